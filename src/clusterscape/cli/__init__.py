@@ -1,0 +1,1 @@
+"""The clusterscape command: one file per sub-command; composes everything and is imported by nothing."""

@@ -1,0 +1,1 @@
+"""A whole pretend cluster behind real protocols."""

@@ -1,0 +1,86 @@
+"""Every error ClusterScape raises on purpose. Each says what was wrong (message) and what to do (hint).
+
+ClusterScapeError            exit 1, HTTP 500
+├── ConfigError              exit 2: a setting is unknown, of the wrong type or out of range
+├── StoreError               a store cannot be opened, read or written
+│   ├── StoreVersionError    written by a newer version: refused, untouched
+│   ├── StoreFullError       no space left: writing pauses, reading goes on
+│   └── StoreBusyError       another process holds the embedded store
+├── SourceError              a collector's source did not answer or answered nonsense
+├── NotFoundError            HTTP 404: no such workload, node, unit
+├── QueryError               HTTP 422: a question that cannot be answered as asked
+└── AccessError              HTTP 401/403: who asks may not
+"""
+
+
+class ClusterScapeError(Exception):
+    """The root. ``code`` is stable and machine-readable."""
+
+    code = "internal"
+    http_status = 500
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ConfigError(ClusterScapeError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+    code = "config"
+    exit_code = 2
+
+
+class StoreError(ClusterScapeError):
+    """A store cannot be opened, read or written."""
+
+    code = "store"
+    http_status = 503
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer version; it is left untouched."""
+
+    code = "store_version"
+
+
+class StoreFullError(StoreError):
+    """No space left on the store's device."""
+
+    code = "store_full"
+
+
+class StoreBusyError(StoreError):
+    """Another process holds the embedded store."""
+
+    code = "store_busy"
+
+
+class SourceError(ClusterScapeError):
+    """A collector's source did not answer, or its answer made no sense."""
+
+    code = "source"
+    http_status = 502
+
+
+class NotFoundError(ClusterScapeError):
+    """There is no such thing."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class QueryError(ClusterScapeError):
+    """A question that cannot be answered as asked."""
+
+    code = "query"
+    http_status = 422
+
+
+class AccessError(ClusterScapeError):
+    """Who asks may not."""
+
+    code = "access"
+    http_status = 401

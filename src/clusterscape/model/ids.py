@@ -1,0 +1,35 @@
+"""Branded identifiers and times. A bare ``str`` or ``int`` never crosses a boundary as an id or a time."""
+
+from typing import NewType
+
+NodeId = NewType("NodeId", str)
+"""A host's short name as the scheduler knows it: ``gpu-017``."""
+
+UnitId = NewType("UnitId", str)
+"""A unit's place: ``gpu-017:3``, a MIG instance ``gpu-017:3/7``, a requested GPU ``slurm:4711#0``.
+
+The place, not the UUID: a scheduler speaks of node and index, and a place keeps its history when a card is swapped."""
+
+WorkloadId = NewType("WorkloadId", str)
+"""Source and native id: ``slurm:4711``, ``slurm:4711_3`` for an array task."""
+
+GpuUuid = NewType("GpuUuid", str)
+"""The hardware's own identity, ``GPU-…`` or ``MIG-…``."""
+
+UnixMs = NewType("UnixMs", int)
+"""Milliseconds since 1970-01-01 UTC. Every ``*_at`` and ``*_ms`` instant in ClusterScape is one of these."""
+
+
+def gpu_unit_id(node: NodeId, index: int) -> UnitId:
+    """The place of GPU ``index`` on ``node``."""
+    return UnitId(f"{node}:{index}")
+
+
+def mig_unit_id(node: NodeId, index: int, instance: int) -> UnitId:
+    """The place of MIG instance ``instance`` on GPU ``index`` of ``node``."""
+    return UnitId(f"{node}:{index}/{instance}")
+
+
+def requested_unit_id(workload: WorkloadId, ordinal: int) -> UnitId:
+    """The ``ordinal``-th GPU that a waiting workload asks for."""
+    return UnitId(f"{workload}#{ordinal}")

@@ -1,0 +1,74 @@
+"""What collectors yield. Each observation says its source and its time, and is taken in by ``ingest`` alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clusterscape.model.ids import NodeId, UnixMs
+from clusterscape.model.inventory import Node, Partition, Unit
+from clusterscape.model.samples import RawScrape
+from clusterscape.model.workloads import Allocation, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """How a source is doing. ``message`` says what is wrong and ``hint`` what to do; both None while it is well."""
+
+    source: str  # "dcgm http://gpu-017:9400/metrics", "slurm", …
+    kind: str  # the collector's name
+    is_ok: bool
+    at: UnixMs
+    node: NodeId | None = None
+    message: str | None = None
+    hint: str | None = None
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrapeObserved:
+    """Some exporters' answers of one round, with the status of every target that answered or failed in it."""
+
+    at: UnixMs
+    scrapes: Sequence[RawScrape]
+    statuses: Sequence[SourceStatus]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryObserved:
+    """Nodes, partitions and units. ``is_complete``: what is not named no longer exists."""
+
+    source: str
+    at: UnixMs
+    nodes: Sequence[Node]
+    partitions: Sequence[Partition] = ()
+    units: Sequence[Unit] = ()
+    is_complete: bool = True
+    dropped: Mapping[str, int] = field(default_factory=dict)  # entries not understood, by reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueObserved:
+    """Active workloads and who holds what now. ``is_complete``: active workloads not named have ended.
+
+    May also hold recently ended workloads, as squeue shows them for some minutes.
+    """
+
+    source: str
+    at: UnixMs
+    workloads: Sequence[Workload]
+    allocations: Sequence[Allocation]
+    is_complete: bool = True
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryObserved:
+    """Ended workloads from the accounting; allocations only where the source still knows them."""
+
+    source: str
+    at: UnixMs
+    workloads: Sequence[Workload]
+    allocations: Sequence[Allocation] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+Observation = ScrapeObserved | InventoryObserved | QueueObserved | HistoryObserved | SourceStatus

@@ -1,0 +1,102 @@
+"""Samples as columns: what an exporter said (raw series) and what we store (canonical samples).
+
+Owns the two column layouts and their dictionaries. Does not parse, normalise or store.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterscape.model.ids import NodeId, UnixMs
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Float64s = NDArray[np.float64]
+
+
+class Names:
+    """An append-only dictionary of names: each gets a dense code, and codes never change."""
+
+    __slots__ = ("_codes", "values")
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self.values: list[str] = []
+        self._codes: dict[str, int] = {}
+        for value in values:
+            self.code(value)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def code(self, name: str) -> int:
+        """The code of ``name``, given on first sight."""
+        code = self._codes.get(name)
+        if code is None:
+            code = self._codes[name] = len(self.values)
+            self.values.append(name)
+        return code
+
+    def find(self, name: str) -> int | None:
+        """The code of ``name``, or None where it was never seen."""
+        return self._codes.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleBatch:
+    """Canonical samples, one row per (unit, metric, time).
+
+    ``unit`` and ``metric`` are codes into ``units`` and ``metrics``. A node-wide metric stands under the node's name.
+    ``value`` is in the metric's canonical unit; a missing value is no row, never NaN.
+    """
+
+    units: Names
+    metrics: Names
+    unit: Int32s
+    metric: Int32s
+    time_ms: Int64s
+    value: Float64s
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class RawSeries:
+    """One time series as its source names it. ``labels`` is shared between the series of one label set."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+class SeriesTable:
+    """The series one source has shown so far; codes index it. A source starts a new table when too many are stale."""
+
+    __slots__ = ("series",)
+
+    def __init__(self) -> None:
+        self.series: list[RawSeries] = []
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def add(self, series: RawSeries) -> int:
+        """Append ``series`` and return its code."""
+        self.series.append(series)
+        return len(self.series) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawScrape:
+    """What one source said in one fetch, before any judgement: codes into ``table`` and the values beside them."""
+
+    source: str  # the target's address
+    node: NodeId | None  # the node the target stands for, where configured
+    fetched_at: UnixMs
+    duration_s: float
+    table: SeriesTable
+    series: Int32s
+    value: Float64s
+    time_ms: Int64s | None = None  # explicit timestamps; None: all at ``fetched_at``
+    malformed: Mapping[str, int] = field(default_factory=dict)  # lines not understood, by reason

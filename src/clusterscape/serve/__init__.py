@@ -1,0 +1,1 @@
+"""The HTTP API, live updates and the built client."""

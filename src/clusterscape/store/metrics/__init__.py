@@ -1,0 +1,1 @@
+"""Samples: the embedded store and VictoriaMetrics behind one contract."""

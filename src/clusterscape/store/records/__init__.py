@@ -1,0 +1,1 @@
+"""Inventory, workloads and allocations: SQLite and PostgreSQL behind one contract."""

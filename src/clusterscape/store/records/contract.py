@@ -1,0 +1,119 @@
+"""What a record store promises. SQLite and PostgreSQL both pass ``tests/contract/test_record_store.py``."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from clusterscape.model import (
+    Allocation,
+    Node,
+    NodeId,
+    Partition,
+    SourceStatus,
+    Unit,
+    UnitId,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFilter:
+    """Which workloads; every given field must match. ``text`` looks into id, name, user, project and experiment."""
+
+    states: frozenset[WorkloadState] | None = None
+    user: str | None = None
+    project: str | None = None
+    partition: str | None = None
+    node: NodeId | None = None
+    text: str | None = None
+    active_between: tuple[UnixMs, UnixMs] | None = None  # waiting or running at some time in [from, to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPage:
+    """A page of workloads, newest submission first, and how many match in all."""
+
+    workloads: Sequence[Workload]
+    total: int
+    limit: int = field(default=100)
+    offset: int = field(default=0)
+
+
+class RecordStore(Protocol):
+    """Inventory, workloads, allocations and source states. Thread-safe. Every write is one transaction."""
+
+    def write_inventory(
+        self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
+    ) -> None:
+        """Insert or replace these records (last seen ``at_ms``); others stay."""
+        ...
+
+    def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
+        """Forget nodes and their units; workloads and allocations stay as history."""
+        ...
+
+    def write_workloads(self, workloads: Iterable[Workload], *, at_ms: UnixMs) -> None:
+        """Insert or replace."""
+        ...
+
+    def write_allocations(self, allocations: Iterable[Allocation]) -> None:
+        """Insert or replace by (workload, unit, from_at); writing one with ``to_at`` closes it."""
+        ...
+
+    def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
+        """Insert or replace the state of sources."""
+        ...
+
+    def nodes(self) -> list[Node]:
+        """All nodes, by id."""
+        ...
+
+    def partitions(self) -> list[Partition]:
+        """All partitions, by name."""
+        ...
+
+    def units(self) -> list[Unit]:
+        """All GPUs and MIG instances, by node and index."""
+        ...
+
+    def workload(self, workload: WorkloadId) -> Workload | None:
+        """One workload, or None."""
+        ...
+
+    def active_workloads(self) -> list[Workload]:
+        """Everything waiting, running or suspended."""
+        ...
+
+    def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
+        """A page of workloads that match."""
+        ...
+
+    def open_allocations(self) -> list[Allocation]:
+        """Who holds what now."""
+        ...
+
+    def allocations(
+        self,
+        *,
+        workload: WorkloadId | None = None,
+        unit: UnitId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Allocation]:
+        """Allocations that overlap [start, end), by from_at; of one workload or unit where named."""
+        ...
+
+    def sources(self) -> list[SourceStatus]:
+        """Last known state of every source."""
+        ...
+
+    def remove_ended_before(self, at_ms: UnixMs) -> int:
+        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
+        ...
+
+    def close(self) -> None:
+        """Release the connections."""
+        ...
