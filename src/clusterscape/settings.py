@@ -42,9 +42,7 @@ class StorageSettings(_Section):
     metrics: str = Field(
         "embedded", description="`embedded`, or the address of VictoriaMetrics such as http://127.0.0.1:8428."
     )
-    records: str = Field(
-        "sqlite", description="`sqlite`, or a PostgreSQL address such as postgresql://user@host/db."
-    )
+    records: str = Field("sqlite", description="`sqlite`, or a PostgreSQL address such as postgresql://user@host/db.")
     min_free_bytes: int = Field(
         200 * 2**20, ge=0, description="Ingest pauses while the device of `data_dir` has less than this free."
     )
@@ -83,18 +81,14 @@ class DcgmSettings(_Section):
     targets: tuple[str, ...] = Field(
         (), description="Exporters as host, host:port, URL, or a range such as gpu-[001-128]:9400."
     )
-    targets_file: Path | None = Field(
-        None, description="File with one target a line; read again when it changes."
-    )
+    targets_file: Path | None = Field(None, description="File with one target a line; read again when it changes.")
     dns: str | None = Field(
         None, description="DNS name whose addresses are all exporters (headless service), with port."
     )
     interval_s: float = Field(15.0, gt=0, description="Seconds between scrapes.")
     timeout_s: float = Field(5.0, gt=0, description="Seconds after which a target counts as dead.")
     concurrency: int = Field(256, ge=1, description="Targets asked at the same time.")
-    jitter_s: float = Field(
-        1.0, ge=0, description="Each target starts at its own fixed offset within so many seconds."
-    )
+    jitter_s: float = Field(1.0, ge=0, description="Each target starts at its own fixed offset within so many seconds.")
 
 
 class SlurmSettings(_Section):
@@ -176,9 +170,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError(
-            f"cannot read {path}: {error.strerror}", hint="Give an existing file to --config."
-        ) from None
+        raise ConfigError(f"cannot read {path}: {error.strerror}", hint="Give an existing file to --config.") from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -228,9 +220,7 @@ def _explain(error: ValidationError, where: Mapping[str, str]) -> ConfigError:
             f"unknown setting `{key}` in {source}{more}", hint=f"{hint}{section} takes: {', '.join(allowed)}."
         )
     value = "(hidden)" if path[-1] == "token" else repr(first["input"])
-    return ConfigError(
-        f"setting `{key}` = {value} in {source} is wrong: {first['msg']}{more}", hint=_describe(path)
-    )
+    return ConfigError(f"setting `{key}` = {value} in {source} is wrong: {first['msg']}{more}", hint=_describe(path))
 
 
 def _section_at(path: list[str]) -> type[BaseModel] | None:
@@ -254,10 +244,6 @@ def _describe(path: list[str]) -> str | None:
         section = _section_at(path[:-1])
         field = section.model_fields.get(path[-1]) if section else None
         if field is not None:
-            return (
-                f"`{'.'.join(path)}`: {field.description} Default: {field.default!r}."
-                if field.description
-                else None
-            )
+            return f"`{'.'.join(path)}`: {field.description} Default: {field.default!r}." if field.description else None
         path = path[:-1]
     return None

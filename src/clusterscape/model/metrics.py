@@ -64,11 +64,9 @@ class Alias:
     scale: float
 
 
-def _ratio(
-    name: str, label: str, text: str, percent: str = "", ratio: str = "", *, summary: bool = False
-) -> Metric:
+def _ratio(name: str, label: str, text: str, percent: str = "", ratio: str = "", *, summary: bool = False) -> Metric:
     """A 0–1 metric; ``percent`` and ``ratio`` list (space-separated) source names in % and in 0–1."""
-    aliases = {n: PERCENT for n in percent.split()} | {n: 1.0 for n in ratio.split()}
+    aliases = dict.fromkeys(percent.split(), PERCENT) | dict.fromkeys(ratio.split(), 1.0)
     # A sampled percentage may read slightly over 100; more than 2 % over is nonsense.
     return Metric(name, label, MetricUnit.RATIO, text, MappingProxyType(aliases), upper=1.02, summary=summary)
 
