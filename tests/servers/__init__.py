@@ -1,0 +1,1 @@
+"""Real servers for integration tests, started from installed packages."""
