@@ -1,0 +1,256 @@
+"""The shapes of answers: what a view gets to see. The API's schema and the client's types are generated from these.
+
+Times are Unix ms, ratios 0–1, missing is null. Bulk answers (snapshot, tick, series) are Arrow tables, described in
+``query/snapshot.py`` and ``query/series.py``.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from clusterscape.model import AllocationSource, MetricKind, MetricUnit, NodeState, WorkloadKind, WorkloadState
+
+
+class UnitState(StrEnum):
+    """What a square shows before any metric: held, free, out of service, silent, or asked for."""
+
+    ALLOCATED = "allocated"
+    FREE = "free"
+    UNAVAILABLE = "unavailable"  # its node is down, drained or draining, and nobody holds it
+    STALE = "stale"  # its exporter is silent, so nothing is known of it now
+    REQUESTED = "requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitCounts:
+    """Units by state; ``total`` leaves requested ones out."""
+
+    total: int
+    allocated: int
+    free: int
+    unavailable: int
+    stale: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSummary:
+    """One partition in numbers. A node in several partitions is counted in each."""
+
+    name: str
+    is_up: bool
+    machine_types: list[str]
+    nodes: int
+    units: UnitCounts
+    running: int
+    waiting: int
+    waiting_gpus: int
+    gpu_util_ratio: float | None  # mean over allocated units that have a sample
+    largest_free_block: int  # most free GPUs on one node: the largest one-node job that can start now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSummary:
+    """The cluster in one line."""
+
+    cluster: str
+    is_demo: bool
+    at: int
+    inventory_version: int  # changes with nodes, workloads and allocations
+    tick_version: int  # changes with every scrape
+    newest_sample_at: int | None
+    nodes: int
+    nodes_unavailable: int
+    units: UnitCounts
+    running: int
+    waiting: int
+    waiting_gpus: int
+    gpu_util_ratio: float | None
+    power_watts: float | None  # sum over units that have a sample
+    partitions: list[PartitionSummary]
+    failing_sources: int
+    paused: str | None  # why ingest is paused, in words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadAnswer:
+    """A workload with what follows from its times."""
+
+    workload: str
+    name: str | None
+    kind: WorkloadKind
+    state: WorkloadState
+    user: str | None
+    project: str | None
+    experiment: str | None
+    partition: str | None
+    resource_type: str | None
+    qos: str | None
+    priority: int | None
+    gpus_requested: int
+    nodes_requested: int | None
+    nodes: list[str]
+    time_limit_s: int | None
+    submitted_at: int | None
+    eligible_at: int | None
+    started_at: int | None
+    ended_at: int | None
+    expected_start_at: int | None
+    wait_s: float | None  # submit to start, or until now
+    run_s: float | None  # start to end, or until now
+    gpu_hours: float | None
+    pending_reason: str | None
+    pending_reason_text: str | None  # the reason in words
+    exit_code: int | None
+    exit_signal: int | None
+    restarts: int
+    tags: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadList:
+    """A page of workloads and how many match in all."""
+
+    total: int
+    limit: int
+    offset: int
+    workloads: list[WorkloadAnswer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationAnswer:
+    """Who held which unit when, and how we know."""
+
+    workload: str
+    unit: str
+    from_at: int
+    to_at: int | None
+    source: AllocationSource
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadDetail:
+    """A workload and the units it held."""
+
+    workload: WorkloadAnswer
+    allocations: list[AllocationAnswer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnswer:
+    """A node in numbers."""
+
+    node: str
+    partitions: list[str]
+    machine_type: str | None
+    state: NodeState
+    reason: str | None
+    rack: str | None
+    gpu_count: int
+    gpus_allocated: int
+    cpu_count: int | None
+    memory_bytes: int | None
+    features: list[str]
+    driver_version: str | None
+    is_stale: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDetail:
+    """A node, and the workloads on it now."""
+
+    node: NodeAnswer
+    workloads: list[WorkloadAnswer]
+
+
+class HitKind(StrEnum):
+    """What a search result is."""
+
+    WORKLOAD = "workload"
+    USER = "user"
+    PROJECT = "project"
+    NODE = "node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """One search result: what to open, and one line that tells it from the others."""
+
+    kind: HitKind
+    key: str
+    label: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHits:
+    """Search results, best first."""
+
+    query: str
+    hits: list[SearchHit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricAnswer:
+    """A metric of the catalogue."""
+
+    name: str
+    label: str
+    unit: MetricUnit
+    kind: MetricKind
+    help: str
+    is_summary: bool
+    aliases: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceAnswer:
+    """One source that fails, or stands for all well ones of its kind."""
+
+    source: str
+    node: str | None
+    is_ok: bool
+    at: int
+    message: str | None
+    hint: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceGroup:
+    """The sources of one kind: how many, how many fail, and the failing ones (the first 50)."""
+
+    kind: str
+    total: int
+    failing: int
+    last_at: int | None
+    failures: list[SourceAnswer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropAnswer:
+    """Rows that ingest did not store, by reason."""
+
+    kind: str
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAnswer:
+    """What the metric store holds."""
+
+    engine: str
+    samples: int | None
+    bytes_on_disk: int | None
+    oldest_at: int | None
+    newest_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where the data comes from, how the sources are, what was dropped, what is kept."""
+
+    groups: list[SourceGroup]
+    samples_total: int
+    dropped: list[DropAnswer]
+    paused: str | None
+    store: StoreAnswer
