@@ -1,0 +1,53 @@
+"""Asks every collector at its interval and hands what it saw to a sink. Knows nothing of what is seen."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from clusterscape.collect.contract import Collector
+from clusterscape.model import Observation, SourceStatus, UnixMs
+
+log = logging.getLogger(__name__)
+
+Sink = Callable[[Observation], Awaitable[None]]
+
+
+async def run_collectors(collectors: Sequence[Collector], sink: Sink, clock: Callable[[], UnixMs]) -> None:
+    """Runs until cancelled; then every collector is closed. One collector's trouble never touches another."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for collector in collectors:
+                group.create_task(_run(collector, sink, clock), name=f"collect {collector.name}")
+    finally:
+        await asyncio.gather(*(collector.close() for collector in collectors), return_exceptions=True)
+
+
+async def _run(collector: Collector, sink: Sink, clock: Callable[[], UnixMs]) -> None:
+    """Polls on a fixed grid: a slow poll skips beats instead of shifting all later ones."""
+    due = time.monotonic()
+    while True:
+        await poll_once(collector, sink, clock)
+        now = time.monotonic()
+        missed = max(0, int((now - due) // collector.interval_s))
+        due += (missed + 1) * collector.interval_s
+        await asyncio.sleep(max(0.0, due - now))
+
+
+async def poll_once(collector: Collector, sink: Sink, clock: Callable[[], UnixMs]) -> None:
+    """One poll. What a collector failed to catch itself becomes a failed status, and is logged with its traceback."""
+    try:
+        async for observation in collector.poll(clock()):
+            await sink(observation)
+    except Exception as error:
+        log.exception("collector %s failed", collector.name)
+        await sink(
+            SourceStatus(
+                source=collector.name,
+                kind=collector.name,
+                is_ok=False,
+                at=clock(),
+                message=f"{type(error).__name__}: {error}",
+                hint="This is a fault in ClusterScape; the log has its traceback.",
+            )
+        )

@@ -1,0 +1,304 @@
+"""What ingest believes now about nodes, units, workloads and allocations, and what an observation changes in it.
+
+Pure: it is told what was seen and answers with the records to write. It neither stores nor reads a clock.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+from clusterscape.model import (
+    Allocation,
+    AllocationSource,
+    HistoryObserved,
+    InventoryObserved,
+    Node,
+    NodeId,
+    Partition,
+    QueueObserved,
+    Unit,
+    UnitId,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+)
+
+UNCLAIMED_AFTER_MS = 10 * 60_000
+"""A node from an earlier program run that no source names within this time is gone."""
+
+CONFLICT_AFTER_MS = 120_000
+"""An exporter's label that contradicts the scheduler for less than this is a job change seen at two moments."""
+
+RECENT_ENDED = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryChange:
+    """Inventory records to write and nodes to forget."""
+
+    nodes: Sequence[Node] = ()
+    partitions: Sequence[Partition] = ()
+    units: Sequence[Unit] = ()
+    removed: Sequence[NodeId] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.nodes or self.partitions or self.units or self.removed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueChange:
+    """Workloads and allocations to write."""
+
+    workloads: Sequence[Workload] = ()
+    allocations: Sequence[Allocation] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.workloads or self.allocations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExporterFacts:
+    """What exporters say beside samples: hardware facts of nodes and units, and which job a GPU is labelled with."""
+
+    nodes: Sequence[Node] = ()
+    units: Sequence[Unit] = ()
+    labels: Mapping[UnitId, Sequence[WorkloadId]] = field(default_factory=dict)
+
+
+AllocationKey = tuple[WorkloadId, UnitId, UnixMs]
+
+
+def _key(allocation: Allocation) -> AllocationKey:
+    return (allocation.workload, allocation.unit, allocation.from_at)
+
+
+class Ledger:
+    """The present as ingest knows it."""
+
+    def __init__(
+        self,
+        *,
+        nodes: Iterable[Node] = (),
+        partitions: Iterable[Partition] = (),
+        units: Iterable[Unit] = (),
+        workloads: Iterable[Workload] = (),
+        allocations: Iterable[Allocation] = (),
+    ) -> None:
+        self.nodes = {node.id: node for node in nodes}
+        self.partitions = {partition.name: partition for partition in partitions}
+        self.units = {unit.id: unit for unit in units}
+        self.active = {workload.id: workload for workload in workloads}
+        self.open = {_key(allocation): allocation for allocation in allocations}
+        self._ended: OrderedDict[WorkloadId, Workload] = OrderedDict()
+        self._unclaimed = set(self.nodes)
+        self._claims: dict[str, set[NodeId]] = {}
+        self._hardware = {node.id: node for node in self.nodes.values() if node.driver_version is not None}
+        self._disagree_since: dict[tuple[UnitId, WorkloadId], UnixMs] = {}
+        self._first_at: UnixMs | None = None
+
+    # inventory
+
+    def see_inventory(self, seen: InventoryObserved) -> InventoryChange:
+        """The scheduler's word on nodes; hardware facts an exporter told earlier are kept."""
+        named = {node.id for node in seen.nodes}
+        nodes = [node for node in map(self._with_hardware, seen.nodes) if self.nodes.get(node.id) != node]
+        partitions = [p for p in seen.partitions if self.partitions.get(p.name) != p]
+        units = self._merge_units(seen.units)
+        removed: list[NodeId] = []
+        # An empty but "complete" answer is a scheduler in trouble, not a cluster without nodes.
+        if seen.is_complete and named:
+            removed = sorted(self._claims.get(seen.source, set()) - named)
+        self._claim(seen.source, named, seen.at, replace_claims=seen.is_complete and bool(named))
+        removed += self._expire_unclaimed(seen.at)
+        return self._apply(nodes, partitions, units, removed)
+
+    def see_hardware(self, facts: ExporterFacts, *, source: str, at: UnixMs) -> InventoryChange:
+        """An exporter's word on hardware; state, partitions and reason stay the scheduler's."""
+        nodes: list[Node] = []
+        for fact in facts.nodes:
+            self._hardware[fact.id] = fact
+            known = self.nodes.get(fact.id)
+            merged = self._with_hardware(known) if known else fact
+            if merged != known:
+                nodes.append(merged)
+        self._claim(source, {fact.id for fact in facts.nodes}, at, replace_claims=False)
+        return self._apply(nodes, [], self._merge_units(facts.units), [])
+
+    def _with_hardware(self, node: Node) -> Node:
+        fact = self._hardware.get(node.id)
+        if fact is None:
+            return node
+        return replace(
+            node,
+            machine_type=fact.machine_type or node.machine_type,
+            driver_version=fact.driver_version or node.driver_version,
+            gpu_count=node.gpu_count or fact.gpu_count,
+        )
+
+    def _merge_units(self, seen: Iterable[Unit]) -> list[Unit]:
+        changed = []
+        for unit in seen:
+            known = self.units.get(unit.id)
+            merged = unit if known is None else _fill_unit(known, unit)
+            if merged != known:
+                changed.append(merged)
+        return changed
+
+    def _claim(self, source: str, named: set[NodeId], at: UnixMs, *, replace_claims: bool) -> None:
+        self._first_at = at if self._first_at is None else self._first_at
+        self._unclaimed -= named
+        if replace_claims:
+            self._claims[source] = named
+        else:
+            self._claims.setdefault(source, set()).update(named)
+
+    def _expire_unclaimed(self, at: UnixMs) -> list[NodeId]:
+        if not self._unclaimed or self._first_at is None or at - self._first_at < UNCLAIMED_AFTER_MS:
+            return []
+        gone, self._unclaimed = sorted(self._unclaimed), set()
+        return gone
+
+    def _apply(
+        self, nodes: list[Node], partitions: list[Partition], units: list[Unit], removed: list[NodeId]
+    ) -> InventoryChange:
+        self.nodes.update((node.id, node) for node in nodes)
+        self.partitions.update((partition.name, partition) for partition in partitions)
+        self.units.update((unit.id, unit) for unit in units)
+        for gone in removed:
+            self.nodes.pop(gone, None)
+            self._hardware.pop(gone, None)
+        if removed:
+            lost = set(removed)
+            self.units = {key: unit for key, unit in self.units.items() if unit.node not in lost}
+        return InventoryChange(nodes=nodes, partitions=partitions, units=units, removed=removed)
+
+    # queue
+
+    def see_queue(self, seen: QueueObserved) -> QueueChange:
+        """Active workloads and who holds what now; what a complete answer no longer names has ended."""
+        workloads = [w for w in seen.workloads if self.active.get(w.id, self._ended.get(w.id)) != w]
+        self._note(workloads)
+        if seen.is_complete:
+            workloads += self._end_vanished({w.id for w in seen.workloads}, seen.source, seen.at)
+        held = {_key(allocation): allocation for allocation in seen.allocations}
+        allocations = [a for key, a in held.items() if self.open.get(key) != a]
+        if seen.is_complete:
+            allocations += self._close_missing(held.keys(), seen.source, seen.at)
+        self._note_allocations(allocations)
+        return QueueChange(workloads=workloads, allocations=allocations)
+
+    def see_history(self, seen: HistoryObserved) -> QueueChange:
+        """The accounting's word on ended workloads: it knows how they ended, the queue knew what they waited for."""
+        workloads = []
+        for workload in seen.workloads:
+            if workload.state.is_active:
+                continue
+            known = self._ended.get(workload.id) or self.active.get(workload.id)
+            merged = _fill_workload(known, workload) if known else workload
+            if merged != known:
+                workloads.append(merged)
+        self._note(workloads)
+        self._note_allocations(seen.allocations)
+        return QueueChange(workloads=workloads, allocations=seen.allocations)
+
+    def see_labels(self, facts: ExporterFacts, at: UnixMs) -> QueueChange:
+        """Who exporters say holds a unit: believed where the scheduler is silent, kept as a conflict where it disagrees."""
+        scheduled: dict[UnitId, set[WorkloadId]] = {}
+        labelled: dict[UnitId, dict[WorkloadId, Allocation]] = {}
+        for allocation in self.open.values():
+            if allocation.source is AllocationSource.EXPORTER_LABEL:
+                labelled.setdefault(allocation.unit, {})[allocation.workload] = allocation
+            else:
+                scheduled.setdefault(allocation.unit, set()).add(allocation.workload)
+        changes: list[Allocation] = []
+        for unit, jobs in facts.labels.items():
+            wanted = set(jobs) - scheduled.get(unit, set())
+            contradicts = bool(scheduled.get(unit))
+            known = labelled.get(unit, {})
+            changes += [
+                _labelled(workload, unit, at)
+                for workload in sorted(wanted - known.keys())
+                if self._believe(unit, workload, at, contradicts=contradicts)
+            ]
+            changes += [replace(held, to_at=at) for workload, held in known.items() if workload not in wanted]
+            self._forget_disagreements(unit, wanted)
+        self._note_allocations(changes)
+        return QueueChange(allocations=changes)
+
+    def _believe(self, unit: UnitId, workload: WorkloadId, at: UnixMs, *, contradicts: bool) -> bool:
+        if not contradicts and self.active and workload not in self.active:
+            contradicts = True  # a scheduler is read and does not know this job: wait, it may be about to tell
+        if not contradicts:
+            return True
+        since = self._disagree_since.setdefault((unit, workload), at)
+        return at - since >= CONFLICT_AFTER_MS
+
+    def _forget_disagreements(self, unit: UnitId, wanted: set[WorkloadId]) -> None:
+        for key in [key for key in self._disagree_since if key[0] == unit and key[1] not in wanted]:
+            del self._disagree_since[key]
+
+    def _note(self, workloads: Iterable[Workload]) -> None:
+        for workload in workloads:
+            if workload.state.is_active:
+                self.active[workload.id] = workload
+                self._ended.pop(workload.id, None)
+            else:
+                self.active.pop(workload.id, None)
+                self._ended[workload.id] = workload
+        while len(self._ended) > RECENT_ENDED:
+            self._ended.popitem(last=False)
+
+    def _note_allocations(self, allocations: Iterable[Allocation]) -> None:
+        for allocation in allocations:
+            if allocation.to_at is None:
+                self.open[_key(allocation)] = allocation
+            else:
+                self.open.pop(_key(allocation), None)
+
+    def _end_vanished(self, named: set[WorkloadId], source: str, at: UnixMs) -> list[Workload]:
+        gone = [
+            replace(workload, state=WorkloadState.UNKNOWN, ended_at=at)
+            for key, workload in self.active.items()
+            if key not in named and key.startswith(f"{source}:")
+        ]
+        self._note(gone)
+        return gone
+
+    def _close_missing(self, held: Iterable[AllocationKey], source: str, at: UnixMs) -> list[Allocation]:
+        still = set(held)
+        closed = []
+        for key, allocation in self.open.items():
+            if (
+                key in still
+                or allocation.source is AllocationSource.EXPORTER_LABEL
+                or not allocation.workload.startswith(f"{source}:")
+            ):
+                continue
+            ended = self._ended.get(allocation.workload)
+            to_at = ended.ended_at if ended and ended.ended_at is not None else at
+            closed.append(replace(allocation, to_at=max(allocation.from_at, to_at)))
+        return closed
+
+    @property
+    def conflicts(self) -> int:
+        """Units that an exporter labels with another workload than the scheduler names."""
+        scheduled = {a.unit for a in self.open.values() if a.source is not AllocationSource.EXPORTER_LABEL}
+        return len(
+            {a.unit for a in self.open.values() if a.source is AllocationSource.EXPORTER_LABEL and a.unit in scheduled}
+        )
+
+
+def _labelled(workload: WorkloadId, unit: UnitId, at: UnixMs) -> Allocation:
+    return Allocation(workload=workload, unit=unit, from_at=at, source=AllocationSource.EXPORTER_LABEL, confidence=0.9)
+
+
+def _fill_unit(known: Unit, seen: Unit) -> Unit:
+    """``seen`` over ``known``, but what ``seen`` does not say stays."""
+    told = {f.name: value for f in fields(Unit) if (value := getattr(seen, f.name)) is not None}
+    return replace(known, **told)
+
+
+def _fill_workload(known: Workload, seen: Workload) -> Workload:
+    told = {f.name: value for f in fields(Workload) if (value := getattr(seen, f.name)) not in (None, (), {}, 0)}
+    return replace(known, **told)

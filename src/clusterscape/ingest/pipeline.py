@@ -1,0 +1,173 @@
+"""Takes in what collectors observe and writes it: the only writer of the stores.
+
+``accept`` is called by one thread at a time. Nothing a source says makes it raise; what cannot be stored is counted.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from clusterscape.errors import StoreError
+from clusterscape.ingest.drops import Drops
+from clusterscape.ingest.ledger import InventoryChange, Ledger, QueueChange
+from clusterscape.ingest.normalize import Normalizer
+from clusterscape.model import (
+    Allocation,
+    HistoryObserved,
+    InventoryObserved,
+    Observation,
+    QueueObserved,
+    SampleBatch,
+    ScrapeObserved,
+    SourceStatus,
+    UnixMs,
+    Workload,
+)
+from clusterscape.store.changes import Changes
+from clusterscape.store.metrics.contract import MetricStore
+from clusterscape.store.records.contract import RecordStore
+
+log = logging.getLogger(__name__)
+
+
+class Ingest:
+    """The one way into the stores."""
+
+    def __init__(
+        self, metrics: MetricStore, records: RecordStore, changes: Changes, *, clock: Callable[[], UnixMs]
+    ) -> None:
+        self.drops = Drops()
+        self.samples_total = 0
+        self.last_scrape_at: UnixMs | None = None
+        self._metrics = metrics
+        self._records = records
+        self._changes = changes
+        self._clock = clock
+        self._normalizer = Normalizer(self.drops)
+        self._statuses = {status.source: status for status in records.sources()}
+        self._ledger = self._load_ledger()
+        self._must_reload = False
+
+    @property
+    def statuses(self) -> Sequence[SourceStatus]:
+        """The last known state of every source."""
+        return tuple(self._statuses.values())
+
+    @property
+    def conflicts(self) -> int:
+        """Units whose holder two sources name differently."""
+        return self._ledger.conflicts
+
+    def accept(self, seen: Observation) -> None:
+        """Store one observation. A full or failing store pauses ingest, says so once, and goes on by itself later."""
+        try:
+            if self._must_reload:
+                self._ledger, self._must_reload = self._load_ledger(), False
+            self._store(seen)
+        except StoreError as error:
+            # The ledger may believe what was not written; the store tells what is true.
+            self._must_reload = True
+            self._pause(error)
+        else:
+            if self._changes.versions.paused is not None:
+                log.warning("the store takes data again")
+                self._changes.pause(None)
+
+    def accept_history(
+        self, batches: Sequence[SampleBatch], workloads: Sequence[Workload], allocations: Sequence[Allocation]
+    ) -> None:
+        """Store a past that was not scraped (the demo's, an import); raises what the store raises."""
+        now = self._clock()
+        if workloads or allocations:
+            change = self._ledger.see_history(
+                HistoryObserved(source="history", at=now, workloads=workloads, allocations=allocations)
+            )
+            self._write_queue(change, now)
+        if batches:
+            self._metrics.append_history(batches)
+            self.samples_total += sum(map(len, batches))
+            self._changes.bump_tick(UnixMs(max(int(batch.time_ms.max()) for batch in batches if len(batch))))
+
+    def _load_ledger(self) -> Ledger:
+        records = self._records
+        return Ledger(
+            nodes=records.nodes(),
+            partitions=records.partitions(),
+            units=records.units(),
+            workloads=records.active_workloads(),
+            allocations=records.open_allocations(),
+        )
+
+    def _pause(self, error: StoreError) -> None:
+        why = f"{error.message} {error.hint or ''}".strip()
+        if self._changes.versions.paused != why:
+            log.error("ingest pauses: %s", why)
+            self._changes.pause(why)
+
+    def _store(self, seen: Observation) -> None:
+        match seen:
+            case ScrapeObserved():
+                self._store_scrape(seen)
+            case InventoryObserved():
+                self.drops.add_all(seen.source, seen.dropped)
+                self._write_inventory(self._ledger.see_inventory(seen), seen.at)
+            case QueueObserved():
+                self.drops.add_all(seen.source, seen.dropped)
+                self._write_queue(self._ledger.see_queue(seen), seen.at)
+            case HistoryObserved():
+                self.drops.add_all(seen.source, seen.dropped)
+                self._write_queue(self._ledger.see_history(seen), seen.at)
+            case SourceStatus():
+                self._note_statuses([seen])
+
+    def _store_scrape(self, seen: ScrapeObserved) -> None:
+        self._note_statuses(seen.statuses)
+        if not seen.scrapes:
+            return
+        normalized = self._normalizer.normalize(seen.scrapes, now_ms=self._clock())
+        if normalized.facts is not None:
+            facts = normalized.facts
+            self._write_inventory(self._ledger.see_hardware(facts, source="exporters", at=seen.at), seen.at)
+            self._write_queue(self._ledger.see_labels(facts, seen.at), seen.at)
+        if len(normalized.batch):
+            self._metrics.append(normalized.batch)
+            self.samples_total += len(normalized.batch)
+            self.last_scrape_at = seen.at
+            self._changes.bump_tick(UnixMs(int(normalized.batch.time_ms.max())))
+
+    def _write_inventory(self, change: InventoryChange, at: UnixMs) -> None:
+        if not change:
+            return
+        self._records.write_inventory(nodes=change.nodes, partitions=change.partitions, units=change.units, at_ms=at)
+        if change.removed:
+            self._records.remove_nodes(change.removed)
+        self._changes.bump_inventory()
+
+    def _write_queue(self, change: QueueChange, at: UnixMs) -> None:
+        if not change:
+            return
+        if change.workloads:
+            self._records.write_workloads(change.workloads, at_ms=at)
+        if change.allocations:
+            self._records.write_allocations(change.allocations)
+        self._changes.bump_inventory()
+
+    def _note_statuses(self, statuses: Sequence[SourceStatus]) -> None:
+        """Keep every state, but write and log only where a source turned well or ill."""
+        turned = []
+        for status in statuses:
+            before = self._statuses.get(status.source)
+            self._statuses[status.source] = status
+            if before is None or before.is_ok != status.is_ok or before.message != status.message:
+                turned.append(status)
+                _log_turn(status, before)
+        if turned:
+            self._records.write_sources(turned)
+            # A silent exporter makes its node's units stale, which the picture of the cluster shows.
+            self._changes.bump_inventory()
+
+
+def _log_turn(status: SourceStatus, before: SourceStatus | None) -> None:
+    if not status.is_ok:
+        log.warning("%s: %s %s", status.source, status.message, status.hint or "")
+    elif before is not None and not before.is_ok:
+        log.warning("%s answers again", status.source)

@@ -1,0 +1,68 @@
+"""The app factory: queries, live updates and the page behind one ASGI app."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.responses import ORJSONResponse
+from fastapi.routing import APIRoute
+from starlette.middleware.gzip import GZipMiddleware
+
+from clusterscape import __version__
+from clusterscape.query import IngestState, Queries
+from clusterscape.serve.auth import TokenGate
+from clusterscape.serve.live import LiveHub
+from clusterscape.serve.page import STATIC, install_page
+from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
+from clusterscape.serve.routes import cluster, health, live, series, session, sources, units, workloads
+from clusterscape.serve.state import AppState
+from clusterscape.serve.telemetry import Telemetry, TimeRequests
+from clusterscape.serve.wire import Wire
+
+ROUTES = (cluster, units, workloads, series, sources, session, live, health)
+
+
+def create_app(
+    queries: Queries, *, ingest: IngestState | None = None, token: str | None = None, static: Path = STATIC
+) -> FastAPI:
+    """The whole server. ``token``: what every request must carry; None only where the address is loopback."""
+    hub = LiveHub(queries.context.changes, queries.context.clock)
+    telemetry = Telemetry(queries, ingest, hub)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        hub.open()
+        yield
+        hub.close()
+
+    app = describe_api()
+    app.router.lifespan_context = lifespan
+    app.state.clusterscape = AppState(queries=queries, live=hub, wire=Wire(), telemetry=telemetry, token=token)
+    install_problem_handlers(app)
+    for area in ROUTES:
+        app.include_router(area.router)
+    install_page(app, static)
+    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
+    if token is not None:
+        app.add_middleware(TokenGate, token=token)
+    app.add_middleware(TimeRequests, telemetry=telemetry)
+    return app
+
+
+def describe_api() -> FastAPI:
+    """The bare app: title, error shape and naming, before it has routes. The schema's generator starts here too."""
+    return FastAPI(
+        title="ClusterScape",
+        version=__version__,
+        description="Who uses which GPU, for what, and how well.",
+        default_response_class=ORJSONResponse,
+        generate_unique_id_function=_operation_id,
+        responses={"default": {"model": ProblemAnswer, "description": "What was wrong and what to do."}},
+        docs_url=None,
+        redoc_url=None,
+    )
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name

@@ -1,0 +1,43 @@
+"""The built client: assets that never change under their name, and one page for every path of the page's own."""
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, HTMLResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+STATIC = Path(__file__).parent / "static"
+
+_NOT_BUILT = """<!doctype html><meta charset="utf-8"><title>ClusterScape</title>
+<p style="font: 15px system-ui; margin: 4rem auto; max-width: 36rem">The page is not built yet. Run <code>make setup</code> in the
+checkout (it needs no Node: the build brings its own). The API works: <a href="/api/v1/cluster">/api/v1/cluster</a>.</p>"""
+
+
+class _Assets(StaticFiles):
+    """Their names hold a hash of their content, so a browser may keep them."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+def install_page(app: FastAPI, static: Path = STATIC) -> None:
+    """Serve the client for every path that is not the API's."""
+    if (static / "assets").is_dir():
+        app.mount("/assets", _Assets(directory=static / "assets"), name="assets")
+
+    @app.get("/{path:path}", include_in_schema=False)
+    def page(path: str, request: Request) -> Response:
+        if path.startswith("api/"):
+            raise HTTPException(404, f"there is no {request.url.path}")
+        file = (static / path).resolve()
+        if path and file.is_file() and file.is_relative_to(static.resolve()):
+            return FileResponse(file)
+        index = static / "index.html"
+        if not index.is_file():
+            return HTMLResponse(_NOT_BUILT, status_code=503)
+        return FileResponse(index, headers={"Cache-Control": "no-cache"})

@@ -1,0 +1,56 @@
+"""One error shape everywhere: ``{"error": {"code", "message", "hint"}}``."""
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import ORJSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from clusterscape.errors import ClusterScapeError
+
+log = logging.getLogger(__name__)
+
+
+class Problem(BaseModel):
+    """What was wrong and what to do."""
+
+    code: str
+    message: str
+    hint: str | None = None
+
+
+class ProblemAnswer(BaseModel):
+    """The body of every answer that is not a success."""
+
+    error: Problem
+
+
+def problem(status: int, code: str, message: str, hint: str | None = None) -> ORJSONResponse:
+    """A response in the one error shape."""
+    return ORJSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status_code=status)
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    """Every error leaves in the one shape."""
+
+    @app.exception_handler(ClusterScapeError)
+    async def ours(_: Request, error: ClusterScapeError) -> ORJSONResponse:
+        return problem(error.http_status, error.code, error.message, error.hint)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> ORJSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:])
+        return problem(422, "query", f"parameter `{where}`: {first['msg']}", "GET /openapi.json says what is allowed.")
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> ORJSONResponse:
+        code = {401: "access", 404: "not_found", 405: "method"}.get(error.status_code, "http")
+        return problem(error.status_code, code, str(error.detail))
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> ORJSONResponse:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return problem(500, "internal", "The server failed on this request.", "Its log has the details.")

@@ -1,0 +1,39 @@
+"""Is it alive, and what does it measure of itself."""
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from clusterscape import __version__
+from clusterscape.serve.state import State
+
+router = APIRouter(tags=["health"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Alive; ``paused`` says why nothing is stored now."""
+
+    status: str
+    version: str
+    newest_sample_at: int | None
+    paused: str | None
+
+
+@router.get("/healthz")
+def get_health(state: State) -> Health:
+    """Answers as soon as the server does; never asks a store."""
+    versions = state.queries.context.changes.versions
+    return Health(
+        status="paused" if versions.paused else "ok",
+        version=__version__,
+        newest_sample_at=versions.newest_sample_at,
+        paused=versions.paused,
+    )
+
+
+@router.get("/metrics", include_in_schema=False)
+def get_own_metrics(state: State) -> Response:
+    """ClusterScape's own metrics for Prometheus."""
+    return Response(state.telemetry.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,44 @@
+"""Metrics over time, as Arrow IPC."""
+
+from typing import Annotated
+
+import polars as pl
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from clusterscape.serve.state import State
+from clusterscape.serve.wire import ARROW
+
+router = APIRouter(prefix="/api/v1", tags=["series"])
+
+
+@router.get(
+    "/series",
+    response_class=Response,
+    responses={200: {"content": {ARROW: {}}, "description": "An Arrow IPC stream."}},
+)
+def get_series(
+    request: Request,
+    state: State,
+    metric: Annotated[list[str], Query(description="Metric names.")],
+    unit: Annotated[list[str] | None, Query(description="Units, or a workload, or a node.")] = None,
+    workload: str | None = None,
+    node: str | None = None,
+    start: Annotated[int | None, Query(description="Unix ms; of a workload, by default its start.")] = None,
+    end: Annotated[int | None, Query(description="Unix ms; by default now, or the workload's end.")] = None,
+    points: Annotated[int, Query(ge=1, le=20_000, description="Steps a series, at most.")] = 300,
+) -> Response:
+    """``metric``, ``unit``, ``time_ms``, ``value``, ``min``, ``max``, sorted by metric, unit and time."""
+    tick = state.queries.context.changes.versions.tick
+
+    def make() -> tuple[pl.DataFrame, dict[str, str]]:
+        table = state.queries.series.series(
+            metrics=metric, units=unit or (), workload=workload, node=node, start_ms=start, end_ms=end, points=points
+        )
+        return table.with_columns(
+            pl.col("metric", "unit").cast(pl.Categorical),
+            pl.col("time_ms").cast(pl.Float64),
+            pl.col("value", "min", "max").cast(pl.Float32),
+        ), {}
+
+    return state.wire.table(request, ("series", request.url.query), f"r{tick}", make)

@@ -1,0 +1,93 @@
+"""ClusterScape's own Prometheus metrics: scrape lag, samples, drops, query times."""
+
+import time
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from clusterscape.query import IngestState, Queries
+from clusterscape.serve.live import LiveHub
+
+
+class _State(Collector):
+    """Reads the numbers where they are kept, when asked."""
+
+    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub) -> None:
+        self._queries = queries
+        self._ingest = ingest
+        self._live = live
+
+    def collect(self) -> Iterable[Metric]:
+        """The families of one exposition."""
+        context = self._queries.context
+        versions = context.changes.versions
+        if versions.newest_sample_at is not None:
+            lag = max(0.0, (context.clock() - versions.newest_sample_at) / 1000)
+            yield GaugeMetricFamily("clusterscape_scrape_lag_seconds", "Age of the newest sample.", value=lag)
+        yield GaugeMetricFamily(
+            "clusterscape_ingest_paused", "1 while nothing can be stored.", value=float(versions.paused is not None)
+        )
+        yield GaugeMetricFamily("clusterscape_live_clients", "Open live streams.", value=self._live.clients)
+        info = context.metrics.info()
+        if info.bytes_on_disk is not None:
+            yield GaugeMetricFamily("clusterscape_store_bytes", "Metric store on disk.", value=info.bytes_on_disk)
+        if self._ingest is None:
+            return
+        yield CounterMetricFamily("clusterscape_samples", "Samples stored.", value=self._ingest.samples_total)
+        drops = CounterMetricFamily("clusterscape_dropped", "Rows not stored.", labels=["kind", "reason"])
+        for (kind, reason), count in self._ingest.dropped().items():
+            drops.add_metric([kind, reason], count)
+        yield drops
+        sources = GaugeMetricFamily("clusterscape_sources", "Sources by state.", labels=["kind", "state"])
+        counts: dict[tuple[str, str], int] = {}
+        for status in self._ingest.statuses:
+            key = (status.kind, "ok" if status.is_ok else "failing")
+            counts[key] = counts.get(key, 0) + 1
+        for (kind, state), count in counts.items():
+            sources.add_metric([kind, state], count)
+        yield sources
+
+
+class Telemetry:
+    """One registry per app, so that several apps in one process (tests) do not share numbers."""
+
+    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(_State(queries, ingest, live))
+        self.query_seconds = Histogram(
+            "clusterscape_query_seconds",
+            "Time to answer a request.",
+            labelnames=["route", "status"],
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+            registry=self.registry,
+        )
+
+    def exposition(self) -> bytes:
+        """Prometheus text."""
+        return generate_latest(self.registry)
+
+
+class TimeRequests:
+    """ASGI middleware: the time until the answer's head is sent, by route template. Streams count only their start."""
+
+    def __init__(self, app: ASGIApp, telemetry: Telemetry) -> None:
+        self._app = app
+        self._telemetry = telemetry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Time one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin = time.perf_counter()
+
+        async def observe(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "page")
+                self._telemetry.query_seconds.labels(route, str(message["status"])).observe(time.perf_counter() - begin)
+            await send(message)
+
+        await self._app(scope, receive, observe)

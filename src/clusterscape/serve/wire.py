@@ -1,0 +1,69 @@
+"""Bulk answers on the wire: Arrow IPC, compressed once per version and encoding, and reused for every client."""
+
+import gzip
+import io
+import re
+from collections.abc import Callable, Mapping
+
+import polars as pl
+import zstandard
+from starlette.requests import Request
+from starlette.responses import Response
+
+from clusterscape.query.cache import VersionedCache
+
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+class Wire:
+    """Turns tables into responses."""
+
+    def __init__(self) -> None:
+        self._bodies = VersionedCache(size=48)
+
+    def table(
+        self,
+        request: Request,
+        key: tuple[str, ...],
+        version: str,
+        make: Callable[[], tuple[pl.DataFrame, Mapping[str, str]]],
+    ) -> Response:
+        """The table as Arrow IPC with an ETag; 304 where the client holds this version already."""
+        etag = f'"{version}"'
+        encoding = _choose_encoding(request.headers.get("accept-encoding", ""))
+        headers = {"ETag": etag, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
+        if etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+
+        def build() -> tuple[bytes, Mapping[str, str]]:
+            frame, extra = make()
+            return _compress(to_ipc(frame), encoding), extra
+
+        body, extra = self._bodies.get((*key, encoding), version, build)
+        if encoding != "identity":
+            headers["Content-Encoding"] = encoding
+        return Response(body, media_type=ARROW, headers={**headers, **extra})
+
+
+def to_ipc(frame: pl.DataFrame) -> bytes:
+    """Arrow IPC stream bytes. The oldest compatibility level: every reader knows plain (not view) strings."""
+    buffer = io.BytesIO()
+    frame.write_ipc_stream(buffer, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
+    return buffer.getvalue()
+
+
+def _choose_encoding(accepted: str) -> str:
+    names = {
+        m.group(1).lower()
+        for m in re.finditer(r"([A-Za-z0-9*-]+)\s*(?:;\s*q=(?!0(?:\.0*)?(?:,|$))[\d.]+)?(?:,|$)", accepted)
+    }
+    return next((name for name in ("zstd", "gzip") if name in names), "identity")
+
+
+def _compress(body: bytes, encoding: str) -> bytes:
+    if encoding == "zstd":
+        # Level 6 of zstd: a third smaller than gzip's at a fraction of its time.
+        return zstandard.ZstdCompressor(level=6).compress(body)
+    if encoding == "gzip":
+        return gzip.compress(body, compresslevel=5, mtime=0)
+    return body

@@ -1,0 +1,68 @@
+"""Versions of what the stores hold: the writer bumps them, readers cache by them and wait for the next one."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from clusterscape.model import UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """``inventory`` changes with nodes, workloads and allocations; ``tick`` with every stored scrape."""
+
+    inventory: int = 0
+    tick: int = 0
+    newest_sample_at: UnixMs | None = None
+    paused: str | None = None  # why nothing is stored now, in words
+
+
+class Changes:
+    """The current versions. Thread-safe; listeners are called in the writer's thread and must return at once."""
+
+    def __init__(self, *, first: int = 1) -> None:
+        # A start value that grows between program starts keeps a client's cached version from matching a new process.
+        self._versions = Versions(inventory=first, tick=first)
+        self._lock = threading.Lock()
+        self._listeners: list[Callable[[Versions], None]] = []
+
+    @property
+    def versions(self) -> Versions:
+        """The versions now."""
+        return self._versions
+
+    def listen(self, listener: Callable[[Versions], None]) -> Callable[[], None]:
+        """Call ``listener`` on every change; returns the function that ends it."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def stop() -> None:
+            with self._lock:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+
+        return stop
+
+    def bump_inventory(self) -> None:
+        """Nodes, workloads or allocations changed."""
+        self._update(lambda now: replace(now, inventory=now.inventory + 1))
+
+    def bump_tick(self, newest_sample_at: UnixMs) -> None:
+        """New samples are readable."""
+        self._update(
+            lambda now: replace(
+                now, tick=now.tick + 1, newest_sample_at=max(newest_sample_at, now.newest_sample_at or newest_sample_at)
+            )
+        )
+
+    def pause(self, why: str | None) -> None:
+        """Nothing can be stored because of ``why``; None: storing goes on."""
+        if self._versions.paused != why:
+            self._update(lambda now: replace(now, paused=why))
+
+    def _update(self, change: Callable[[Versions], Versions]) -> None:
+        with self._lock:
+            self._versions = change(self._versions)
+            versions, listeners = self._versions, tuple(self._listeners)
+        for listener in listeners:
+            listener(versions)
