@@ -1,0 +1,65 @@
+"""The command's front door: sub-commands, and how an error reaches the terminal."""
+
+import logging
+import sys
+from typing import Annotated
+
+import orjson
+import typer
+from rich.logging import RichHandler
+
+from clusterscape import __version__
+from clusterscape.cli import demo, doctor, serve, status
+from clusterscape.cli.output import errors
+from clusterscape.errors import ClusterScapeError
+
+app = typer.Typer(
+    name="clusterscape",
+    help="Makes a shared GPU cluster transparent: who uses which GPU, for what, and how well.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
+app.command("doctor")(doctor.doctor)
+app.command("status")(status.status)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"clusterscape {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say the version and end.", callback=_show_version, is_eager=True)
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens, in detail.")] = False,
+) -> None:
+    del version
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(message)s",
+        handlers=[RichHandler(console=errors, show_path=False, markup=False, rich_tracebacks=False)],
+    )
+    for noisy in ("asyncio", "uvicorn.error", "aiohttp", "alembic", "httpx"):
+        logging.getLogger(noisy).setLevel(logging.DEBUG if verbose else logging.WARNING)
+
+
+def main() -> None:
+    """Run the command; a known error is one sentence and a hint, never a traceback."""
+    try:
+        app()
+    except ClusterScapeError as error:
+        if "--json" in sys.argv:
+            body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+            sys.stdout.write(orjson.dumps(body).decode() + "\n")
+        else:
+            errors.print(f"error: {error.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+            if error.hint:
+                errors.print(error.hint, markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)

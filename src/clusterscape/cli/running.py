@@ -1,0 +1,125 @@
+"""Runs a site: the server, the collectors and the upkeep, until it is told to stop."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+import uvicorn
+
+from clusterscape.cli.site import Site
+from clusterscape.collect.contract import Collector
+from clusterscape.collect.schedule import run_collectors
+from clusterscape.errors import ClusterScapeError
+from clusterscape.serve.app import create_app
+from clusterscape.serve.auth import refuse_open_address
+from clusterscape.serve.state import AppState
+
+log = logging.getLogger(__name__)
+
+MAINTAIN_EVERY_S = 60.0
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """The listening socket; a taken port is said so before anything else starts."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise ClusterScapeError(
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            hint="Is ClusterScape running already? Choose another port with --port.",
+        ) from None
+    # The kernel sends small answers at once; without this a keep-alive request can wait 40 ms for an ACK.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Where a browser finds it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run_site(
+    site: Site,
+    collectors: Sequence[Collector],
+    listener: socket.socket,
+    *,
+    on_ready: Callable[[str], None],
+    beside: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
+    refuse_open_address(site.settings.server)
+    app = create_app(site.queries, ingest=site.ingest, token=site.settings.server.token)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5, server_header=False
+    )
+    state: AppState = app.state.clusterscape
+    server = _Server(config, on_ready=lambda: on_ready(address_of(listener)), on_stop=state.live.close)
+    try:
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            runner.run(_run(site, collectors, server, listener, beside))
+    finally:
+        site.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it answers, and ends live streams when told to stop (they would never end themselves)."""
+
+    def __init__(self, config: uvicorn.Config, *, on_ready: Callable[[], None], on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+        self._on_stop = on_stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
+
+
+async def _run(
+    site: Site,
+    collectors: Sequence[Collector],
+    server: uvicorn.Server,
+    listener: socket.socket,
+    beside: Callable[[], Awaitable[None]] | None,
+) -> None:
+    background = [
+        asyncio.create_task(run_collectors(collectors, site.accept, site.clock), name="collectors"),
+        asyncio.create_task(_maintain(site), name="upkeep"),
+    ]
+    if beside is not None:
+        background.append(asyncio.create_task(_report(beside()), name="beside"))
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        for task in background:
+            task.cancel()
+        for task in background:
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def _report(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except ClusterScapeError as error:
+        log.error("%s %s", error.message, error.hint or "")
+
+
+async def _maintain(site: Site) -> None:
+    while True:
+        await asyncio.sleep(MAINTAIN_EVERY_S)
+        try:
+            await asyncio.to_thread(site.maintain)
+        except ClusterScapeError as error:
+            log.warning("upkeep of the store failed: %s %s", error.message, error.hint or "")

@@ -1,0 +1,114 @@
+"""Puts a whole site together: stores, ingest, collectors, queries. The only place that builds them."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from clusterscape.collect.contract import Collector
+from clusterscape.ingest.pipeline import Ingest
+from clusterscape.model import Observation, UnixMs
+from clusterscape.query import Queries, QueryContext
+from clusterscape.settings import CollectSettings, Settings
+from clusterscape.store.changes import Changes
+from clusterscape.store.metrics import open_metric_store
+from clusterscape.store.metrics.contract import MetricStore
+from clusterscape.store.records import open_record_store
+from clusterscape.store.records.contract import RecordStore
+
+DAY_MS = 86_400_000
+
+
+def system_clock() -> UnixMs:
+    """Now."""
+    return UnixMs(time.time_ns() // 1_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Everything that runs in one process."""
+
+    settings: Settings
+    metrics: MetricStore
+    records: RecordStore
+    changes: Changes
+    ingest: Ingest
+    queries: Queries
+    clock: Callable[[], UnixMs]
+    writer: ThreadPoolExecutor  # one thread: the only one that writes
+
+    async def accept(self, seen: Observation) -> None:
+        """Hand an observation to ingest without holding up the event loop."""
+        await asyncio.get_running_loop().run_in_executor(self.writer, self.ingest.accept, seen)
+
+    def maintain(self) -> None:
+        """Compaction and retention; safe beside reading and writing."""
+        now = self.clock()
+        self.metrics.maintain(now_ms=now)
+        keep_ms = int(self.settings.retention.coarse_days * DAY_MS)
+        self.records.remove_ended_before(UnixMs(now - keep_ms))
+
+    def close(self) -> None:
+        """Finish what is being written, then release the stores."""
+        self.writer.shutdown(wait=True)
+        self.metrics.close()
+        self.records.close()
+
+
+def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], UnixMs] = system_clock) -> Site:
+    """Open the stores and connect everything to them."""
+    metrics = open_metric_store(settings.storage, settings.retention)
+    try:
+        records = open_record_store(settings.storage)
+    except BaseException:
+        metrics.close()
+        raise
+    # Versions begin at the second of the start: a page from before a restart never takes an old number for a new one.
+    changes = Changes(first=clock() // 1000)
+    ingest = Ingest(metrics, records, changes, clock=clock)
+    slowest = max(c.interval_s for c in (settings.collect.dcgm, settings.collect.prometheus, settings.collect.nvml))
+    context = QueryContext(
+        metrics=metrics,
+        records=records,
+        changes=changes,
+        clock=clock,
+        cluster=settings.cluster,
+        is_demo=is_demo,
+        # Four missed scrapes, and the rest is not "now" any more.
+        lookback_ms=int(max(60.0, 4 * slowest) * 1000),
+    )
+    return Site(
+        settings=settings,
+        metrics=metrics,
+        records=records,
+        changes=changes,
+        ingest=ingest,
+        queries=Queries(context, ingest),
+        clock=clock,
+        writer=ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest"),
+    )
+
+
+def build_collectors(collect: CollectSettings, clock: Callable[[], UnixMs] = system_clock) -> list[Collector]:
+    """A collector for every source that is configured. Imports only what is used: the start stays quick."""
+    collectors: list[Collector] = []
+    if collect.dcgm.targets or collect.dcgm.targets_file or collect.dcgm.dns:
+        from clusterscape.collect.dcgm import DcgmCollector
+
+        collectors.append(DcgmCollector(collect.dcgm, clock))
+    if collect.slurm.mode != "off":
+        from clusterscape.collect.slurm import SlurmCollector
+
+        collectors.append(SlurmCollector(collect.slurm, clock))
+    if collect.prometheus.url:
+        from clusterscape.collect.prometheus import PrometheusCollector
+
+        collectors.append(PrometheusCollector(collect.prometheus, clock))
+    if collect.nvml.enabled:
+        import socket
+
+        from clusterscape.collect.nvml import NvmlCollector
+
+        collectors.append(NvmlCollector(collect.nvml, clock, socket.gethostname().partition(".")[0]))
+    return collectors

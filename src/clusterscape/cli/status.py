@@ -1,0 +1,90 @@
+"""``clusterscape status``: the cluster in the terminal, asked from a running server."""
+
+import json
+import os
+import urllib.error
+import urllib.request
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from clusterscape.cli.output import answers, count, percent, print_json
+from clusterscape.errors import AccessError, SourceError
+
+
+def status(
+    url: Annotated[str, typer.Option(help="Address of a running ClusterScape.")] = "http://127.0.0.1:8321",
+    token: Annotated[
+        str | None, typer.Option(help="Its token.", envvar="CLUSTERSCAPE_SERVER__TOKEN", show_envvar=True)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Show what is used, free, broken and waiting."""
+    summary = fetch(f"{url.rstrip('/')}/api/v1/cluster", token or os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"))
+    if as_json:
+        print_json(summary)
+        return
+    _print(summary)
+
+
+def fetch(url: str, token: str | None) -> Any:
+    """The JSON answer of ``url``; every failure says what to do."""
+    if not url.startswith(("http://", "https://")):
+        raise SourceError(f"{url} is not an address", hint="Give --url http://HOST:PORT.")
+    request = urllib.request.Request(url)  # noqa: S310 – the scheme is checked above
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        if error.code == 401:
+            raise AccessError(f"{url} asks for a token", hint="Give it with --token.") from None
+        raise SourceError(f"{url} answers {error.code} {error.reason}") from None
+    except (urllib.error.URLError, TimeoutError) as error:
+        reason = getattr(error, "reason", error)
+        raise SourceError(
+            f"no ClusterScape answers at {url}: {reason}",
+            hint="Start one with `clusterscape demo` or `clusterscape serve`, or name another with --url.",
+        ) from None
+    except ValueError:
+        raise SourceError(f"{url} does not answer in JSON", hint="Is it a ClusterScape?") from None
+
+
+def _print(summary: dict[str, Any]) -> None:
+    units = summary["units"]
+    name = f"{summary['cluster']} (demo)" if summary["is_demo"] else summary["cluster"]
+    answers.print(
+        f"[bold]{name}[/bold]  {count(units['total'], 'GPU')} on {count(summary['nodes'], 'node')}: "
+        f"{units['allocated']:,} allocated, {units['free']:,} free, {units['unavailable']:,} unavailable, "
+        f"{units['stale']:,} stale"
+    )
+    power = summary["power_watts"]
+    answers.print(
+        f"{percent(summary['gpu_util_ratio'])} utilisation of allocated GPUs · "
+        f"{'–' if power is None else f'{power / 1000:,.0f} kW'} · {summary['running']:,} running · "
+        f"{summary['waiting']:,} waiting for {count(summary['waiting_gpus'], 'GPU')}"
+    )
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("partition", "machine", "nodes", "GPUs", "allocated", "free", "out", "util", "running", "waiting"):
+        table.add_column(heading, justify="left" if heading in ("partition", "machine") else "right")
+    for part in summary["partitions"]:
+        own = part["units"]
+        table.add_row(
+            part["name"] + ("" if part["is_up"] else " (closed)"),
+            ", ".join(part["machine_types"]),
+            f"{part['nodes']:,}",
+            f"{own['total']:,}",
+            f"{own['allocated']:,}",
+            f"{own['free']:,}",
+            f"{own['unavailable'] + own['stale']:,}",
+            percent(part["gpu_util_ratio"]),
+            f"{part['running']:,}",
+            f"{part['waiting']:,} ({part['waiting_gpus']:,} GPUs)",
+        )
+    answers.print(table)
+    if summary["paused"]:
+        answers.print(f"[bold red]Nothing is stored now:[/bold red] {summary['paused']}")
+    if summary["failing_sources"]:
+        answers.print(f"[yellow]{count(summary['failing_sources'], 'source')} failing[/yellow]; the page says which.")

@@ -1,0 +1,156 @@
+"""The ledger: what an observation changes, worked out by hand."""
+
+from dataclasses import replace
+
+from clusterscape.ingest.ledger import CONFLICT_AFTER_MS, UNCLAIMED_AFTER_MS, ExporterFacts, Ledger
+from clusterscape.model import (
+    Allocation,
+    AllocationSource,
+    HistoryObserved,
+    InventoryObserved,
+    Node,
+    NodeId,
+    NodeState,
+    QueueObserved,
+    Unit,
+    UnitId,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+    gpu_unit_id,
+)
+
+NODE = NodeId("n1")
+UNIT = gpu_unit_id(NODE, 0)
+JOB = WorkloadId("slurm:1")
+RUNNING = Workload(id=JOB, state=WorkloadState.RUNNING, user="ada", started_at=UnixMs(1000), gpus_requested=1)
+HELD = Allocation(workload=JOB, unit=UNIT, from_at=UnixMs(1000))
+
+
+def queue(at: int, workloads: list[Workload], allocations: list[Allocation]) -> QueueObserved:
+    return QueueObserved(source="slurm", at=UnixMs(at), workloads=workloads, allocations=allocations)
+
+
+def inventory(at: int, *nodes: Node, units: tuple[Unit, ...] = ()) -> InventoryObserved:
+    return InventoryObserved(source="slurm", at=UnixMs(at), nodes=nodes, units=units)
+
+
+def test_nothing_is_written_when_the_same_is_seen_again() -> None:
+    ledger = Ledger()
+    assert ledger.see_queue(queue(2000, [RUNNING], [HELD]))
+    assert not ledger.see_queue(queue(3000, [RUNNING], [HELD]))
+    assert ledger.see_inventory(inventory(1, Node(id=NODE)))
+    assert not ledger.see_inventory(inventory(2, Node(id=NODE)))
+
+
+def test_workload_ends_and_its_units_are_free_when_the_queue_no_longer_names_it() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(2000, [RUNNING], [HELD]))
+    change = ledger.see_queue(queue(9000, [], []))
+    assert [(w.state, w.ended_at) for w in change.workloads] == [(WorkloadState.UNKNOWN, 9000)]
+    assert [a.to_at for a in change.allocations] == [9000]
+    assert not ledger.open
+
+
+def test_allocation_closes_at_the_true_end_when_the_queue_still_shows_the_ended_job() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(2000, [RUNNING], [HELD]))
+    done = replace(RUNNING, state=WorkloadState.COMPLETED, ended_at=UnixMs(5000))
+    change = ledger.see_queue(queue(9000, [done], []))
+    assert [a.to_at for a in change.allocations] == [5000]
+
+
+def test_other_sources_workloads_stay_when_one_source_is_complete() -> None:
+    local = replace(RUNNING, id=WorkloadId("local:77"))
+    ledger = Ledger(workloads=[local], allocations=[replace(HELD, workload=local.id)])
+    assert not ledger.see_queue(queue(2000, [], []))
+    assert local.id in ledger.active
+
+
+def test_history_tells_how_it_ended_when_the_queue_only_saw_it_vanish() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(2000, [replace(RUNNING, pending_reason="Resources")], [HELD]))
+    ledger.see_queue(queue(9000, [], []))
+    told = Workload(id=JOB, state=WorkloadState.FAILED, ended_at=UnixMs(8500), exit_code=3)
+    change = ledger.see_history(HistoryObserved(source="slurm", at=UnixMs(10_000), workloads=[told]))
+    (merged,) = change.workloads
+    assert (merged.state, merged.ended_at, merged.exit_code) == (WorkloadState.FAILED, 8500, 3)
+    assert (merged.user, merged.pending_reason) == ("ada", "Resources")
+
+
+def test_requeued_workload_begins_a_new_allocation_when_it_starts_again() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(2000, [RUNNING], [HELD]))
+    again = replace(RUNNING, restarts=1, started_at=UnixMs(7000))
+    change = ledger.see_queue(queue(8000, [again], [replace(HELD, from_at=UnixMs(7000))]))
+    assert sorted((a.from_at, a.to_at) for a in change.allocations if a.to_at) == [(1000, 8000)]
+    assert [key[2] for key in ledger.open] == [7000]
+
+
+def test_node_is_removed_when_its_complete_source_no_longer_names_it() -> None:
+    ledger = Ledger()
+    other = NodeId("n2")
+    ledger.see_inventory(
+        inventory(1, Node(id=NODE), Node(id=other), units=(Unit(id=gpu_unit_id(other, 0), node=other, index=0),))
+    )
+    change = ledger.see_inventory(inventory(2, Node(id=NODE)))
+    assert list(change.removed) == [other]
+    assert not ledger.units
+
+
+def test_all_nodes_stay_when_a_complete_answer_is_empty() -> None:
+    ledger = Ledger()
+    ledger.see_inventory(inventory(1, Node(id=NODE)))
+    assert not ledger.see_inventory(inventory(2))
+
+
+def test_node_of_an_earlier_run_is_forgotten_when_nobody_names_it_for_long() -> None:
+    ledger = Ledger(nodes=[Node(id=NODE), Node(id=NodeId("old"))])
+    assert not ledger.see_inventory(inventory(1, Node(id=NODE))).removed
+    change = ledger.see_inventory(inventory(1 + UNCLAIMED_AFTER_MS, Node(id=NODE)))
+    assert list(change.removed) == ["old"]
+
+
+def test_hardware_facts_stay_when_the_scheduler_speaks_after_the_exporter() -> None:
+    ledger = Ledger()
+    facts = ExporterFacts(nodes=[Node(id=NODE, machine_type="A100-80G", driver_version="570", gpu_count=8)])
+    ledger.see_hardware(facts, source="exporters", at=UnixMs(1))
+    ledger.see_inventory(inventory(2, Node(id=NODE, machine_type="A100", state=NodeState.IDLE, gpu_count=8)))
+    node = ledger.nodes[NODE]
+    assert (node.machine_type, node.driver_version, node.state) == ("A100-80G", "570", NodeState.IDLE)
+
+
+def test_unit_keeps_what_is_known_when_another_source_says_less() -> None:
+    ledger = Ledger(units=[Unit(id=UNIT, node=NODE, index=0, memory_bytes=80)])
+    ledger.see_inventory(inventory(1, Node(id=NODE), units=(Unit(id=UNIT, node=NODE, index=0),)))
+    assert ledger.units[UNIT].memory_bytes == 80
+
+
+def labels(*jobs: str) -> ExporterFacts:
+    return ExporterFacts(labels={UNIT: [WorkloadId(job) for job in jobs]})
+
+
+def test_exporter_label_is_believed_when_no_scheduler_is_read() -> None:
+    ledger = Ledger()
+    (allocation,) = ledger.see_labels(labels("slurm:9"), UnixMs(5)).allocations
+    assert allocation.source is AllocationSource.EXPORTER_LABEL
+    assert [a.to_at for a in ledger.see_labels(labels(), UnixMs(9)).allocations] == [9]
+
+
+def test_contradiction_is_kept_beside_the_scheduler_when_it_lasts() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(0, [RUNNING], [HELD]))
+    assert not ledger.see_labels(labels("slurm:2"), UnixMs(10))
+    assert ledger.conflicts == 0
+    assert ledger.see_labels(labels("slurm:2"), UnixMs(10 + CONFLICT_AFTER_MS))
+    assert ledger.conflicts == 1
+    ledger.see_labels(labels("slurm:1"), UnixMs(20 + CONFLICT_AFTER_MS))
+    assert ledger.conflicts == 0
+
+
+def test_label_adds_nothing_when_the_scheduler_says_the_same() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(0, [RUNNING], [HELD]))
+    assert not ledger.see_labels(labels("slurm:1"), UnixMs(10))
+    assert UnitId("n1:0") in {key[1] for key in ledger.open}

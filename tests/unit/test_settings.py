@@ -1,0 +1,72 @@
+"""Settings: every wrong key or type is named, with what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from clusterscape.errors import ConfigError
+from clusterscape.settings import Settings, read_settings
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "clusterscape.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults_are_loopback_and_embedded_when_nothing_is_given() -> None:
+    settings = read_settings(environ={})
+    assert (settings.server.host, settings.server.port) == ("127.0.0.1", 8321)
+    assert (settings.storage.metrics, settings.storage.records) == ("embedded", "sqlite")
+
+
+def test_later_sources_win_when_several_set_the_same(tmp_path: Path) -> None:
+    path = write(tmp_path, '[server]\nport = 1\nhost = "127.0.0.2"\n')
+    settings = read_settings(
+        path, environ={"CLUSTERSCAPE_SERVER__PORT": "2", "HOME": "/"}, overrides={"server": {"port": 3}}
+    )
+    assert settings.server.port == 3
+    assert settings.server.host == "127.0.0.2"
+
+
+def test_environment_reaches_nested_lists_when_comma_separated() -> None:
+    settings = read_settings(environ={"CLUSTERSCAPE_COLLECT__DCGM__TARGETS": "a:9400,b:9400"})
+    assert settings.collect.dcgm.targets == ("a:9400", "b:9400")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("[server]\nprt = 1", "unknown setting `server.prt`", "Did you mean `port`?"),
+        ("[serve]\nport = 1", "unknown setting `serve`", "Did you mean `server`?"),
+        ('[server]\nport = "x"', "setting `server.port` = 'x'", "Default: 8321"),
+        ('[collect.slurm]\nmode = "ssh"', "'off', 'cli' or 'rest'", "slurmrestd"),
+        ('[storage]\nmetrics = "influx"', "'embedded' or an http(s) address", "VictoriaMetrics"),
+        ("server = 3", "setting `server`", ""),
+        ("[server\n", "is not valid TOML", "line"),
+    ],
+)
+def test_wrong_setting_is_named_with_what_is_allowed_when_read(
+    tmp_path: Path, text: str, message: str, hint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_settings(write(tmp_path, text), environ={})
+    assert message in caught.value.message
+    assert hint in (caught.value.hint or "")
+    assert caught.value.exit_code == 2
+
+
+def test_secret_is_not_repeated_when_it_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_settings(write(tmp_path, '[server]\ntoken = "hunter2"'), environ={})
+    assert "hunter2" not in caught.value.message + (caught.value.hint or "")
+
+
+def test_secrets_are_hidden_when_settings_are_printed() -> None:
+    settings = Settings.model_validate({"server": {"token": "0123456789abcdef"}})
+    assert "0123456789abcdef" not in repr(settings)
+
+
+def test_missing_file_is_said_when_config_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_settings(tmp_path / "nowhere.toml", environ={})

@@ -1,0 +1,62 @@
+"""Sees to it that the real servers and the browser of the tests are there: installs them where it may, else names the command."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+NEEDED = {
+    # program: Debian package
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "slurmrestd": "slurmrestd",
+    "slurmdbd": "slurmdbd",
+    "squeue": "slurm-client",
+    "munged": "munge",
+    "mariadbd": "mariadb-server",
+    "victoria-metrics": "victoria-metrics",
+    "prometheus": "prometheus",
+    "pg_ctl": "postgresql",
+    "chromium": "chromium",
+}
+
+
+def missing_packages() -> list[str]:
+    """Debian packages whose program is not on this machine."""
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/sbin", "/sbin"]
+    folders += [str(path) for path in Path("/usr/lib/postgresql").glob("*/bin")]
+    path = os.pathsep.join(folders)
+    return sorted({package for program, package in NEEDED.items() if shutil.which(program, path=path) is None})
+
+
+def main() -> int:
+    """Install what is missing, or say how; a test that needs it then skips, or fails in CI."""
+    missing = missing_packages()
+    if not missing:
+        return 0
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
+    sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    may = shutil.which("apt-get") and (
+        not sudo or subprocess.run([*sudo, "true"], capture_output=True, check=False).returncode == 0
+    )
+    if may:
+        print(f"Installing {', '.join(missing)} …", flush=True)
+        # Run level 1 keeps the packages' own services from starting: the tests start theirs, elsewhere.
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+        for command in (["apt-get", "update", "-qq"], install):
+            done = subprocess.run([*sudo, *command], env=environment, stdout=subprocess.DEVNULL, check=False)
+            if done.returncode:
+                break
+        missing = missing_packages()
+    if missing:
+        print(
+            f"Not installed: {', '.join(missing)}. Tests that need them are skipped (in CI they fail).\n"
+            f"On Debian or Ubuntu: sudo apt-get install {' '.join(missing)}",
+            file=sys.stderr,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
