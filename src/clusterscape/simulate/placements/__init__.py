@@ -1,0 +1,1 @@
+"""Which nodes a job's GPUs come from, one file each."""
