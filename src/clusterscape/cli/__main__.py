@@ -1,0 +1,5 @@
+"""``python -m clusterscape.cli`` is the ``clusterscape`` command."""
+
+from clusterscape.cli.entry import main
+
+main()
