@@ -1,0 +1,283 @@
+"""Reads Prometheus exposition text in bulk: the bytes of one scrape become one RawScrape, whatever they hold.
+
+Owns the grammar and the memory of the series a target has shown. Judges no value: blanks, duplicates and units are
+ingest's. An exporter repeats itself: most scrapes differ from the one before only in values, and that makes this fast.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import orjson
+
+from clusterscape.model import NodeId, RawScrape, RawSeries, SeriesTable, UnixMs
+from clusterscape.model.samples import Float64s, Int32s, Int64s
+
+# A table is given up for a fresh one when it holds more than this many times the rows of the scrape at hand, and a spare.
+STALE_FACTOR = 4
+STALE_SPARE = 1_000
+
+_INT64_LIMIT = 2**63
+_PLAIN_BYTES = b"0123456789.eE+-, \r"
+
+# Possessive quantifiers: no text, however damaged, makes these backtrack.
+_QUOTED = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_HEAD = re.compile(
+    rb"[ \t]*+([a-zA-Z_:][a-zA-Z0-9_:]*+)"
+    rb"(?:[ \t]*+\{([^\"}]*+(?:" + _QUOTED + rb"[^\"}]*+)*+)\}[ \t]*+|[ \t]++)",
+    re.DOTALL,
+)
+_LABEL = re.compile(rb"[ \t]*+([a-zA-Z_][a-zA-Z0-9_]*+)[ \t]*+=[ \t]*+(" + _QUOTED + rb")[ \t]*+(?:,|\Z)", re.DOTALL)
+_ESCAPE = re.compile(r'\\([\\n"])')
+_ESCAPED = {"\\": "\\", "n": "\n", '"': '"'}
+
+
+class Malformed(StrEnum):
+    """Why a line was not understood."""
+
+    HEAD = "malformed_line"  # no metric name, or braces and quotes that do not match
+    LABELS = "malformed_labels"
+    ENCODING = "invalid_utf8"
+    VALUE = "malformed_value"
+    TIMESTAMP = "malformed_timestamp"
+    TRUNCATED = "truncated_line"  # the text ends in the middle of a line, so its value may be cut
+
+
+class _MalformedLine(Exception):
+    def __init__(self, reason: Malformed) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class _Columns:
+    """The samples of a scrape under way, one entry per understood line."""
+
+    line: list[int] = field(default_factory=list)
+    series: list[int] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+    time_ms: list[int | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a scrape looked like apart from its values, to recognise the next one by."""
+
+    line_count: int
+    sample_lines: Sequence[int]
+    prefixes: Sequence[bytes]  # of the sample lines: all up to the value
+    other_lines: Sequence[int]  # comments, empty lines
+    others: Sequence[bytes]
+    fixed_bytes: int  # length of the text less that of its values joined by commas
+    series: Int32s
+
+
+class ExpositionParser:
+    """Parses the successive answers of one target. Series codes hold as long as the table that comes with them."""
+
+    _table: SeriesTable
+    _prefixes: list[bytes]  # by code: a line up to its value
+    _codes: dict[bytes, int]  # by prefix
+    _labels: dict[bytes, Mapping[str, str]]  # by what stands between the braces
+    _shape: _Shape | None  # of the scrape before, where it was plain
+
+    def __init__(self, source: str, node: NodeId | None = None) -> None:
+        self._source = source
+        self._node = node
+        self._forget()
+
+    def parse(self, text: bytes, *, fetched_at: UnixMs, duration_s: float = 0.0) -> RawScrape:
+        """The samples of ``text``. Never raises: a line that is not understood is counted in ``malformed``."""
+        lines = text.split(b"\n")
+        malformed: Counter[str] = Counter()
+        times: Int64s | None = None
+        known = self._read_known_shape(text, lines)
+        if known is not None:
+            series, values = known
+        else:
+            columns = self._read_lines(lines, malformed)
+            series, values = np.array(columns.series, np.int32), np.array(columns.value, np.float64)
+            series.flags.writeable = False  # later scrapes of the same shape share it
+            times = _column_of_times(columns.time_ms, fetched_at)
+            self._shape = self._shape_of(text, lines, columns, series) if times is None and not malformed else None
+        scrape = RawScrape(
+            source=self._source,
+            node=self._node,
+            fetched_at=fetched_at,
+            duration_s=duration_s,
+            table=self._table,
+            series=series,
+            value=values,
+            time_ms=times,
+            malformed=malformed,
+        )
+        if len(self._table) > STALE_FACTOR * len(series) + STALE_SPARE:
+            self._forget()
+        return scrape
+
+    def _forget(self) -> None:
+        self._table = SeriesTable()
+        self._prefixes = []
+        self._codes = {}
+        self._labels = {}
+        self._shape = None
+
+    def _read_known_shape(self, text: bytes, lines: list[bytes]) -> tuple[Int32s, Float64s] | None:
+        """Series and values of a scrape that differs from the one before in values alone; None where it does not."""
+        shape = self._shape
+        if shape is None or len(lines) != shape.line_count:
+            return None
+        if [lines[number] for number in shape.other_lines] != shape.others:
+            return None
+        texts = list(map(bytes.removeprefix, [lines[number] for number in shape.sample_lines], shape.prefixes))
+        joined = b",".join(texts)
+        # A line with another prefix was left whole, so that the lengths no longer add up.
+        if len(text) != shape.fixed_bytes + len(joined):
+            return None
+        values = _parse_plain_numbers(joined, len(texts))
+        if values is None:
+            values = _parse_numbers(texts)
+        return None if values is None else (shape.series, values)
+
+    def _shape_of(self, text: bytes, lines: list[bytes], columns: _Columns, series: Int32s) -> _Shape:
+        prefixes = [self._prefixes[code] for code in columns.series]
+        sample_lines = set(columns.line)
+        other_lines = [number for number in range(len(lines)) if number not in sample_lines]
+        value_bytes = sum(len(lines[number]) for number in columns.line) - sum(map(len, prefixes))
+        commas = max(len(prefixes) - 1, 0)
+        return _Shape(
+            line_count=len(lines),
+            sample_lines=columns.line,
+            prefixes=prefixes,
+            other_lines=other_lines,
+            others=[lines[number] for number in other_lines],
+            fixed_bytes=len(text) - value_bytes - commas,
+            series=series,
+        )
+
+    def _read_lines(self, lines: list[bytes], malformed: Counter[str]) -> _Columns:
+        columns = _Columns()
+        *finished, unfinished = lines
+        if unfinished.strip() and not unfinished.startswith(b"#"):
+            malformed[Malformed.TRUNCATED] += 1
+        # OpenMetrics, known by its last line, gives timestamps in seconds; the older format in milliseconds.
+        ms_per_tick = 1_000 if finished and finished[-1].rstrip() == b"# EOF" else 1
+        for number, line in enumerate(finished):
+            if line.startswith(b"#"):
+                continue
+            try:
+                found = self._find_series(line)
+                if found is None:
+                    continue
+                code, start = found
+                value, time_ms = _parse_value_and_time(line[start:], ms_per_tick)
+            except _MalformedLine as problem:
+                malformed[problem.reason] += 1
+                continue
+            columns.line.append(number)
+            columns.series.append(code)
+            columns.value.append(value)
+            columns.time_ms.append(time_ms)
+        return columns
+
+    def _find_series(self, line: bytes) -> tuple[int, int] | None:
+        """The series of a line and where its value starts; None for a line without content."""
+        start = line.rfind(b"} ") + 2
+        code = self._codes.get(line[:start])
+        if code is not None:
+            return code, start
+        if not line.strip() or line.lstrip().startswith(b"#"):
+            return None
+        head = _HEAD.match(line)
+        if head is None:
+            raise _MalformedLine(Malformed.HEAD)
+        start = head.end()
+        prefix = line[:start]
+        code = self._codes.get(prefix)
+        if code is None:
+            series = RawSeries(sys.intern(head[1].decode("ascii")), self._label_set(head[2] or b""))
+            code = self._codes[prefix] = self._table.add(series)
+            self._prefixes.append(prefix)
+        return code, start
+
+    def _label_set(self, text: bytes) -> Mapping[str, str]:
+        labels = self._labels.get(text)
+        if labels is None:
+            labels = self._labels[text] = _parse_labels(text.strip())
+        return labels
+
+
+def _parse_labels(text: bytes) -> Mapping[str, str]:
+    labels: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        label = _LABEL.match(text, position)
+        if label is None:
+            raise _MalformedLine(Malformed.LABELS)
+        position = label.end()
+        name = sys.intern(label[1].decode("ascii"))
+        if name in labels or name == "__name__":
+            raise _MalformedLine(Malformed.LABELS)
+        try:
+            value = label[2][1:-1].decode("utf-8")
+        except UnicodeDecodeError:
+            raise _MalformedLine(Malformed.ENCODING) from None
+        labels[name] = _ESCAPE.sub(lambda found: _ESCAPED[found[1]], value) if "\\" in value else value
+    return labels
+
+
+def _parse_plain_numbers(joined: bytes, count: int) -> Float64s | None:
+    """``count`` numbers between commas, read as JSON, which is quickest; None where one is not plain (+Inf, NaN, 007)."""
+    if joined.translate(None, _PLAIN_BYTES):
+        return None
+    try:
+        numbers = orjson.loads(b"[%b]" % joined)
+    except orjson.JSONDecodeError:
+        return None
+    return np.array(numbers, np.float64) if len(numbers) == count else None
+
+
+def _parse_numbers(texts: Sequence[bytes]) -> Float64s | None:
+    try:
+        return np.array([_parse_number(text, Malformed.VALUE) for text in texts], np.float64)
+    except _MalformedLine:
+        return None
+
+
+def _parse_value_and_time(text: bytes, ms_per_tick: int) -> tuple[float, int | None]:
+    """``value [timestamp] [# exemplar]``: the value, and the timestamp in milliseconds where there is one."""
+    try:
+        if b"_" in text:
+            raise ValueError
+        return float(text), None
+    except ValueError:
+        words = text.partition(b"#")[0].split()
+    if not words or len(words) > 2:
+        raise _MalformedLine(Malformed.VALUE)
+    value = _parse_number(words[0], Malformed.VALUE)
+    if len(words) == 1:
+        return value, None
+    time_ms = _parse_number(words[1], Malformed.TIMESTAMP) * ms_per_tick
+    if not -_INT64_LIMIT < time_ms < _INT64_LIMIT:  # NaN fails this too
+        raise _MalformedLine(Malformed.TIMESTAMP)
+    return value, round(time_ms)
+
+
+def _parse_number(text: bytes, reason: Malformed) -> float:
+    try:
+        if b"_" not in text:
+            return float(text)
+    except ValueError:
+        pass
+    raise _MalformedLine(reason)
+
+
+def _column_of_times(times: list[int | None], fetched_at: UnixMs) -> Int64s | None:
+    """Explicit timestamps, with ``fetched_at`` where a line has none; None where no line has one."""
+    if all(time is None for time in times):
+        return None
+    return np.array([fetched_at if time is None else time for time in times], np.int64)
