@@ -1,12 +1,12 @@
-"""Writes ``docs/reference`` from the code: settings, metrics, commands, the API. ``--check`` fails where a page is out of date."""
+"""Writes ``docs/reference`` from the code: settings, metrics, commands, the API. ``--check`` fails where one is out of date."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import typer
 from pydantic import BaseModel
+from typer.core import TyperGroup, TyperOption
 
 from clusterscape.cli.entry import app as command
 from clusterscape.model import CATALOGUE
@@ -40,8 +40,9 @@ def settings_page() -> str:
     """Every setting."""
     head = """# Settings
 
-Given in a TOML file (`clusterscape serve --config clusterscape.toml`), or as environment variables: `CLUSTERSCAPE_SERVER__PORT=9000`
-(two underscores per level; lists are comma-separated). The environment wins over the file, the command line over both. From `settings.py`."""
+Given in a TOML file (`clusterscape serve --config clusterscape.toml`), or as environment variables such as
+`CLUSTERSCAPE_SERVER__PORT=9000` (two underscores per level; lists are comma-separated). The environment wins over the file, the
+command line over both. From `settings.py`."""
     return "\n".join([head, *_settings(Settings)])
 
 
@@ -62,18 +63,12 @@ Canonical names and units; a source's value is multiplied into the canonical uni
 
 def commands_page() -> str:
     """Every sub-command with its options."""
-    group = typer.main.get_command(command)
     lines = ["# Commands", "", "From `cli/`. Every command takes `--json`."]
-    context = click.Context(group, info_name="clusterscape")
-    assert isinstance(group, click.Group)
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        if found is None:
-            continue
+    group = typer.main.get_command(command)
+    assert isinstance(group, TyperGroup)
+    for name, found in group.commands.items():
         lines += ["", f"## clusterscape {name}", "", found.help or "", "", "| option | meaning |", "|---|---|"]
-        for option in found.params:
-            if isinstance(option, click.Option):
-                lines.append(f"| `{', '.join(option.opts)}` | {option.help or ''} |")
+        lines += [f"| `{', '.join(o.opts)}` | {o.help or ''} |" for o in found.params if isinstance(o, TyperOption)]
     return "\n".join(lines)
 
 
