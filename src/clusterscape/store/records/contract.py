@@ -1,6 +1,6 @@
 """What a record store promises. SQLite and PostgreSQL both pass ``tests/contract/test_record_store.py``."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -42,17 +42,38 @@ class WorkloadPage:
     offset: int = field(default=0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Something a user keeps under a name: a saved view, a rule, a choice for the site. ``body`` is JSON."""
+
+    kind: str
+    key: str
+    body: Mapping[str, object]
+    written_at: UnixMs
+
+
 class RecordStore(Protocol):
-    """Inventory, workloads, allocations and source states. Thread-safe. Every write is one transaction."""
+    """Inventory, workloads, allocations, source states and documents. Thread-safe.
+
+    Every write is one transaction: when it returns, all of it is durable; when it raises, none of it is there.
+    """
 
     def write_inventory(
         self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
     ) -> None:
-        """Insert or replace these records (last seen ``at_ms``); others stay."""
+        """Insert or replace these records (last seen ``at_ms``, kept to ten minutes); others stay."""
         ...
 
     def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
         """Forget nodes and their units; workloads and allocations stay as history."""
+        ...
+
+    def remove_partitions(self, names: Iterable[str]) -> None:
+        """Forget partitions."""
+        ...
+
+    def remove_units(self, units: Iterable[UnitId]) -> None:
+        """Forget units, such as MIG instances after a new partitioning; allocations stay as history."""
         ...
 
     def write_workloads(self, workloads: Iterable[Workload], *, at_ms: UnixMs) -> None:
@@ -111,7 +132,26 @@ class RecordStore(Protocol):
         ...
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
-        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
+        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many.
+
+        One whose end is not known counts from when it was last written. Allocations of unknown workloads go likewise.
+        """
+        ...
+
+    def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
+        """Insert or replace the document ``key`` of ``kind``."""
+        ...
+
+    def document(self, kind: str, key: str) -> Document | None:
+        """One document, or None."""
+        ...
+
+    def documents(self, kind: str) -> list[Document]:
+        """All documents of ``kind``, by key."""
+        ...
+
+    def remove_document(self, kind: str, key: str) -> bool:
+        """Forget a document; returns whether there was one."""
         ...
 
     def close(self) -> None:

@@ -1,0 +1,44 @@
+"""Conditions on workloads and allocations, as SQL expressions that mean the same in both engines."""
+
+from sqlalchemy import ColumnElement, or_, select
+
+from clusterscape.model import UnixMs, WorkloadState
+from clusterscape.store.records.contract import WorkloadFilter
+from clusterscape.store.records.tables import allocations, workload_nodes, workloads
+
+ACTIVE_STATES = [state.value for state in WorkloadState if state.is_active]
+
+IS_ACTIVE = workloads.c.state.in_(ACTIVE_STATES)
+IS_OPEN = allocations.c.to_at.is_(None)
+
+
+def matching(where: WorkloadFilter) -> list[ColumnElement[bool]]:
+    """The conditions of ``where``; all must hold."""
+    found: list[ColumnElement[bool]] = []
+    if where.states is not None:
+        found.append(workloads.c.state.in_(sorted(where.states)))
+    if where.user is not None:
+        found.append(workloads.c.user == where.user)
+    if where.project is not None:
+        found.append(workloads.c.project == where.project)
+    if where.partition is not None:
+        found.append(workloads.c.partition == where.partition)
+    if where.node is not None:
+        found.append(workloads.c.id.in_(select(workload_nodes.c.workload).where(workload_nodes.c.node == where.node)))
+    if where.text is not None and where.text.strip():
+        found.append(workloads.c.search.contains(where.text.strip().casefold(), autoescape=True))
+    if where.active_between is not None:
+        start_ms, end_ms = where.active_between
+        found.append(workloads.c.begins_at < end_ms)
+        found.append(or_(IS_ACTIVE, workloads.c.ends_at > start_ms))
+    return found
+
+
+def overlapping(start_ms: UnixMs | None, end_ms: UnixMs | None) -> list[ColumnElement[bool]]:
+    """Allocations that share some time with [start, end); a missing bound is open."""
+    found: list[ColumnElement[bool]] = []
+    if end_ms is not None:
+        found.append(allocations.c.from_at < end_ms)
+    if start_ms is not None:
+        found.append(or_(IS_OPEN, allocations.c.to_at > start_ms))
+    return found

@@ -1,0 +1,308 @@
+"""Records to table rows and back, as pure functions. Column order of reading is that of the ``*_COLUMNS`` lists."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, overload
+
+import orjson
+from sqlalchemy import Column, Table
+
+from clusterscape.model import (
+    Allocation,
+    AllocationSource,
+    Node,
+    NodeState,
+    Partition,
+    SourceStatus,
+    Unit,
+    UnitKind,
+    UnixMs,
+    Workload,
+    WorkloadKind,
+    WorkloadState,
+)
+from clusterscape.store.records import tables
+from clusterscape.store.records.contract import Document
+
+Row = dict[str, object]
+Values = Sequence[Any]  # what a driver hands back
+
+# A dictionary finds a member four times as fast as calling the enumeration, which counts at 10,000 rows.
+_NODE_STATES = {state.value: state for state in NodeState}
+_UNIT_KINDS = {kind.value: kind for kind in UnitKind}
+_WORKLOAD_STATES = {state.value: state for state in WorkloadState}
+_WORKLOAD_KINDS = {kind.value: kind for kind in WorkloadKind}
+_ALLOCATION_SOURCES = {source.value: source for source in AllocationSource}
+
+
+def _columns(table: Table, record: type) -> list[Column[Any]]:
+    return [table.c[field.name] for field in fields(record)]
+
+
+NODE_COLUMNS = _columns(tables.nodes, Node)
+PARTITION_COLUMNS = _columns(tables.partitions, Partition)
+UNIT_COLUMNS = _columns(tables.units, Unit)
+WORKLOAD_COLUMNS = _columns(tables.workloads, Workload)
+ALLOCATION_COLUMNS = _columns(tables.allocations, Allocation)
+SOURCE_COLUMNS = _columns(tables.sources, SourceStatus)
+DOCUMENT_COLUMNS = _columns(tables.documents, Document)
+
+
+def node_row(node: Node, seen_at: UnixMs) -> Row:
+    """The row of ``node``."""
+    return {
+        "id": node.id,
+        "partitions": json_text(node.partitions),
+        "machine_type": storable(node.machine_type),
+        "state": node.state.value,
+        "reason": storable(node.reason),
+        "gpu_count": node.gpu_count,
+        "cpu_count": node.cpu_count,
+        "memory_bytes": node.memory_bytes,
+        "features": json_text(node.features),
+        "rack": storable(node.rack),
+        "driver_version": storable(node.driver_version),
+        "seen_at": seen_at,
+    }
+
+
+def node_of(row: Values) -> Node:
+    """The node of a row of NODE_COLUMNS."""
+    return Node(
+        id=row[0],
+        partitions=_tuple(row[1]),
+        machine_type=row[2],
+        state=_NODE_STATES[row[3]],
+        reason=row[4],
+        gpu_count=row[5],
+        cpu_count=row[6],
+        memory_bytes=row[7],
+        features=_tuple(row[8]),
+        rack=row[9],
+        driver_version=row[10],
+    )
+
+
+def partition_row(partition: Partition, seen_at: UnixMs) -> Row:
+    """The row of ``partition``."""
+    return {
+        "name": partition.name,
+        "nodes": json_text(partition.nodes),
+        "is_up": partition.is_up,
+        "is_default": partition.is_default,
+        "max_time_s": partition.max_time_s,
+        "seen_at": seen_at,
+    }
+
+
+def partition_of(row: Values) -> Partition:
+    """The partition of a row of PARTITION_COLUMNS."""
+    return Partition(name=row[0], nodes=_tuple(row[1]), is_up=row[2], is_default=row[3], max_time_s=row[4])
+
+
+def unit_row(unit: Unit, seen_at: UnixMs) -> Row:
+    """The row of ``unit``."""
+    return {
+        "id": unit.id,
+        "kind": unit.kind.value,
+        "node": unit.node,
+        "index": unit.index,
+        "uuid": storable(unit.uuid),
+        "machine_type": storable(unit.machine_type),
+        "memory_bytes": unit.memory_bytes,
+        "power_limit_watts": unit.power_limit_watts,
+        "pci_bus_id": storable(unit.pci_bus_id),
+        "parent": unit.parent,
+        "mig_profile": storable(unit.mig_profile),
+        "workload": unit.workload,
+        "seen_at": seen_at,
+    }
+
+
+def unit_of(row: Values) -> Unit:
+    """The unit of a row of UNIT_COLUMNS."""
+    return Unit(
+        id=row[0],
+        kind=_UNIT_KINDS[row[1]],
+        node=row[2],
+        index=row[3],
+        uuid=row[4],
+        machine_type=row[5],
+        memory_bytes=row[6],
+        power_limit_watts=row[7],
+        pci_bus_id=row[8],
+        parent=row[9],
+        mig_profile=row[10],
+        workload=row[11],
+    )
+
+
+def workload_row(workload: Workload, seen_at: UnixMs) -> Row:
+    """The row of ``workload``.
+
+    ``begins_at`` is the first time it is known to have asked for units (``seen_at`` where none is), ``ends_at`` when it stopped
+    (null while active, at least 1 ms after the begin, so that even an instant overlaps the range it lies in).
+    """
+    w = workload
+    times = [at for at in (w.submitted_at, w.eligible_at, w.started_at, w.ended_at) if at is not None] or [seen_at]
+    begins_at = times[0]
+    ends_at = None if w.state.is_active else max(begins_at + 1, times[-1])
+    return {
+        "id": w.id,
+        "state": w.state.value,
+        "kind": w.kind.value,
+        "name": storable(w.name),
+        "user": storable(w.user),
+        "project": storable(w.project),
+        "experiment": storable(w.experiment),
+        "partition": storable(w.partition),
+        "resource_type": storable(w.resource_type),
+        "qos": storable(w.qos),
+        "priority": w.priority,
+        "gpus_requested": w.gpus_requested,
+        "nodes_requested": w.nodes_requested,
+        "time_limit_s": w.time_limit_s,
+        "submitted_at": w.submitted_at,
+        "eligible_at": w.eligible_at,
+        "started_at": w.started_at,
+        "ended_at": w.ended_at,
+        "expected_start_at": w.expected_start_at,
+        "pending_reason": storable(w.pending_reason),
+        "exit_code": w.exit_code,
+        "exit_signal": w.exit_signal,
+        "restarts": w.restarts,
+        "nodes": json_text(w.nodes),
+        "tags": json_text(w.tags),
+        "begins_at": begins_at,
+        "ends_at": ends_at,
+        "search": search_text(w.id, w.name, w.user, w.project, w.experiment),
+        "seen_at": seen_at,
+    }
+
+
+def workload_of(row: Values) -> Workload:
+    """The workload of a row of WORKLOAD_COLUMNS."""
+    return Workload(
+        id=row[0],
+        state=_WORKLOAD_STATES[row[1]],
+        kind=_WORKLOAD_KINDS[row[2]],
+        name=row[3],
+        user=row[4],
+        project=row[5],
+        experiment=row[6],
+        partition=row[7],
+        resource_type=row[8],
+        qos=row[9],
+        priority=row[10],
+        gpus_requested=row[11],
+        nodes_requested=row[12],
+        time_limit_s=row[13],
+        submitted_at=row[14],
+        eligible_at=row[15],
+        started_at=row[16],
+        ended_at=row[17],
+        expected_start_at=row[18],
+        pending_reason=row[19],
+        exit_code=row[20],
+        exit_signal=row[21],
+        restarts=row[22],
+        nodes=_tuple(row[23]),
+        tags=orjson.loads(row[24]),
+    )
+
+
+def allocation_row(allocation: Allocation) -> Row:
+    """The row of ``allocation``."""
+    return {
+        "workload": allocation.workload,
+        "unit": allocation.unit,
+        "from_at": allocation.from_at,
+        "to_at": allocation.to_at,
+        "source": allocation.source.value,
+        "confidence": allocation.confidence,
+    }
+
+
+def allocation_of(row: Values) -> Allocation:
+    """The allocation of a row of ALLOCATION_COLUMNS."""
+    return Allocation(
+        workload=row[0],
+        unit=row[1],
+        from_at=row[2],
+        to_at=row[3],
+        source=_ALLOCATION_SOURCES[row[4]],
+        confidence=row[5],
+    )
+
+
+def source_row(status: SourceStatus) -> Row:
+    """The row of ``status``."""
+    return {
+        "source": status.source,
+        "kind": status.kind,
+        "is_ok": status.is_ok,
+        "at": status.at,
+        "node": status.node,
+        "message": storable(status.message),
+        "hint": storable(status.hint),
+        "duration_s": status.duration_s,
+    }
+
+
+def source_of(row: Values) -> SourceStatus:
+    """The status of a row of SOURCE_COLUMNS."""
+    return SourceStatus(
+        source=row[0],
+        kind=row[1],
+        is_ok=row[2],
+        at=row[3],
+        node=row[4],
+        message=row[5],
+        hint=row[6],
+        duration_s=row[7],
+    )
+
+
+def document_of(row: Values) -> Document:
+    """The document of a row of DOCUMENT_COLUMNS."""
+    return Document(kind=row[0], key=row[1], body=orjson.loads(row[2]), written_at=row[3])
+
+
+def search_text(*parts: str | None) -> str:
+    """What a text search looks through, folded in case by Unicode's rules, which neither engine's LIKE knows fully."""
+    return "\n".join(storable(part) for part in parts if part).casefold()
+
+
+@overload
+def storable(text: str) -> str: ...
+@overload
+def storable(text: None) -> None: ...
+@overload
+def storable(text: str | None) -> str | None: ...
+def storable(text: str | None) -> str | None:
+    """``text`` without what a column cannot hold: NUL (PostgreSQL) and halves of surrogate pairs (both)."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def json_text(value: Mapping[str, object] | Sequence[str]) -> str:
+    """``value`` as JSON text."""
+    try:
+        return orjson.dumps(value).decode("utf-8")
+    except TypeError:  # halves of surrogate pairs, or a mapping that is not a dict
+        return orjson.dumps(_plain(value)).decode("utf-8")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {storable(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _tuple(text: str) -> tuple[Any, ...]:
+    return () if text == "[]" else tuple(orjson.loads(text))

@@ -1,0 +1,215 @@
+"""The record store on SQLite and PostgreSQL, by the same statements. Owns no schema (tables) and no connections (engines)."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Select, and_, delete, func, or_, select
+
+from clusterscape.model import (
+    Allocation,
+    Node,
+    NodeId,
+    Partition,
+    SourceStatus,
+    Unit,
+    UnitId,
+    UnitKind,
+    UnixMs,
+    Workload,
+    WorkloadId,
+)
+from clusterscape.store.records import rows, tables
+from clusterscape.store.records.contract import Document, WorkloadFilter, WorkloadPage
+from clusterscape.store.records.faults import explained
+from clusterscape.store.records.filters import IS_ACTIVE, IS_OPEN, matching, overlapping
+from clusterscape.store.records.upserts import Stored, changed, delete_each, upsert
+
+Record = TypeVar("Record")
+
+
+class SqlRecordStore:
+    """A RecordStore over ``engine``, whose schema must be up to date. Keeps no copy of any record."""
+
+    def __init__(self, engine: Engine, *, where: str) -> None:
+        self._engine = engine
+        self._writer = engine.execution_options(
+            writes=True
+        )  # the same pool; engines begin such transactions as writers
+        self._where = where
+        self._write_lock = threading.Lock()  # threads queue here rather than poll the database's own lock
+
+    def write_inventory(
+        self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
+    ) -> None:
+        """Insert or replace these records (last seen ``at_ms``, kept to ten minutes); others stay."""
+        written = (
+            (tables.nodes, [rows.node_row(node, at_ms) for node in nodes]),
+            (tables.partitions, [rows.partition_row(partition, at_ms) for partition in partitions]),
+            (tables.units, [rows.unit_row(unit, at_ms) for unit in units]),
+        )
+        with self._writing() as connection:
+            for table, records in written:
+                upsert(connection, table, changed(connection, table, records)[0])
+
+    def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
+        """Forget nodes and their units; workloads and allocations stay as history."""
+        names = list(nodes)
+        with self._writing() as connection:
+            delete_each(connection, tables.units.c.node, names)
+            delete_each(connection, tables.nodes.c.id, names)
+
+    def remove_partitions(self, names: Iterable[str]) -> None:
+        """Forget partitions."""
+        with self._writing() as connection:
+            delete_each(connection, tables.partitions.c.name, names)
+
+    def remove_units(self, units: Iterable[UnitId]) -> None:
+        """Forget units; allocations stay as history."""
+        with self._writing() as connection:
+            delete_each(connection, tables.units.c.id, units)
+
+    def write_workloads(self, workloads: Iterable[Workload], *, at_ms: UnixMs) -> None:
+        """Insert or replace."""
+        newest = {workload.id: workload for workload in workloads}
+        records = [rows.workload_row(workload, at_ms) for workload in newest.values()]
+        with self._writing() as connection:
+            news, stored = changed(connection, tables.workloads, records, among=IS_ACTIVE)
+            upsert(connection, tables.workloads, news)
+            moved = [newest[WorkloadId(str(row["id"]))] for row in news if _nodes_changed(row, stored)]
+            delete_each(connection, tables.workload_nodes.c.workload, [workload.id for workload in moved])
+            places = [{"node": node, "workload": each.id} for each in moved for node in dict.fromkeys(each.nodes)]
+            if places:
+                connection.execute(tables.workload_nodes.insert(), places)
+
+    def write_allocations(self, allocations: Iterable[Allocation]) -> None:
+        """Insert or replace by (workload, unit, from_at); writing one with ``to_at`` closes it."""
+        records = [rows.allocation_row(allocation) for allocation in allocations]
+        with self._writing() as connection:
+            upsert(connection, tables.allocations, changed(connection, tables.allocations, records, among=IS_OPEN)[0])
+
+    def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
+        """Insert or replace the state of sources."""
+        newest = {status.source: rows.source_row(status) for status in statuses}
+        with self._writing() as connection:
+            upsert(connection, tables.sources, list(newest.values()))
+
+    def nodes(self) -> list[Node]:
+        """All nodes, by id."""
+        return self._read(select(*rows.NODE_COLUMNS).order_by(tables.nodes.c.id), rows.node_of)
+
+    def partitions(self) -> list[Partition]:
+        """All partitions, by name."""
+        return self._read(select(*rows.PARTITION_COLUMNS).order_by(tables.partitions.c.name), rows.partition_of)
+
+    def units(self) -> list[Unit]:
+        """All GPUs and MIG instances, by node and index."""
+        query = select(*rows.UNIT_COLUMNS).where(tables.units.c.kind != UnitKind.REQUESTED.value)
+        order = (tables.units.c.node, tables.units.c.index, tables.units.c.id)
+        return self._read(query.order_by(*order), rows.unit_of)
+
+    def workload(self, workload: WorkloadId) -> Workload | None:
+        """One workload, or None."""
+        found = self._read(select(*rows.WORKLOAD_COLUMNS).where(tables.workloads.c.id == workload), rows.workload_of)
+        return found[0] if found else None
+
+    def active_workloads(self) -> list[Workload]:
+        """Everything waiting, running or suspended."""
+        return self._read(select(*rows.WORKLOAD_COLUMNS).where(IS_ACTIVE), rows.workload_of)
+
+    def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
+        """A page of workloads that match, newest submission first."""
+        conditions = matching(where)
+        order = (tables.workloads.c.begins_at.desc(), tables.workloads.c.id.desc())
+        page = select(*rows.WORKLOAD_COLUMNS).where(*conditions).order_by(*order).limit(limit).offset(offset)
+        count = select(func.count()).select_from(tables.workloads).where(*conditions)
+        with self._reading() as connection:
+            found = [rows.workload_of(row) for row in connection.execute(page).fetchall()]
+            total = connection.execute(count).scalar_one()
+        return WorkloadPage(workloads=found, total=total, limit=limit, offset=offset)
+
+    def open_allocations(self) -> list[Allocation]:
+        """Who holds what now."""
+        return self._read(select(*rows.ALLOCATION_COLUMNS).where(IS_OPEN), rows.allocation_of)
+
+    def allocations(
+        self,
+        *,
+        workload: WorkloadId | None = None,
+        unit: UnitId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Allocation]:
+        """Allocations that overlap [start, end), by from_at; of one workload or unit where named."""
+        table = tables.allocations
+        query = select(*rows.ALLOCATION_COLUMNS).where(*overlapping(start_ms, end_ms))
+        if workload is not None:
+            query = query.where(table.c.workload == workload)
+        if unit is not None:
+            query = query.where(table.c.unit == unit)
+        return self._read(query.order_by(table.c.from_at, table.c.unit, table.c.workload), rows.allocation_of)
+
+    def sources(self) -> list[SourceStatus]:
+        """Last known state of every source, by name."""
+        return self._read(select(*rows.SOURCE_COLUMNS).order_by(tables.sources.c.source), rows.source_of)
+
+    def remove_ended_before(self, at_ms: UnixMs) -> int:
+        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
+        table, held = tables.workloads, tables.allocations
+        is_old = and_(~IS_ACTIVE, func.coalesce(table.c.ended_at, table.c.seen_at) < at_ms)
+        is_orphan = and_(held.c.to_at < at_ms, held.c.workload.not_in(select(table.c.id)))
+        with self._writing() as connection:
+            of_old = held.c.workload.in_(select(table.c.id).where(is_old))
+            connection.execute(delete(held).where(or_(of_old, is_orphan)))
+            return connection.execute(delete(table).where(is_old)).rowcount
+
+    def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
+        """Insert or replace the document ``key`` of ``kind``."""
+        row: rows.Row = {"kind": kind, "key": key, "body": rows.json_text(body), "written_at": at_ms}
+        with self._writing() as connection:
+            upsert(connection, tables.documents, [row])
+
+    def document(self, kind: str, key: str) -> Document | None:
+        """One document, or None."""
+        table = tables.documents
+        query = select(*rows.DOCUMENT_COLUMNS).where(table.c.kind == kind, table.c.key == key)
+        found = self._read(query, rows.document_of)
+        return found[0] if found else None
+
+    def documents(self, kind: str) -> list[Document]:
+        """All documents of ``kind``, by key."""
+        table = tables.documents
+        return self._read(
+            select(*rows.DOCUMENT_COLUMNS).where(table.c.kind == kind).order_by(table.c.key), rows.document_of
+        )
+
+    def remove_document(self, kind: str, key: str) -> bool:
+        """Forget a document; returns whether there was one."""
+        table = tables.documents
+        with self._writing() as connection:
+            return connection.execute(delete(table).where(table.c.kind == kind, table.c.key == key)).rowcount > 0
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._engine.dispose()
+
+    def _read(self, query: Select[Any], build: Callable[[Sequence[Any]], Record]) -> list[Record]:
+        with self._reading() as connection:
+            return [build(row) for row in connection.execute(query).fetchall()]
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with explained(self._where), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """One transaction: committed and durable at the end of the block, undone when it raises."""
+        with self._write_lock, explained(self._where), self._writer.begin() as connection:
+            yield connection
+
+
+def _nodes_changed(row: rows.Row, stored: Stored) -> bool:
+    before = stored.get((row["id"],))
+    return before is None or before.nodes != row["nodes"]

@@ -1,0 +1,155 @@
+"""The tables and indices of the record store, the same for SQLite and PostgreSQL. Holds no statements and no migrations.
+
+A change here needs a migration beside it and the new REVISION; a test compares the two.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
+from sqlalchemy.dialects import postgresql
+
+REVISION = "0001"
+"""The schema these tables describe: the newest revision under ``migrations/versions``."""
+
+VERSION_TABLE = "clusterscape_version"
+"""Not Alembic's default name: MLflow and others may keep theirs in the same PostgreSQL database."""
+
+# Integers are 64 bits wide throughout: schedulers report exit codes and priorities beyond 31 bits.
+# Bytewise order in both engines, whatever locale the PostgreSQL database was created with.
+TEXT = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+
+metadata = MetaData()
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("partitions", TEXT, nullable=False),  # JSON array
+    Column("machine_type", TEXT),
+    Column("state", TEXT, nullable=False),
+    Column("reason", TEXT),
+    Column("gpu_count", BigInteger, nullable=False),
+    Column("cpu_count", BigInteger),
+    Column("memory_bytes", BigInteger),
+    Column("features", TEXT, nullable=False),  # JSON array
+    Column("rack", TEXT),
+    Column("driver_version", TEXT),
+    Column("seen_at", BigInteger, nullable=False),
+)
+
+partitions = Table(
+    "partitions",
+    metadata,
+    Column("name", TEXT, primary_key=True),
+    Column("nodes", TEXT, nullable=False),  # JSON array
+    Column("is_up", Boolean, nullable=False),
+    Column("is_default", Boolean, nullable=False),
+    Column("max_time_s", BigInteger),
+    Column("seen_at", BigInteger, nullable=False),
+)
+
+units = Table(
+    "units",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("kind", TEXT, nullable=False),
+    Column("node", TEXT),
+    Column("index", BigInteger),
+    Column("uuid", TEXT),
+    Column("machine_type", TEXT),
+    Column("memory_bytes", BigInteger),
+    Column("power_limit_watts", Double),
+    Column("pci_bus_id", TEXT),
+    Column("parent", TEXT),
+    Column("mig_profile", TEXT),
+    Column("workload", TEXT),
+    Column("seen_at", BigInteger, nullable=False),
+    Index("units_by_node", "node"),
+)
+
+workloads = Table(
+    "workloads",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("state", TEXT, nullable=False),
+    Column("kind", TEXT, nullable=False),
+    Column("name", TEXT),
+    Column("user", TEXT),
+    Column("project", TEXT),
+    Column("experiment", TEXT),
+    Column("partition", TEXT),
+    Column("resource_type", TEXT),
+    Column("qos", TEXT),
+    Column("priority", BigInteger),
+    Column("gpus_requested", BigInteger, nullable=False),
+    Column("nodes_requested", BigInteger),
+    Column("time_limit_s", BigInteger),
+    Column("submitted_at", BigInteger),
+    Column("eligible_at", BigInteger),
+    Column("started_at", BigInteger),
+    Column("ended_at", BigInteger),
+    Column("expected_start_at", BigInteger),
+    Column("pending_reason", TEXT),
+    Column("exit_code", BigInteger),
+    Column("exit_signal", BigInteger),
+    Column("restarts", BigInteger, nullable=False),
+    Column("nodes", TEXT, nullable=False),  # JSON array
+    Column("tags", TEXT, nullable=False),  # JSON object
+    # Derived when a row is written, for filters and order; see rows.workload_row.
+    Column("begins_at", BigInteger, nullable=False),
+    Column("ends_at", BigInteger),
+    Column("search", TEXT, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Index("workloads_by_state", "state"),
+    Index("workloads_by_begin", "begins_at"),
+    Index("workloads_by_end", "ends_at"),
+    Index("workloads_by_user", "user", "begins_at"),
+    Index("workloads_by_project", "project", "begins_at"),
+    Index("workloads_by_partition", "partition", "begins_at"),
+)
+
+# Where a workload ran, one row per node: an index of workloads.nodes that a filter can use.
+workload_nodes = Table(
+    "workload_nodes",
+    metadata,
+    Column("node", TEXT, primary_key=True),
+    Column("workload", TEXT, ForeignKey("workloads.id", ondelete="CASCADE"), primary_key=True),
+    Index("workload_nodes_by_workload", "workload"),
+    sqlite_with_rowid=False,
+)
+
+# No foreign keys: an allocation may be seen before its workload, and outlives its unit as history.
+allocations = Table(
+    "allocations",
+    metadata,
+    Column("workload", TEXT, primary_key=True),
+    Column("unit", TEXT, primary_key=True),
+    Column("from_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("to_at", BigInteger),
+    Column("source", TEXT, nullable=False),
+    Column("confidence", Double, nullable=False),
+    Index("allocations_by_unit", "unit", "from_at"),
+    Index("allocations_by_begin", "from_at"),
+    Index("allocations_by_end", "to_at"),  # serves open allocations too: to_at is null
+    sqlite_with_rowid=False,
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("source", TEXT, primary_key=True),
+    Column("kind", TEXT, nullable=False),
+    Column("is_ok", Boolean, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("node", TEXT),
+    Column("message", TEXT),
+    Column("hint", TEXT),
+    Column("duration_s", Double),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("kind", TEXT, primary_key=True),
+    Column("key", TEXT, primary_key=True),
+    Column("body", TEXT, nullable=False),  # JSON object
+    Column("written_at", BigInteger, nullable=False),
+)

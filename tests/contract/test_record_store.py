@@ -1,0 +1,397 @@
+"""What every record store must do, run against SQLite and against a real PostgreSQL."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from contract.record_samples import (
+    FULL_ALLOCATION,
+    FULL_NODE,
+    FULL_PARTITION,
+    FULL_STATUS,
+    FULL_UNIT,
+    FULL_WORKLOAD,
+    T0,
+    allocation,
+    at,
+    ids,
+    job,
+)
+from servers.postgres import PostgresServer, postgres_server
+
+from clusterscape.errors import StoreError
+from clusterscape.model import (
+    Allocation,
+    Node,
+    NodeId,
+    NodeState,
+    Partition,
+    SourceStatus,
+    Unit,
+    UnitId,
+    UnitKind,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+    gpu_unit_id,
+)
+from clusterscape.settings import StorageSettings
+from clusterscape.store.records import RecordStore, WorkloadFilter, open_record_store
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], RecordStore]]:
+    """Opens the same, at first empty, store again and again."""
+    records = "sqlite" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    storage = StorageSettings(data_dir=tmp_path / "data", records=records)
+    opened: list[RecordStore] = []
+
+    def open_() -> RecordStore:
+        opened.append(open_record_store(storage))
+        return opened[-1]
+
+    yield open_
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Callable[[], RecordStore]) -> RecordStore:
+    return open_store()
+
+
+def test_every_field_comes_back_when_the_store_is_opened_again(open_store: Callable[[], RecordStore]) -> None:
+    first = open_store()
+    first.write_inventory(nodes=[FULL_NODE], partitions=[FULL_PARTITION], units=[FULL_UNIT], at_ms=T0)
+    first.write_workloads([FULL_WORKLOAD], at_ms=T0)
+    first.write_allocations([FULL_ALLOCATION])
+    first.write_sources([FULL_STATUS])
+    first.close()
+    again = open_store()
+    assert again.nodes() == [FULL_NODE]
+    assert again.partitions() == [FULL_PARTITION]
+    assert again.units() == [FULL_UNIT]
+    assert again.workload(FULL_WORKLOAD.id) == FULL_WORKLOAD
+    assert again.allocations() == [FULL_ALLOCATION]
+    assert again.sources() == [FULL_STATUS]
+
+
+def test_missing_stays_missing_when_records_hold_only_what_they_must(store: RecordStore) -> None:
+    node, unit = Node(id=NodeId("n1")), Unit(id=UnitId("n1:0"), node=NodeId("n1"), index=0)
+    workload = Workload(id=WorkloadId("slurm:1"), state=WorkloadState.UNKNOWN)
+    status = SourceStatus(source="slurm", kind="slurm", is_ok=True, at=T0)
+    store.write_inventory(nodes=[node], partitions=[Partition(name="p")], units=[unit], at_ms=T0)
+    store.write_workloads([workload], at_ms=T0)
+    store.write_sources([status])
+    assert store.nodes() == [node]
+    assert store.partitions() == [Partition(name="p")]
+    assert store.units() == [unit]
+    assert store.workload(workload.id) == workload
+    assert store.sources() == [status]
+    assert store.workload(WorkloadId("slurm:2")) is None
+
+
+def test_everything_is_empty_when_nothing_was_written(store: RecordStore) -> None:
+    store.write_inventory(nodes=[], partitions=[], units=[], at_ms=T0)
+    store.write_workloads([], at_ms=T0)
+    store.write_allocations([])
+    store.write_sources([])
+    store.remove_nodes([])
+    lists = [store.nodes(), store.partitions(), store.units(), store.active_workloads(), store.sources()]
+    assert lists == [[], [], [], [], []]
+    assert store.open_allocations() == store.allocations() == []
+    page = store.workloads(WorkloadFilter(), limit=7, offset=2)
+    assert (page.workloads, page.total, page.limit, page.offset) == ([], 0, 7, 2)
+    assert store.remove_ended_before(T0) == 0
+
+
+def test_inventory_is_ordered_bytewise_and_by_index_when_names_mix_cases(store: RecordStore) -> None:
+    names = ["a", "B", "b10", "b9", "ä", "Z-1", "Z1"]
+    units = [
+        Unit(id=gpu_unit_id(NodeId(name), index), node=NodeId(name), index=index)
+        for name in names
+        for index in (10, 9, 0)
+    ]
+    store.write_inventory(
+        nodes=[Node(id=NodeId(name)) for name in names],
+        partitions=[Partition(name=name) for name in names],
+        units=units,
+        at_ms=T0,
+    )
+    assert [node.id for node in store.nodes()] == sorted(names)
+    assert [partition.name for partition in store.partitions()] == sorted(names)
+    assert [(unit.node, unit.index) for unit in store.units()] == [(n, i) for n in sorted(names) for i in (0, 9, 10)]
+
+
+def test_the_last_write_wins_when_a_record_is_written_again(store: RecordStore) -> None:
+    for state in (NodeState.IDLE, NodeState.DOWN):
+        store.write_inventory(nodes=[Node(id=NodeId("n1"), state=state)], partitions=[], units=[], at_ms=T0)
+    store.write_workloads([job(1, WorkloadState.WAITING), job(1, WorkloadState.RUNNING)], at_ms=T0)
+    assert [node.state for node in store.nodes()] == [NodeState.DOWN]
+    assert [workload.state for workload in store.active_workloads()] == [WorkloadState.RUNNING]
+    store.write_workloads([job(1, WorkloadState.COMPLETED)], at_ms=T0)
+    assert store.active_workloads() == []
+
+
+def test_only_what_changed_differs_when_a_large_inventory_is_written_again(store: RecordStore) -> None:
+    nodes = [Node(id=NodeId(f"n{i:03}"), gpu_count=8) for i in range(200)]
+    units = [Unit(id=gpu_unit_id(node.id, i), node=node.id, index=i) for node in nodes for i in range(8)]
+    store.write_inventory(nodes=nodes, partitions=[], units=units, at_ms=T0)
+    nodes[5] = replace(nodes[5], state=NodeState.DOWN, reason="fan")
+    units[77] = replace(units[77], power_limit_watts=300.5)
+    store.write_inventory(nodes=nodes, partitions=[], units=units, at_ms=UnixMs(T0 + 15_000))
+    assert store.nodes() == nodes
+    assert store.units() == units
+
+
+def test_many_workloads_follow_their_changes_when_written_every_round(store: RecordStore) -> None:
+    jobs = [job(i, WorkloadState.WAITING) for i in range(300)]
+    store.write_workloads(jobs, at_ms=T0)
+    jobs = [
+        replace(each, state=WorkloadState.RUNNING, nodes=(f"n{i % 7}",)) if i % 2 else each
+        for i, each in enumerate(jobs)
+    ]
+    store.write_workloads(jobs, at_ms=UnixMs(T0 + 15_000))
+    jobs[1] = replace(jobs[1], state=WorkloadState.FAILED, exit_code=1)
+    store.write_workloads(jobs, at_ms=UnixMs(T0 + 30_000))
+    store.write_workloads(jobs, at_ms=UnixMs(T0 + 45_000))
+    assert sorted(store.active_workloads(), key=lambda w: w.submitted_at or 0) == [jobs[0], *jobs[2:]]
+    assert store.workload(jobs[1].id) == jobs[1]
+    assert store.workloads(WorkloadFilter(node=NodeId("n1"))).total == len([w for w in jobs if w.nodes == ("n1",)])
+
+
+def test_units_go_and_history_stays_when_nodes_are_removed(store: RecordStore) -> None:
+    nodes = [Node(id=NodeId(name)) for name in ("n1", "n2")]
+    units = [Unit(id=gpu_unit_id(node.id, 0), node=node.id, index=0) for node in nodes]
+    store.write_inventory(nodes=nodes, partitions=[Partition(name="p"), Partition(name="q")], units=units, at_ms=T0)
+    store.write_workloads([job(1)], at_ms=T0)
+    store.write_allocations([Allocation(workload=WorkloadId("slurm:1"), unit=units[0].id, from_at=T0)])
+    store.remove_nodes([NodeId("n1"), NodeId("unknown")])
+    store.remove_partitions(["q"])
+    assert [node.id for node in store.nodes()] == ["n2"]
+    assert [unit.id for unit in store.units()] == ["n2:0"]
+    assert [partition.name for partition in store.partitions()] == ["p"]
+    assert len(store.open_allocations()) == len(store.active_workloads()) == 1
+    store.remove_units([UnitId("n2:0")])
+    assert store.units() == []
+
+
+def test_requested_units_are_not_listed_when_written(store: RecordStore) -> None:
+    requested = Unit(id=UnitId("slurm:1#0"), kind=UnitKind.REQUESTED, workload=WorkloadId("slurm:1"))
+    store.write_inventory(nodes=[], partitions=[], units=[requested, FULL_UNIT], at_ms=T0)
+    assert store.units() == [FULL_UNIT]
+
+
+def test_workloads_come_newest_first_in_pages_when_there_are_many(store: RecordStore) -> None:
+    store.write_workloads([job(i) for i in (3, 1, 2, 5, 4)], at_ms=T0)
+    page = store.workloads(WorkloadFilter(), limit=2, offset=1)
+    assert ids(page.workloads) == ["slurm:4", "slurm:3"]
+    assert page.total == 5
+    assert ids(store.workloads(WorkloadFilter(), limit=2, offset=4).workloads) == ["slurm:1"]
+
+
+FILTERED = (
+    job(1, WorkloadState.COMPLETED, user="ann", project="nlp", partition="a100", nodes=("n1", "n2"), ended_at=at(2)),
+    job(2, WorkloadState.RUNNING, user="bob", project="nlp", partition="v100", nodes=("n2",), name="train_100%"),
+    job(3, WorkloadState.WAITING, user="ann", project="Vision", partition="a100", experiment="ÄRGER"),
+    job(4, WorkloadState.CANCELLED, user="Bobby", project=None, partition="a100", ended_at=at(4)),
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (WorkloadFilter(), [4, 3, 2, 1]),
+        (WorkloadFilter(states=frozenset({WorkloadState.WAITING, WorkloadState.RUNNING})), [3, 2]),
+        (WorkloadFilter(states=frozenset()), []),
+        (WorkloadFilter(user="ann"), [3, 1]),
+        (WorkloadFilter(project="nlp"), [2, 1]),
+        (WorkloadFilter(partition="a100", user="ann", states=frozenset({WorkloadState.COMPLETED})), [1]),
+        (WorkloadFilter(node=NodeId("n2")), [2, 1]),
+        (WorkloadFilter(node=NodeId("n9")), []),
+        (WorkloadFilter(text="BOB"), [4, 2]),
+        (WorkloadFilter(text="slurm:3"), [3]),
+        (WorkloadFilter(text="vis"), [3]),
+        (WorkloadFilter(text="ärger"), [3]),
+        (WorkloadFilter(text="n_1"), [2]),  # "train_100%" and neither "nlp" nor anything else by wildcard
+        (WorkloadFilter(text="0%"), [2]),
+        (WorkloadFilter(text="%"), [2]),
+        (WorkloadFilter(text="  "), [4, 3, 2, 1]),
+        (WorkloadFilter(text="annnlp"), []),  # fields are not glued together
+        (WorkloadFilter(active_between=(at(1.5), at(1.6))), [1]),
+        (WorkloadFilter(active_between=(at(2), at(3))), [2]),  # 1 ended at 2: [begin, end)
+        (WorkloadFilter(active_between=(at(4), at(4.1))), [4, 3, 2]),  # 4 was cancelled the moment it was submitted
+        (WorkloadFilter(active_between=(at(100), at(101))), [3, 2]),
+        (WorkloadFilter(active_between=(at(-2), at(-1))), []),
+    ],
+)
+def test_only_matching_workloads_are_found_when_filtered(
+    store: RecordStore, where: WorkloadFilter, expected: list[int]
+) -> None:
+    store.write_workloads(FILTERED, at_ms=T0)
+    page = store.workloads(where)
+    assert ids(page.workloads) == [f"slurm:{number}" for number in expected]
+    assert page.total == len(expected)
+
+
+def test_the_node_filter_follows_when_a_workload_moves(store: RecordStore) -> None:
+    store.write_workloads([job(1, nodes=("n1", "n2", "n1"))], at_ms=T0)
+    store.write_workloads([job(1, nodes=("n3",))], at_ms=T0)
+    assert store.workloads(WorkloadFilter(node=NodeId("n1"))).total == 0
+    assert store.workloads(WorkloadFilter(node=NodeId("n3"))).total == 1
+
+
+def test_an_allocation_closes_when_written_with_its_end(store: RecordStore) -> None:
+    store.write_allocations([allocation(1, "n1:0", 0), allocation(1, "n1:1", 0)])
+    store.write_allocations([allocation(1, "n1:0", 0, 2)])
+    assert store.open_allocations() == [allocation(1, "n1:1", 0)]
+    assert store.allocations(unit=UnitId("n1:0")) == [allocation(1, "n1:0", 0, 2)]
+
+
+def test_a_unit_may_be_held_again_when_its_first_hold_ended(store: RecordStore) -> None:
+    held = [allocation(1, "n1:0", 0, 1), allocation(2, "n1:0", 1, 2), allocation(1, "n1:0", 3)]
+    store.write_allocations(reversed(held))
+    assert store.allocations(unit=UnitId("n1:0")) == held
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (None, None, [1, 2, 3]),
+        (0, 1, [1]),
+        (1, 2, [2]),  # [from, to): the first ended at 1
+        (1.5, 4.5, [2, 3]),
+        (10, None, [3]),
+        (None, 1, [1]),
+        (None, 0, []),
+    ],
+)
+def test_only_overlapping_allocations_are_found_when_a_range_is_given(
+    store: RecordStore, start: float | None, end: float | None, expected: list[int]
+) -> None:
+    store.write_allocations([allocation(1, "n1:0", 0, 1), allocation(2, "n1:0", 1, 2), allocation(3, "n1:1", 4)])
+    found = store.allocations(start_ms=None if start is None else at(start), end_ms=None if end is None else at(end))
+    assert [each.workload for each in found] == [f"slurm:{number}" for number in expected]
+
+
+def test_many_open_allocations_close_when_a_round_ends_them(store: RecordStore) -> None:
+    held = [allocation(i, f"n{i}:0", 0) for i in range(200)]
+    store.write_allocations(held)
+    held = [replace(each, to_at=at(1)) if i < 150 else each for i, each in enumerate(held)]
+    store.write_allocations(held)
+    store.write_allocations(held)
+    assert len(store.open_allocations()) == 50
+    assert len(store.allocations()) == 200
+
+
+def test_old_workloads_go_with_their_allocations_when_removed_by_age(store: RecordStore) -> None:
+    store.write_workloads(
+        [
+            job(1, WorkloadState.COMPLETED, ended_at=at(2), nodes=("n1",)),
+            job(2, WorkloadState.FAILED, ended_at=at(20)),
+            job(3, WorkloadState.RUNNING),
+            job(4, WorkloadState.UNKNOWN),  # its end is not known: counts from when it was written
+        ],
+        at_ms=at(5),
+    )
+    store.write_allocations(
+        [
+            allocation(1, "n1:0", 1, 2),
+            allocation(2, "n1:0", 3, 20),
+            allocation(3, "n1:1", 3),
+            allocation(99, "n1:2", 0, 1),
+        ]
+    )
+    assert store.remove_ended_before(at(10)) == 2
+    assert ids(store.workloads(WorkloadFilter()).workloads) == ["slurm:3", "slurm:2"]
+    assert [each.workload for each in store.allocations()] == ["slurm:2", "slurm:3"]
+    assert store.workloads(WorkloadFilter(node=NodeId("n1"))).total == 0
+    assert store.remove_ended_before(at(10)) == 0
+
+
+def test_a_source_keeps_only_its_last_state_when_it_recovers(store: RecordStore) -> None:
+    well = SourceStatus(source=FULL_STATUS.source, kind="dcgm", is_ok=True, at=at(2))
+    store.write_sources([FULL_STATUS])
+    store.write_sources([FULL_STATUS, well])
+    assert store.sources() == [well]
+
+
+def test_documents_keep_their_bodies_and_order_when_replaced_and_removed(store: RecordStore) -> None:
+    body = {"z": 1, "a": [1.5, None, {"deep": "ünï"}], "flag": True}
+    store.write_document("view", "b", {"old": 1}, at_ms=T0)
+    store.write_document("view", "b", body, at_ms=at(1))
+    store.write_document("view", "B", {}, at_ms=T0)
+    store.write_document("rule", "b", {"other": 2}, at_ms=T0)
+    found = store.document("view", "b")
+    assert found is not None
+    assert (found.kind, found.key, found.body, found.written_at) == ("view", "b", body, at(1))
+    assert list(found.body) == ["z", "a", "flag"]
+    assert [document.key for document in store.documents("view")] == ["B", "b"]
+    assert store.remove_document("view", "b") is True
+    assert store.remove_document("view", "b") is False
+    assert store.document("view", "b") is None
+    assert [document.body for document in store.documents("rule")] == [{"other": 2}]
+
+
+def test_odd_text_is_kept_as_far_as_possible_when_sources_send_it(store: RecordStore) -> None:
+    odd = job(1, name="a\0b\udc80c", user="'; DROP TABLE workloads; --", tags={"k\udc80": "\0v\udcff", "emoji": "🚀"})
+    store.write_workloads([odd], at_ms=T0)
+    found = store.workload(odd.id)
+    assert found is not None
+    assert found.name == "ab?c"
+    assert found.user == odd.user
+    assert found.tags["emoji"] == "🚀"
+    assert store.workloads(WorkloadFilter(text="drop TABLE")).total == 1
+
+
+def test_nothing_of_a_write_is_kept_when_part_of_it_cannot_be(store: RecordStore) -> None:
+    store.write_workloads([job(1)], at_ms=T0)
+    with pytest.raises(StoreError, match="cannot be kept") as caught:
+        store.write_workloads([job(2), job(3, priority=2**64)], at_ms=T0)
+    assert caught.value.hint is not None
+    assert ids(store.workloads(WorkloadFilter()).workloads) == ["slurm:1"]
+    store.write_workloads([job(4)], at_ms=T0)  # and writing goes on
+
+
+def test_readers_see_whole_writes_when_threads_read_and_write(store: RecordStore) -> None:
+    def write(thread: int) -> None:
+        for turn in range(5):
+            base = (thread * 5 + turn) * 100
+            store.write_workloads([job(base + i) for i in range(100)], at_ms=T0)
+
+    def read(_: int) -> list[int]:
+        return [len(store.active_workloads()) for _ in range(20)]
+
+    with ThreadPoolExecutor(6) as pool:
+        writers = [pool.submit(write, thread) for thread in range(3)]
+        counts = [count for reader in [pool.submit(read, i) for i in range(3)] for count in reader.result()]
+        for writer in writers:
+            writer.result()
+    assert all(count % 100 == 0 for count in counts)
+    assert len(store.active_workloads()) == 1500
+
+
+def test_what_one_store_writes_another_reads_when_both_are_open(open_store: Callable[[], RecordStore]) -> None:
+    first, second = open_store(), open_store()
+    jobs = [job(i) for i in range(100)]
+    first.write_workloads(jobs, at_ms=T0)
+    second.write_workloads([replace(jobs[0], priority=5)], at_ms=T0)
+    first.write_workloads(jobs, at_ms=T0)  # the other one's change is seen and undone
+    assert sorted(ids(second.active_workloads())) == sorted(ids(jobs))
+    assert second.workload(jobs[0].id) == jobs[0]
+
+
+def test_one_schema_results_when_several_open_an_empty_store_at_once(open_store: Callable[[], RecordStore]) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: open_store(), range(4)))
+    stores[0].write_workloads([job(1)], at_ms=T0)
+    assert all(ids(store.active_workloads()) == ["slurm:1"] for store in stores)
