@@ -140,13 +140,14 @@ def unit_of(row: Values) -> Unit:
 def workload_row(workload: Workload, seen_at: UnixMs) -> Row:
     """The row of ``workload``.
 
-    ``begins_at`` is the first time it is known to have asked for units (``seen_at`` where none is), ``ends_at`` when it stopped
-    (null while active, at least 1 ms after the begin, so that even an instant overlaps the range it lies in).
+    ``begins_at`` is the first time it is known to have asked for units, ``ends_at`` when it stopped (null while active, at least
+    1 ms after the begin, so that even an instant overlaps the range it lies in). Where none is known, ``seen_at`` stands in.
     """
     w = workload
-    times = [at for at in (w.submitted_at, w.eligible_at, w.started_at, w.ended_at) if at is not None] or [seen_at]
-    begins_at = times[0]
-    ends_at = None if w.state.is_active else max(begins_at + 1, times[-1])
+    known = (w.submitted_at, w.eligible_at, w.started_at, w.ended_at)
+    begins_at = next((at for at in known if at is not None), seen_at)
+    ended_at = seen_at if w.ended_at is None else w.ended_at
+    ends_at = None if w.state.is_active else max(begins_at + 1, ended_at)
     return {
         "id": w.id,
         "state": w.state.value,

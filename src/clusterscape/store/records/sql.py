@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Select, and_, delete, func, or_, select
+from sqlalchemy import Connection, Engine, Select, delete, exists, func, select
 
 from clusterscape.model import (
     Allocation,
@@ -156,13 +156,13 @@ class SqlRecordStore:
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
         """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
-        table, held = tables.workloads, tables.allocations
-        is_old = and_(~IS_ACTIVE, func.coalesce(table.c.ended_at, table.c.seen_at) < at_ms)
-        is_orphan = and_(held.c.to_at < at_ms, held.c.workload.not_in(select(table.c.id)))
+        workloads, held = tables.workloads, tables.allocations
+        is_old = workloads.c.ends_at < at_ms
+        is_known = exists().where(workloads.c.id == held.c.workload)
         with self._writing() as connection:
-            of_old = held.c.workload.in_(select(table.c.id).where(is_old))
-            connection.execute(delete(held).where(or_(of_old, is_orphan)))
-            return connection.execute(delete(table).where(is_old)).rowcount
+            connection.execute(delete(held).where(held.c.workload.in_(select(workloads.c.id).where(is_old))))
+            connection.execute(delete(held).where(held.c.to_at < at_ms, ~is_known))
+            return connection.execute(delete(workloads).where(is_old)).rowcount
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
         """Insert or replace the document ``key`` of ``kind``."""

@@ -46,6 +46,7 @@ def test_begin_and_end_are_derived_when_only_some_times_are_known() -> None:
     assert span(eligible_at=at(1), started_at=at(2)) == (at(1), None)
     assert span(state=done, started_at=at(2), ended_at=at(3)) == (at(2), at(3))
     assert span(state=done, ended_at=at(3)) == (at(3), at(3) + 1)
+    assert span(state=done, started_at=at(-1)) == (at(-1), T0)
     assert span(state=done, started_at=at(4), ended_at=at(3)) == (at(4), at(4) + 1)  # a clock went back
 
 

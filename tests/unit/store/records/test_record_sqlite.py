@@ -82,6 +82,7 @@ def test_commits_are_synced_when_the_store_is_open(tmp_path: Path) -> None:
         ("SELECT * FROM workloads WHERE state IN ('waiting', 'running', 'suspended')", "workloads_by_state"),
         ("SELECT * FROM workloads ORDER BY begins_at DESC, id DESC LIMIT 100", "workloads_by_begin"),
         ("SELECT * FROM workloads WHERE user = 'ann' ORDER BY begins_at DESC LIMIT 100", "workloads_by_user"),
+        ("DELETE FROM workloads WHERE ends_at < 5", "workloads_by_end"),
         ("SELECT * FROM allocations WHERE to_at IS NULL", "allocations_by_end"),
         ("SELECT * FROM allocations WHERE unit = 'n1:0' AND from_at < 5", "allocations_by_unit"),
         ("SELECT * FROM allocations WHERE (to_at IS NULL OR to_at > 5)", "allocations_by_end"),
