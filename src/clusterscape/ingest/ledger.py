@@ -4,7 +4,7 @@ Pure: it is told what was seen and answers with the records to write. It neither
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from clusterscape.model import (
@@ -18,6 +18,7 @@ from clusterscape.model import (
     QueueObserved,
     Unit,
     UnitId,
+    UnitKind,
     UnixMs,
     Workload,
     WorkloadId,
@@ -35,15 +36,19 @@ RECENT_ENDED = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryChange:
-    """Inventory records to write and nodes to forget."""
+    """Inventory records to write and to forget."""
 
     nodes: Sequence[Node] = ()
     partitions: Sequence[Partition] = ()
     units: Sequence[Unit] = ()
     removed: Sequence[NodeId] = ()
+    removed_partitions: Sequence[str] = ()
+    removed_units: Sequence[UnitId] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.nodes or self.partitions or self.units or self.removed)
+        return bool(
+            self.nodes or self.partitions or self.units or self.removed or self.removed_partitions or self.removed_units
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +116,14 @@ class Ledger:
             removed = sorted(self._claims.get(seen.source, set()) - named)
         self._claim(seen.source, named, seen.at, replace_claims=seen.is_complete and bool(named))
         removed += self._expire_unclaimed(seen.at)
-        return self._apply(nodes, partitions, units, removed)
+        change = self._apply(nodes, partitions, units, removed)
+        if not (seen.is_complete and named):
+            return change
+        return replace(
+            change,
+            removed_partitions=self._forget_partitions({p.name for p in seen.partitions}),
+            removed_units=self._forget_units(lambda unit: self._is_pulled(unit, named)),
+        )
 
     def see_hardware(self, facts: ExporterFacts, *, source: str, at: UnixMs) -> InventoryChange:
         """An exporter's word on hardware; state, partitions and reason stay the scheduler's."""
@@ -123,7 +135,31 @@ class Ledger:
             if merged != known:
                 nodes.append(merged)
         self._claim(source, {fact.id for fact in facts.nodes}, at, replace_claims=False)
-        return self._apply(nodes, [], self._merge_units(facts.units), [])
+        change = self._apply(nodes, [], self._merge_units(facts.units), [])
+        # A GPU that shows itself whole, or shows other instances than before, was partitioned anew.
+        shown = {unit.id for unit in facts.units}
+        spoken_of = {unit.parent or unit.id for unit in facts.units}
+        gone = self._forget_units(lambda unit: unit.parent in spoken_of and unit.id not in shown)
+        return replace(change, removed_units=gone)
+
+    def _is_pulled(self, unit: Unit, named: set[NodeId]) -> bool:
+        """Whether the scheduler no longer counts this GPU to its node."""
+        if unit.kind is not UnitKind.GPU or unit.node not in named or unit.index is None:
+            return False
+        gpu_count = self.nodes[unit.node].gpu_count
+        return 0 < gpu_count <= unit.index
+
+    def _forget_partitions(self, named: set[str]) -> list[str]:
+        gone = sorted(self.partitions.keys() - named) if named else []
+        for name in gone:
+            del self.partitions[name]
+        return gone
+
+    def _forget_units(self, is_gone: Callable[[Unit], bool]) -> list[UnitId]:
+        gone = [unit.id for unit in self.units.values() if is_gone(unit)]
+        for unit in gone:
+            del self.units[unit]
+        return gone
 
     def _with_hardware(self, node: Node) -> Node:
         fact = self._hardware.get(node.id)

@@ -140,6 +140,10 @@ class Ingest:
         self._records.write_inventory(nodes=change.nodes, partitions=change.partitions, units=change.units, at_ms=at)
         if change.removed:
             self._records.remove_nodes(change.removed)
+        if change.removed_partitions:
+            self._records.remove_partitions(change.removed_partitions)
+        if change.removed_units:
+            self._records.remove_units(change.removed_units)
         self._changes.bump_inventory()
 
     def _write_queue(self, change: QueueChange, at: UnixMs) -> None:

@@ -11,14 +11,17 @@ from clusterscape.model import (
     Node,
     NodeId,
     NodeState,
+    Partition,
     QueueObserved,
     Unit,
     UnitId,
+    UnitKind,
     UnixMs,
     Workload,
     WorkloadId,
     WorkloadState,
     gpu_unit_id,
+    mig_unit_id,
 )
 
 NODE = NodeId("n1")
@@ -154,3 +157,30 @@ def test_label_adds_nothing_when_the_scheduler_says_the_same() -> None:
     ledger.see_queue(queue(0, [RUNNING], [HELD]))
     assert not ledger.see_labels(labels("slurm:1"), UnixMs(10))
     assert UnitId("n1:0") in {key[1] for key in ledger.open}
+
+
+def test_partition_is_forgotten_when_the_scheduler_no_longer_names_it() -> None:
+    ledger = Ledger()
+    both = [Partition(name="a"), Partition(name="b")]
+    ledger.see_inventory(replace(inventory(1, Node(id=NODE)), partitions=both))
+    change = ledger.see_inventory(replace(inventory(2, Node(id=NODE)), partitions=both[:1]))
+    assert list(change.removed_partitions) == ["b"]
+
+
+def test_gpu_is_forgotten_when_its_node_has_fewer_than_before() -> None:
+    ledger = Ledger()
+    two = tuple(Unit(id=gpu_unit_id(NODE, i), node=NODE, index=i) for i in range(2))
+    ledger.see_inventory(inventory(1, Node(id=NODE, gpu_count=2), units=two))
+    change = ledger.see_inventory(inventory(2, Node(id=NODE, gpu_count=1), units=two[:1]))
+    assert list(change.removed_units) == ["n1:1"]
+
+
+def test_instances_are_forgotten_when_their_gpu_was_partitioned_anew() -> None:
+    def instance(number: int) -> Unit:
+        return Unit(id=mig_unit_id(NODE, 0, number), kind=UnitKind.MIG, node=NODE, index=0, parent=UNIT)
+
+    ledger = Ledger(units=[Unit(id=UNIT, node=NODE, index=0), instance(1), instance(2)])
+    change = ledger.see_hardware(ExporterFacts(units=[instance(2), instance(3)]), source="x", at=UnixMs(1))
+    assert list(change.removed_units) == ["n1:0/1"]
+    whole = ledger.see_hardware(ExporterFacts(units=[Unit(id=UNIT, node=NODE, index=0)]), source="x", at=UnixMs(2))
+    assert sorted(whole.removed_units) == ["n1:0/2", "n1:0/3"]

@@ -1,0 +1,1 @@
+"""Each a comparison with a peer in one run, and a stated budget."""

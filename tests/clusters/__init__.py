@@ -1,0 +1,1 @@
+"""Small clusters with known contents, in real stores."""

@@ -1,0 +1,179 @@
+"""The HTTP surface: one error shape, versions, tokens, compression, live."""
+
+import asyncio
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from clusters.small import NOW, SmallCluster
+from fastapi.testclient import TestClient
+
+from clusterscape.errors import ConfigError
+from clusterscape.serve.app import create_app
+from clusterscape.serve.auth import is_loopback, refuse_open_address
+from clusterscape.serve.live import LiveHub
+from clusterscape.serve.wire import _choose_encoding
+from clusterscape.settings import ServerSettings
+
+TOKEN = "0123456789abcdef"
+
+
+@pytest.fixture
+def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
+    (tmp_path / "static/assets").mkdir(parents=True)
+    (tmp_path / "static/index.html").write_text("<title>ClusterScape</title>")
+    (tmp_path / "static/assets/app-1.js").write_text("1")
+    with TestClient(create_app(small_cluster.queries, static=tmp_path / "static")) as client:
+        yield client
+
+
+def read_arrow(body: bytes) -> pl.DataFrame:
+    return pl.read_ipc_stream(io.BytesIO(body))
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/api/v1/workloads/nope", 404, "not_found"),
+        ("/api/v1/nodes/nope", 404, "not_found"),
+        ("/api/v1/nothing", 404, "not_found"),
+        ("/api/v1/workloads?limit=x", 422, "query"),
+        ("/api/v1/workloads?state=asleep", 422, "query"),
+        ("/api/v1/tick?metrics=nope", 422, "query"),
+        ("/api/v1/series?metric=gpu_util_ratio", 422, "query"),
+        ("/api/v1/search", 422, "query"),
+    ],
+)
+def test_every_error_has_the_one_shape_when_a_request_is_wrong(
+    client: TestClient, path: str, status: int, code: str
+) -> None:
+    response = client.get(path)
+    assert response.status_code == status
+    assert set(response.json()) == {"error"}
+    assert set(response.json()["error"]) == {"code", "message", "hint"}
+    assert response.json()["error"]["code"] == code
+
+
+def test_snapshot_has_the_picture_and_its_version_when_fetched(client: TestClient, small_cluster: SmallCluster) -> None:
+    response = client.get("/api/v1/snapshot")
+    table = read_arrow(response.content)
+    assert len(table) == 9
+    assert response.headers["x-inventory-version"] == str(small_cluster.changes.versions.inventory)
+    again = client.get("/api/v1/snapshot", headers={"If-None-Match": response.headers["etag"]})
+    assert again.status_code == 304
+    small_cluster.changes.bump_inventory()
+    assert client.get("/api/v1/snapshot", headers={"If-None-Match": response.headers["etag"]}).status_code == 200
+
+
+def test_tick_carries_its_scales_when_fetched(client: TestClient) -> None:
+    response = client.get("/api/v1/tick?metrics=gpu_util_ratio,power_watts")
+    assert read_arrow(response.content).columns == ["gpu_util_ratio", "power_watts"]
+    assert json.loads(response.headers["x-scales"])["gpu_util_ratio"] == [0.0, 1.02]
+    assert response.headers["x-sampled-at"] == str(NOW - 1000)
+
+
+def test_series_is_arrow_when_fetched(client: TestClient) -> None:
+    response = client.get("/api/v1/series?metric=gpu_util_ratio&workload=slurm:1&points=10")
+    assert read_arrow(response.content).columns == ["metric", "unit", "time_ms", "value", "min", "max"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "chosen"),
+    [
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("gzip", "gzip"),
+        ("", "identity"),
+        ("zstd;q=0, gzip;q=0.5", "gzip"),
+        ("br", "identity"),
+    ],
+)
+def test_best_common_encoding_is_chosen_when_a_client_names_some(accepted: str, chosen: str) -> None:
+    assert _choose_encoding(accepted) == chosen
+
+
+def test_body_is_the_same_table_when_gzip_is_asked(client: TestClient) -> None:
+    with client.stream("GET", "/api/v1/snapshot", headers={"Accept-Encoding": "gzip"}) as response:
+        raw = b"".join(response.iter_raw())
+    assert response.headers["content-encoding"] == "gzip"
+    assert len(read_arrow(gzip.decompress(raw))) == 9
+
+
+def test_everything_but_health_and_the_page_needs_the_token_when_one_is_set(small_cluster: SmallCluster) -> None:
+    with TestClient(create_app(small_cluster.queries, token=TOKEN)) as client:
+        for path in ("/api/v1/cluster", "/api/v1/snapshot", "/api/v1/live", "/metrics", "/openapi.json"):
+            answer = client.get(path)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (401, "access")
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/api/v1/cluster", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert client.get("/api/v1/cluster", headers={"Authorization": "Bearer wrong"}).status_code == 401
+
+
+def test_cookie_opens_the_api_when_the_token_was_given_on_the_page(small_cluster: SmallCluster) -> None:
+    with TestClient(create_app(small_cluster.queries, token=TOKEN)) as client:
+        assert client.post("/api/v1/session", json={"token": "wrong"}).status_code == 401
+        signed = client.post("/api/v1/session", json={"token": TOKEN})
+        assert signed.status_code == 204
+        assert "HttpOnly" in signed.headers["set-cookie"]
+        assert "SameSite=strict" in signed.headers["set-cookie"]
+        assert client.get("/api/v1/cluster").status_code == 200
+        client.delete("/api/v1/session")
+        assert client.get("/api/v1/cluster").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("node7", False)],
+)
+def test_open_address_is_refused_when_no_token_is_set(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+    if loopback:
+        refuse_open_address(ServerSettings(host=host))
+    else:
+        with pytest.raises(ConfigError, match="without authentication"):
+            refuse_open_address(ServerSettings(host=host))
+    refuse_open_address(ServerSettings(host=host, token=TOKEN))
+
+
+def test_page_answers_every_path_of_its_own_when_built(client: TestClient) -> None:
+    for path in ("/", "/overview", "/overview/deep?x=1"):
+        assert "ClusterScape" in client.get(path).text
+    assert "immutable" in client.get("/assets/app-1.js").headers["cache-control"]
+    assert client.get("/assets/none.js").status_code == 404
+    assert "root:" not in client.get("/%2e%2e/%2e%2e/%2e%2e/etc/passwd").text
+
+
+def test_missing_client_is_explained_when_it_is_not_built(small_cluster: SmallCluster, tmp_path: Path) -> None:
+    with TestClient(create_app(small_cluster.queries, static=tmp_path / "none")) as client:
+        assert client.get("/").status_code == 503
+        assert "make setup" in client.get("/").text
+
+
+def test_own_metrics_tell_lag_and_query_times_when_scraped(client: TestClient) -> None:
+    client.get("/api/v1/cluster")
+    text = client.get("/metrics").text
+    assert "clusterscape_scrape_lag_seconds 1.0" in text
+    assert 'clusterscape_query_seconds_count{route="/api/v1/cluster",status="200"} 1.0' in text
+
+
+async def test_live_stream_tells_every_change_and_ends_when_the_server_stops(small_cluster: SmallCluster) -> None:
+    hub = LiveHub(small_cluster.changes, lambda: NOW)
+    hub.open()
+    events: list[dict[str, int]] = []
+
+    async def listen() -> None:
+        async for event in hub.stream():
+            events.append(json.loads(event.partition(b"data: ")[2]))  # noqa: PERF401 – read while it grows
+
+    task = asyncio.create_task(listen())
+    await asyncio.sleep(0.01)
+    await asyncio.to_thread(small_cluster.changes.bump_inventory)
+    await asyncio.sleep(0.05)
+    assert events[1]["inventory_version"] == events[0]["inventory_version"] + 1
+    assert hub.clients == 1
+    hub.close()
+    await asyncio.wait_for(task, 5)
+    assert hub.clients == 0
