@@ -64,10 +64,14 @@ class QueueChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExporterFacts:
-    """What exporters say beside samples: hardware facts of nodes and units, and which job a GPU is labelled with."""
+    """What exporters say beside samples: new or changed hardware, and which jobs a GPU is labelled with.
+
+    ``gone`` are units that their exporter shows no longer, such as MIG instances after a new partitioning.
+    """
 
     nodes: Sequence[Node] = ()
     units: Sequence[Unit] = ()
+    gone: Sequence[UnitId] = ()
     labels: Mapping[UnitId, Sequence[WorkloadId]] = field(default_factory=dict)
 
 
@@ -136,11 +140,8 @@ class Ledger:
                 nodes.append(merged)
         self._claim(source, {fact.id for fact in facts.nodes}, at, replace_claims=False)
         change = self._apply(nodes, [], self._merge_units(facts.units), [])
-        # A GPU that shows itself whole, or shows other instances than before, was partitioned anew.
-        shown = {unit.id for unit in facts.units}
-        spoken_of = {unit.parent or unit.id for unit in facts.units}
-        gone = self._forget_units(lambda unit: unit.parent in spoken_of and unit.id not in shown)
-        return replace(change, removed_units=gone)
+        lost = set(facts.gone)
+        return replace(change, removed_units=self._forget_units(lambda unit: unit.id in lost)) if lost else change
 
     def _is_pulled(self, unit: Unit, named: set[NodeId]) -> bool:
         """Whether the scheduler no longer counts this GPU to its node."""

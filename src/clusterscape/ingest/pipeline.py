@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from clusterscape.errors import StoreError
-from clusterscape.ingest.drops import Drops
+from clusterscape.ingest.drops import DropCount, Drops
 from clusterscape.ingest.ledger import InventoryChange, Ledger, QueueChange
 from clusterscape.ingest.normalize import Normalizer
 from clusterscape.model import (
@@ -51,6 +51,10 @@ class Ingest:
     def statuses(self) -> Sequence[SourceStatus]:
         """The last known state of every source."""
         return tuple(self._statuses.values())
+
+    def drop_table(self) -> list[DropCount]:
+        """What was not stored, or stored though odd, by kind and reason."""
+        return self.drops.table()
 
     @property
     def conflicts(self) -> int:

@@ -227,11 +227,13 @@ class SourceGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropAnswer:
-    """Rows that ingest did not store, by reason."""
+    """Rows that shared one fate: not stored, or (``is_stored``) stored though odd; ``meaning`` is the reason in words."""
 
     kind: str
     reason: str
     count: int
+    is_stored: bool
+    meaning: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Where the data comes from and how the sources are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from clusterscape.model import CATALOGUE, SourceStatus
@@ -8,6 +8,35 @@ from clusterscape.query.answers import DropAnswer, MetricAnswer, SourceAnswer, S
 from clusterscape.query.context import QueryContext
 
 MAX_FAILURES = 50
+
+
+class DropRow(Protocol):
+    """Rows that shared one fate."""
+
+    @property
+    def kind(self) -> str:
+        """Of source."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Stable and machine-readable."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Rows since the start."""
+        ...
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether they were stored all the same."""
+        ...
+
+    @property
+    def meaning(self) -> str | None:
+        """The reason in words."""
+        ...
 
 
 class IngestState(Protocol):
@@ -23,8 +52,8 @@ class IngestState(Protocol):
         """Samples stored since the start."""
         ...
 
-    def dropped(self) -> Mapping[tuple[str, str], int]:
-        """Rows not stored, by (kind, reason)."""
+    def drop_table(self) -> Sequence[DropRow]:
+        """Rows not stored, or stored though odd, by kind and reason."""
         ...
 
 
@@ -39,14 +68,15 @@ class SourceQuery:
         """Sources by kind, drops by reason, and what the store holds."""
         ingest = self._ingest
         statuses = ingest.statuses if ingest else self._context.records.sources()
-        dropped = ingest.dropped() if ingest else {}
         info = self._context.metrics.info()
         return Sources(
             groups=_group(statuses),
             samples_total=ingest.samples_total if ingest else 0,
             dropped=[
-                DropAnswer(kind=kind, reason=reason, count=count)
-                for (kind, reason), count in sorted(dropped.items(), key=lambda item: -item[1])
+                DropAnswer(
+                    kind=row.kind, reason=row.reason, count=row.count, is_stored=row.is_stored, meaning=row.meaning
+                )
+                for row in (ingest.drop_table() if ingest else ())
             ],
             paused=self._context.changes.versions.paused,
             store=StoreAnswer(

@@ -38,9 +38,11 @@ class _State(Collector):
             return
         yield CounterMetricFamily("clusterscape_samples", "Samples stored.", value=self._ingest.samples_total)
         drops = CounterMetricFamily("clusterscape_dropped", "Rows not stored.", labels=["kind", "reason"])
-        for (kind, reason), count in self._ingest.dropped().items():
-            drops.add_metric([kind, reason], count)
+        notes = CounterMetricFamily("clusterscape_noted", "Rows stored though odd.", labels=["kind", "reason"])
+        for row in self._ingest.drop_table():
+            (notes if row.is_stored else drops).add_metric([row.kind, row.reason], row.count)
         yield drops
+        yield notes
         sources = GaugeMetricFamily("clusterscape_sources", "Sources by state.", labels=["kind", "state"])
         counts: dict[tuple[str, str], int] = {}
         for status in self._ingest.statuses:

@@ -175,12 +175,9 @@ def test_gpu_is_forgotten_when_its_node_has_fewer_than_before() -> None:
     assert list(change.removed_units) == ["n1:1"]
 
 
-def test_instances_are_forgotten_when_their_gpu_was_partitioned_anew() -> None:
-    def instance(number: int) -> Unit:
-        return Unit(id=mig_unit_id(NODE, 0, number), kind=UnitKind.MIG, node=NODE, index=0, parent=UNIT)
-
-    ledger = Ledger(units=[Unit(id=UNIT, node=NODE, index=0), instance(1), instance(2)])
-    change = ledger.see_hardware(ExporterFacts(units=[instance(2), instance(3)]), source="x", at=UnixMs(1))
+def test_instance_is_forgotten_when_its_exporter_shows_it_no_longer() -> None:
+    instance = Unit(id=mig_unit_id(NODE, 0, 1), kind=UnitKind.MIG, node=NODE, index=0, parent=UNIT)
+    ledger = Ledger(units=[Unit(id=UNIT, node=NODE, index=0), instance])
+    change = ledger.see_hardware(ExporterFacts(gone=[instance.id]), source="x", at=UnixMs(1))
     assert list(change.removed_units) == ["n1:0/1"]
-    whole = ledger.see_hardware(ExporterFacts(units=[Unit(id=UNIT, node=NODE, index=0)]), source="x", at=UnixMs(2))
-    assert sorted(whole.removed_units) == ["n1:0/2", "n1:0/3"]
+    assert list(ledger.units) == [UNIT]
