@@ -1,0 +1,293 @@
+"""Samples in memory as wide tables: one row per (unit, time), one column per metric, NaN where there is no sample.
+
+Owns pivoting, selecting and merging of such tables. Knows nothing of files. NaN never leaves this package: results have
+nulls or no row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterscape.model.samples import Float64s, Int32s, Int64s
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The rows of a table: runs of one unit each, time rising strictly within a run.
+
+    Run ``i`` is unit ``units[i]`` (a code of the store) and rows ``offsets[i]:offsets[i + 1]``; no unit has two runs and no
+    run is empty. ``time_ms`` has one entry per row.
+    """
+
+    units: Int32s
+    offsets: Int64s
+    time_ms: Int64s
+
+    def __len__(self) -> int:
+        return len(self.time_ms)
+
+    @property
+    def lengths(self) -> Int64s:
+        """Rows of each run."""
+        return np.diff(self.offsets)
+
+    def is_same_as(self, other: "Keys") -> bool:
+        """Whether both describe the same rows in the same order."""
+        return (
+            np.array_equal(self.time_ms, other.time_ms)
+            and np.array_equal(self.units, other.units)
+            and np.array_equal(self.offsets, other.offsets)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A wide table: ``columns`` maps a metric (or metric and aggregate) to one value per row of ``keys``."""
+
+    keys: Keys
+    columns: Mapping[str, Float64s]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def cells(self) -> int:
+        """Rows times columns: what the block costs in memory and in work."""
+        return len(self.keys) * len(self.columns)
+
+    def count_samples(self) -> int:
+        """Cells that hold a value."""
+        return self.cells - sum(int(np.count_nonzero(np.isnan(column))) for column in self.columns.values())
+
+
+EMPTY = Block(Keys(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64)), {})
+
+
+def keys_of_rows(unit: Int32s, time_ms: Int64s) -> Keys:
+    """Keys of rows that are already grouped by unit and rise in time within it."""
+    starts = np.flatnonzero(np.diff(unit)) + 1
+    offsets = np.concatenate(([0], starts, [len(unit)])) if len(unit) else np.zeros(1, np.int64)
+    return Keys(unit[offsets[:-1]], offsets.astype(np.int64), time_ms)
+
+
+def pivot(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, metric_names: Sequence[str]) -> Block:
+    """The wide table of long rows; of several rows with the same (unit, metric, time) the last one counts.
+
+    Costs O(rows) for one scrape (one time per unit) and for rows sorted by (metric, unit, time) with the same rows for each
+    metric (backfill); otherwise it sorts.
+    """
+    missing = np.isnan(value)
+    if missing.any():
+        keep = ~missing
+        unit, metric, time_ms, value = unit[keep], metric[keep], time_ms[keep], value[keep]
+    if len(value) == 0:
+        return EMPTY
+    return (
+        _pivot_stacked(unit, metric, time_ms, value, metric_names)
+        or _pivot_scrape(unit, metric, time_ms, value, metric_names)
+        or _pivot_any(unit, metric, time_ms, value, metric_names)
+    )
+
+
+def _pivot_stacked(
+    unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, names: Sequence[str]
+) -> Block | None:
+    """Rows stacked metric by metric, each with the same grouped (unit, time) rows: columns are slices, nothing is copied."""
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(metric)) + 1))
+    metrics = metric[starts]
+    rows = len(value) // len(starts)
+    if rows * len(starts) != len(value) or not np.array_equal(starts, np.arange(len(starts)) * rows):
+        return None
+    if len(np.unique(metrics)) != len(metrics):
+        return None
+    first_unit, first_time = unit[:rows], time_ms[:rows]
+    if not (_repeats(unit, rows) and _repeats(time_ms, rows)):
+        return None
+    keys = keys_of_rows(first_unit, first_time)
+    if len(np.unique(keys.units)) != len(keys.units) or not _rises(keys):
+        return None
+    return Block(keys, {names[m]: value[s : s + rows] for m, s in zip(metrics.tolist(), starts.tolist(), strict=True)})
+
+
+def _repeats(column: NDArray[np.integer], rows: int) -> bool:
+    return bool((column[rows:] == column[:-rows]).all()) if len(column) > rows else True
+
+
+def _rises(keys: Keys) -> bool:
+    rising = np.diff(keys.time_ms) > 0
+    rising[keys.offsets[1:-1] - 1] = True  # a new unit may start earlier
+    return bool(rising.all())
+
+
+def _pivot_scrape(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, names: Sequence[str]) -> Block | None:
+    """Rows with one time per unit."""
+    time_of = np.zeros(int(unit.max()) + 1, np.int64)
+    time_of[unit] = time_ms
+    if not np.array_equal(time_of[unit], time_ms):
+        return None
+    is_there = np.zeros(len(time_of), np.bool_)
+    is_there[unit] = True
+    units = np.flatnonzero(is_there).astype(np.int32)
+    row_of = np.cumsum(is_there) - 1
+    keys = Keys(units, np.arange(len(units) + 1, dtype=np.int64), time_of[units])
+    return _scatter(keys, row_of[unit], metric, value, names)
+
+
+def _pivot_any(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, names: Sequence[str]) -> Block:
+    start = int(time_ms.min())
+    span = int(time_ms.max()) - start + 1
+    key, row = np.unique(unit.astype(np.int64) * span + (time_ms - start), return_inverse=True)
+    keys = keys_of_rows((key // span).astype(np.int32), key % span + start)
+    return _scatter(keys, row, metric, value, names)
+
+
+def _scatter(keys: Keys, row: Int64s, metric: Int32s, value: Float64s, names: Sequence[str]) -> Block:
+    present = np.flatnonzero(np.bincount(metric))
+    column_of = np.zeros(int(present[-1]) + 1, np.int64)
+    column_of[present] = np.arange(len(present))
+    cell = column_of[metric] * len(keys) + row
+    table = np.full(len(present) * len(keys), np.nan)
+    table[cell] = value
+    if len(table) - int(np.count_nonzero(np.isnan(table))) != len(value):
+        # Some cell was written twice, and numpy does not promise which write stays.
+        last = np.full(len(table), -1, np.int64)
+        np.maximum.at(last, cell, np.arange(len(value)))
+        written = last >= 0
+        table[written] = value[last[written]]
+    matrix = table.reshape(len(present), len(keys))
+    return Block(keys, {names[m]: matrix[i] for i, m in enumerate(present.tolist())})
+
+
+def select(block: Block, metrics: Sequence[str], *, start_ms: int, end_ms: int, only: Int32s | None = None) -> Block:
+    """The named columns of ``block``; its rows in [start, end), of all units or ``only`` of those named by code."""
+    keys = block.keys
+    columns = {name: block.columns[name] for name in metrics if name in block.columns}
+    if not columns or len(keys) == 0:
+        return EMPTY
+    keep = (keys.time_ms >= start_ms) & (keys.time_ms < end_ms)
+    if only is not None:
+        keep &= np.repeat(np.isin(keys.units, only), keys.lengths)
+    return take_rows(Block(keys, columns), keep)
+
+
+def take_rows(block: Block, keep: Bools) -> Block:
+    """The rows of ``block`` where ``keep`` holds."""
+    if keep.all():
+        return block
+    keys = block.keys
+    lengths = np.add.reduceat(keep, keys.offsets[:-1], dtype=np.int64) if len(keys) else keys.lengths
+    left = lengths > 0
+    offsets = np.concatenate(([0], np.cumsum(lengths[left])))
+    kept = Keys(keys.units[left], offsets, keys.time_ms[keep])
+    return Block(kept, {name: column[keep] for name, column in block.columns.items()})
+
+
+class Merge:
+    """How the rows of several tables become one table, and the same for each of their columns.
+
+    ``tables`` come in the order they were written: where two hold a sample of the same (metric, unit, time), the later
+    one's counts. Rows come out by ``rank[unit]``, then time. Tables that follow one another in time are merged in O(rows)
+    by counting; overlapping ones are sorted.
+    """
+
+    def __init__(self, tables: Sequence[Keys], rank: Int64s) -> None:
+        self.tables = tables
+        self._count = sum(map(len, tables))
+        sequence = _in_time_order(tables)
+        self._places: list[Int64s] = [np.empty(0, np.int64)] * len(tables)
+        lengths = np.zeros(len(rank), np.int64)
+        for table in tables:
+            lengths[table.units] += table.lengths
+        units = np.flatnonzero(lengths).astype(np.int32)
+        units = units[np.argsort(rank[units], kind="stable")]
+        offsets = np.concatenate(([0], np.cumsum(lengths[units])))
+        cursor = np.zeros(len(rank), np.int64)
+        cursor[units] = offsets[:-1]
+        time_ms = np.empty(self._count, np.int64)
+        for index in sequence:
+            table = tables[index]
+            place = np.arange(len(table)) + np.repeat(cursor[table.units] - table.offsets[:-1], table.lengths)
+            cursor[table.units] += table.lengths
+            time_ms[place] = table.time_ms
+            self._places[index] = place
+        self._order: Int64s | None = None
+        self._first_of_group: Int64s | None = None
+        self.keys = Keys(units, offsets, time_ms)
+        if not _rises(self.keys):
+            self._sort()
+
+    def _sort(self) -> None:
+        """Order rows by time within each unit, and find rows that stand for the same (unit, time).
+
+        Rows lie in the order they were written here (see ``_in_time_order``), and the sort is stable.
+        """
+        keys = self.keys
+        run = np.repeat(np.arange(len(keys.units)), keys.lengths)
+        order = np.lexsort((keys.time_ms, run))
+        time_ms, run = keys.time_ms[order], run[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = (np.diff(time_ms) != 0) | (np.diff(run) != 0)
+        self._order = order
+        if not is_first.all():
+            self._first_of_group = np.flatnonzero(is_first)
+            time_ms = time_ms[is_first]
+        lengths = np.bincount(run[is_first], minlength=len(keys.units))
+        self.keys = Keys(keys.units, np.concatenate(([0], np.cumsum(lengths))), time_ms)
+
+    def column(self, parts: Sequence[Float64s | None]) -> Float64s:
+        """One merged column of its parts, one for each table; None where a table lacks it."""
+        merged = np.full(self._count, np.nan)
+        for place, part in zip(self._places, parts, strict=True):
+            if part is not None:
+                merged[place] = part
+        if self._order is None:
+            return merged
+        merged = merged[self._order]
+        if self._first_of_group is None:
+            return merged
+        row = np.where(np.isnan(merged), -1, np.arange(len(merged)))
+        last = np.maximum.reduceat(row, self._first_of_group)
+        return np.where(last >= 0, merged[last], np.nan)
+
+
+def _in_time_order(tables: Sequence[Keys]) -> list[int]:
+    """The tables' indices by time where their ranges do not overlap, else as written (the last row then wins)."""
+    ranges = sorted((int(t.time_ms.min()), int(t.time_ms.max()), i) for i, t in enumerate(tables) if len(t))
+    if all(before[1] < after[0] for before, after in pairwise(ranges)):
+        return [i for _, _, i in ranges]
+    return list(range(len(tables)))
+
+
+def merge_blocks(blocks: Sequence[Block], rank: Int64s) -> Block:
+    """One table of several, given in the order they were written; see :class:`Merge`."""
+    blocks = [block for block in blocks if len(block)]
+    if not blocks:
+        return EMPTY
+    if len(blocks) == 1 and _is_ranked(blocks[0].keys, rank):
+        return blocks[0]
+    merge = Merge([block.keys for block in blocks], rank)
+    names = dict.fromkeys(name for block in blocks for name in block.columns)
+    return Block(merge.keys, {name: merge.column([block.columns.get(name) for block in blocks]) for name in names})
+
+
+def _is_ranked(keys: Keys, rank: Int64s) -> bool:
+    return bool((np.diff(rank[keys.units]) > 0).all())
+
+
+def join_columns(blocks: Sequence[Block]) -> list[Block]:
+    """Neighbors that have the same rows and different columns become one block (a backfill of one batch per metric)."""
+    joined: list[Block] = []
+    for block in blocks:
+        if not len(block):
+            continue
+        before = joined[-1] if joined else None
+        if before and not (before.columns.keys() & block.columns.keys()) and before.keys.is_same_as(block.keys):
+            joined[-1] = Block(before.keys, {**before.columns, **block.columns})
+        else:
+            joined.append(block)
+    return joined

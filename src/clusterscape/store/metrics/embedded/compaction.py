@@ -1,0 +1,199 @@
+"""Fewer and better files: recent writes become segments, segments become larger ones, whole days get coarse values.
+
+Owns which files are put together and the writing of the result. The store puts it in the manifest, or forgets it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count, groupby
+from pathlib import Path
+
+import numpy as np
+
+from clusterscape.model.samples import Float64s
+from clusterscape.store.metrics.embedded.blocks import Block, Merge, merge_blocks, take_rows
+from clusterscape.store.metrics.embedded.coarse import add_late, coarse_columns, coarse_metrics, downsample
+from clusterscape.store.metrics.embedded.manifest import SegmentEntry
+from clusterscape.store.metrics.embedded.reading import View, damage_of, read_segment
+from clusterscape.store.metrics.embedded.segments import Segment, UnitNames, write_segment
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionPolicy:
+    """When files are put together. A cell is one row of one metric: 8 bytes in memory while it is worked on."""
+
+    wait_ms: int = 30 * 60_000  # a write waits at most so long for its compaction
+    wait_cells: int = 8_000_000  # nor do more cells wait
+    segment_cells: int = 32_000_000  # segments do not grow beyond this
+    fan_in: int = 4  # so many neighbors of similar size become one
+    small_cells: int = 65_536  # all segments up to this size are of similar size
+    late_ms: int = 2 * 3_600_000  # a day is complete so long after its end
+
+
+def day_of(time_ms: int) -> int:
+    """The number of the UTC day since 1970."""
+    return time_ms // DAY_MS
+
+
+class Compactor:
+    """Writes segments into ``folder``."""
+
+    def __init__(self, folder: Path, units: UnitNames, policy: CompactionPolicy, coarse_step_ms: int) -> None:
+        self._folder = folder
+        self._units = units
+        self._policy = policy
+        self._step_ms = coarse_step_ms
+
+    def is_due(self, view: View, now_ms: int) -> bool:
+        """Whether recent writes should become segments now."""
+        waiting = view.ring.waiting(view.compacted_seq)
+        if not waiting:
+            return False
+        cells = sum(recent.block.cells for recent in waiting)
+        oldest_ms = min(recent.start_ms for recent in waiting)
+        return cells >= self._policy.wait_cells or now_ms - oldest_ms >= self._policy.wait_ms
+
+    def write_waiting(self, view: View) -> tuple[list[SegmentEntry], int]:
+        """Segments of all recent writes, and the number of the last of them."""
+        waiting = view.ring.waiting(view.compacted_seq)
+        block = merge_blocks([recent.block for recent in waiting], self._units.rank())
+        return self.write_raw(block, seq=waiting[-1].seq), waiting[-1].seq
+
+    def write_raw(self, block: Block, *, seq: int) -> list[SegmentEntry]:
+        """Segments of ``block``, which is in the order of :class:`Merge`: one or more for each day."""
+        return [self._write(f"raw/{_day_name(day)}", part, seq) for day, part in self._split(block)]
+
+    def _split(self, block: Block) -> Iterator[tuple[int, Block]]:
+        time_ms = block.keys.time_ms
+        first_day, last_day = day_of(int(time_ms.min())), day_of(int(time_ms.max()))
+        for day in range(first_day, last_day + 1):
+            of_day = block if first_day == last_day else _between(block, day * DAY_MS, (day + 1) * DAY_MS)
+            if not len(of_day):
+                continue
+            start_ms, last_ms = int(of_day.keys.time_ms.min()), int(of_day.keys.time_ms.max())
+            pieces = -(-of_day.cells // self._policy.segment_cells)
+            width_ms = -(-(last_ms + 1 - start_ms) // pieces)
+            for piece in range(pieces):
+                from_ms = start_ms + piece * width_ms
+                part = of_day if pieces == 1 else _between(of_day, from_ms, from_ms + width_ms)
+                if len(part):
+                    yield day, part
+
+    def find_merges(self, raw: Sequence[Segment], now_ms: int) -> list[list[Segment]]:
+        """Groups of segments, each within a day, that should become one."""
+        groups: list[list[Segment]] = []
+        ordered = sorted(raw, key=lambda segment: segment.entry.start_ms)
+        for day, of_day in groupby(ordered, key=lambda segment: day_of(segment.entry.start_ms)):
+            is_complete = now_ms >= (day + 1) * DAY_MS + self._policy.late_ms
+            groups += self._find_in_day(list(of_day), fan_in=2 if is_complete else self._policy.fan_in)
+        return groups
+
+    def _find_in_day(self, segments: list[Segment], fan_in: int) -> list[list[Segment]]:
+        """Neighbors of similar size; at the end of a day (``fan_in`` 2) whatever fits together."""
+        groups: list[list[Segment]] = []
+        group: list[Segment] = []
+        for segment in segments:
+            fits = sum(s.cells for s in group) + segment.cells <= self._policy.segment_cells
+            is_alike = fan_in == 2 or not group or self._tier(group[-1]) == self._tier(segment)
+            if not (fits and is_alike):
+                groups.append(group)
+                group = []
+            group.append(segment)
+        groups.append(group)
+        return [group for group in groups if len(group) >= fan_in and not _is_interleaved(group, segments)]
+
+    def _tier(self, segment: Segment) -> int:
+        return max(0, int(np.log(segment.cells / self._policy.small_cells) / np.log(self._policy.fan_in)))
+
+    def merge(self, segments: Sequence[Segment]) -> SegmentEntry:
+        """One segment in the place of several, column by column."""
+        segments = sorted(segments, key=lambda segment: segment.entry.seq)
+        keys, names = [], sorted({name for segment in segments for name in segment.entry.metrics})
+        parts: dict[str, list[Float64s | None]] = {name: [] for name in names}
+        for segment in segments:
+            with damage_of(segment):
+                keys.append(segment.read_keys())
+                for name in names:
+                    parts[name].append(segment.read_column(name))
+        merge = Merge(keys, self._units.rank())
+        columns = {name: merge.column(parts.pop(name)) for name in names}
+        folder = f"raw/{_day_name(day_of(segments[0].entry.start_ms))}"
+        return self._write(folder, Block(merge.keys, columns), segments[-1].entry.seq)
+
+    def write_coarse(self, view: View, day: int, *, beside: Sequence[Segment] = ()) -> list[SegmentEntry]:
+        """The coarse values of a day from all its raw samples, together with those of ``beside`` (from samples long gone)."""
+        start_ms, end_ms = day * DAY_MS, (day + 1) * DAY_MS
+        raw = [segment for segment in view.raw if segment.overlaps(start_ms, end_ms)]
+        names = {name for segment in raw for name in segment.entry.metrics}
+        names |= {name for segment in beside for name in coarse_metrics(segment.entry.metrics)}
+        rows = sum(segment.entry.rows for segment in raw)
+        at_once = max(1, self._policy.segment_cells // rows)
+        seq = max(segment.entry.seq for segment in raw)
+        entries = []
+        for metrics in _batched(sorted(names), at_once):
+            columns = [column for metric in metrics for column in coarse_columns(metric)]
+            kept = [read_segment(segment, columns, start_ms, end_ms) for segment in beside]
+            old = merge_blocks(kept, self._units.rank())
+            new = self._downsample(view, metrics, start_ms, end_ms, rows)
+            block = add_late(old, new, self._step_ms, self._units.rank())
+            if len(block):
+                entries.append(self._write(f"coarse/{_day_name(day)}", block, seq, step_ms=self._step_ms))
+        return entries
+
+    def _downsample(self, view: View, metrics: Sequence[str], start_ms: int, end_ms: int, rows: int) -> Block:
+        """Window by window, so that no more than about ``segment_cells`` are in memory."""
+        windows = -(-rows * len(metrics) // self._policy.segment_cells)
+        width_ms = -(-(end_ms - start_ms) // (windows * self._step_ms)) * self._step_ms
+        parts = []
+        for from_ms in range(start_ms, end_ms, width_ms):
+            blocks = view.read_raw(metrics, from_ms, min(from_ms + width_ms, end_ms), None)
+            parts.append(downsample(merge_blocks(blocks, self._units.rank()), self._step_ms))
+        return merge_blocks(parts, self._units.rank())
+
+    def _write(self, folder: str, block: Block, seq: int, *, step_ms: int = 0) -> SegmentEntry:
+        (self._folder / folder).mkdir(parents=True, exist_ok=True)
+        names = (f"{folder}/{seq:010d}-{number}.parquet" for number in count())
+        file = next(name for name in names if not (self._folder / name).exists())
+        size_bytes = write_segment(self._folder / file, block, self._units)
+        return SegmentEntry(
+            file=file,
+            seq=seq,
+            start_ms=int(block.keys.time_ms.min()),
+            last_ms=int(block.keys.time_ms.max()),
+            rows=len(block),
+            samples=block.count_samples(),
+            size_bytes=size_bytes,
+            metrics=tuple(block.columns),
+            step_ms=step_ms,
+        )
+
+
+def _day_name(day: int) -> str:
+    return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
+
+
+def _between(block: Block, start_ms: int, end_ms: int) -> Block:
+    return take_rows(block, (block.keys.time_ms >= start_ms) & (block.keys.time_ms < end_ms))
+
+
+def _is_interleaved(group: Sequence[Segment], segments: Sequence[Segment]) -> bool:
+    """Whether a segment outside the group was written between its members and at the same times.
+
+    To merge the group would then put an older sample before that segment's newer one.
+    """
+    seqs = [segment.entry.seq for segment in group]
+    start_ms = min(segment.entry.start_ms for segment in group)
+    last_ms = max(segment.entry.last_ms for segment in group)
+    return any(
+        min(seqs) < other.entry.seq < max(seqs) and other.overlaps(start_ms, last_ms + 1)
+        for other in segments
+        if other not in group
+    )
+
+
+def _batched(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for first in range(0, len(names), size):
+        yield names[first : first + size]

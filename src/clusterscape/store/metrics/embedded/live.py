@@ -1,0 +1,217 @@
+"""The files that make up the store now, and how that changes: load, publish, retire, set aside.
+
+Owns the manifest in memory and on the disk, and the view that readers get. Decides nothing about what is written when.
+"""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from clusterscape.store.metrics.embedded.files import TEMPORARY_SUFFIX
+from clusterscape.store.metrics.embedded.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
+from clusterscape.store.metrics.embedded.reading import DamagedSegmentError, View, read_segment
+from clusterscape.store.metrics.embedded.recent import RecentBlock, Ring
+from clusterscape.store.metrics.embedded.segments import DAMAGE, Segment, UnitNames, read_block
+
+_log = logging.getLogger(__name__)
+FOREVER_MS = 2**62
+
+
+class LiveFiles:
+    """The store's state. Every method may be called from any thread."""
+
+    def __init__(self, folder: Path, units: UnitNames, *, ring_ms: int) -> None:
+        self._folder = folder
+        self._units = units
+        self._ring_ms = ring_ms
+        self._lock = threading.RLock()
+        self._generation = 0
+        self._readers: Counter[int] = Counter()  # of each generation
+        self._retired: list[tuple[int, Path]] = []  # files that left the store, and the generation that lacks them
+        self._manifest = read_manifest(folder)
+        self._clear_leftovers()
+        self._view = self._load()
+        recent = [block.seq for block in self._view.ring.blocks]
+        self._last_seq = max([self._manifest.last_seq, *recent])
+
+    # -- loading -----------------------------------------------------------------------------------------------------
+
+    def _clear_leftovers(self) -> None:
+        """Delete what a crash left: unfinished files, and files that the manifest does not or no longer name."""
+        live = {entry.file for entry in (*self._manifest.raw, *self._manifest.coarse)}
+        for path in self._folder.glob(f"**/*{TEMPORARY_SUFFIX}"):
+            path.unlink()
+        for path in [*self._folder.glob("raw/*/*.parquet"), *self._folder.glob("coarse/*/*.parquet")]:
+            if path.relative_to(self._folder).as_posix() not in live:
+                path.unlink()
+        for path in self._recent_paths():
+            if int(path.stem) <= self._manifest.compacted_seq:
+                path.unlink()
+
+    def _recent_paths(self) -> list[Path]:
+        return sorted(path for path in self._folder.glob("recent/*.parquet") if path.stem.isdecimal())
+
+    def _load(self) -> View:
+        view = View(
+            units=self._units,
+            raw=tuple(Segment(self._folder, entry, self._units) for entry in self._manifest.raw),
+            coarse=tuple(Segment(self._folder, entry, self._units) for entry in self._manifest.coarse),
+            ring=Ring(),
+            compacted_seq=self._manifest.compacted_seq,
+            raw_from_ms=self._manifest.raw_from_ms,
+        )
+        self._view = view
+        for segment in (*view.raw, *view.coarse):
+            if not segment.path.exists() or segment.path.stat().st_size != segment.entry.size_bytes:
+                self.set_aside(segment, "its size is wrong")
+        recent = [block for path in self._recent_paths() if (block := self._load_recent(path))]
+        newest_ms = max([b.last_ms for b in recent] + [s.entry.last_ms for s in self._view.raw], default=0)
+        border_ms = newest_ms - self._ring_ms
+        tails = [tail for segment in self._view.raw if (tail := self._load_tail(segment, border_ms))]
+        blocks = tuple(sorted([*tails, *recent], key=lambda block: block.seq))
+        return replace(self._view, ring=Ring(blocks, border_ms if self._view.raw else 0))
+
+    def _load_recent(self, path: Path) -> RecentBlock | None:
+        try:
+            block = read_block(path, self._units)
+        except DAMAGE as error:
+            self._move_aside(path, error)
+            return None
+        return RecentBlock.of(block, seq=int(path.stem), size_bytes=path.stat().st_size)
+
+    def _load_tail(self, segment: Segment, border_ms: int) -> RecentBlock | None:
+        try:
+            block = read_segment(segment, segment.entry.metrics, border_ms, FOREVER_MS)
+        except DamagedSegmentError as error:
+            self.set_aside(segment, error)
+            return None
+        return RecentBlock.of(block, seq=segment.entry.seq, size_bytes=0) if len(block) else None
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def view(self) -> View:
+        """The view of now, for the one thread that maintains."""
+        return self._view
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of now."""
+        return self._manifest
+
+    @contextmanager
+    def reading(self) -> Iterator[View]:
+        """The view of now; its files stay until the end of the block."""
+        with self._lock:
+            generation, view = self._generation, self._view
+            self._readers[generation] += 1
+        try:
+            yield view
+        finally:
+            with self._lock:
+                self._readers[generation] -= 1
+                if not self._readers[generation]:
+                    del self._readers[generation]
+
+    # -- changing ----------------------------------------------------------------------------------------------------
+
+    def next_seq(self) -> int:
+        """A number for a write, higher than all before."""
+        with self._lock:
+            self._last_seq += 1
+            return self._last_seq
+
+    def recent_path(self, seq: int) -> Path:
+        """Where write number ``seq`` lies until it is compacted."""
+        return self._folder / "recent" / f"{seq:010d}.parquet"
+
+    def add_recent(self, block: RecentBlock) -> None:
+        """Show a write, which is durable, to readers."""
+        with self._lock:
+            ring = self._view.ring.add(block).trim(compacted_seq=self._view.compacted_seq, keep_ms=self._ring_ms)
+            self._view = replace(self._view, ring=ring)
+
+    def publish(
+        self,
+        *,
+        raw: Sequence[SegmentEntry] = (),
+        coarse: Sequence[SegmentEntry] = (),
+        without: Collection[Segment] = (),
+        compacted_seq: int | None = None,
+        raw_from_ms: int | None = None,
+        coarse_days: Mapping[int, int] | None = None,
+        tail: RecentBlock | None = None,
+    ) -> None:
+        """Switch to a manifest with the new segments and without some old ones, durably, then show it to readers.
+
+        ``tail`` is the newest part of new segments for the ring.
+        """
+        gone = {segment.entry.file for segment in without}
+        with self._lock:
+            old, view = self._manifest, self._view
+            manifest = Manifest(
+                compacted_seq=old.compacted_seq if compacted_seq is None else compacted_seq,
+                raw_from_ms=old.raw_from_ms if raw_from_ms is None else raw_from_ms,
+                raw=(*(entry for entry in old.raw if entry.file not in gone), *raw),
+                coarse=(*(entry for entry in old.coarse if entry.file not in gone), *coarse),
+                coarse_days=old.coarse_days if coarse_days is None else dict(coarse_days),
+            )
+            write_manifest(self._folder, manifest)
+            ring = view.ring if tail is None else view.ring.add(tail).complete_from(tail.start_ms)
+            self._manifest = manifest
+            self._view = View(
+                units=self._units,
+                raw=self._segments(view.raw, manifest.raw),
+                coarse=self._segments(view.coarse, manifest.coarse),
+                ring=ring.trim(compacted_seq=manifest.compacted_seq, keep_ms=self._ring_ms),
+                compacted_seq=manifest.compacted_seq,
+                raw_from_ms=manifest.raw_from_ms,
+            )
+            self._generation += 1
+            self._retired += [(self._generation, segment.path) for segment in without]
+            waiting = view.ring.waiting(old.compacted_seq)
+            compacted = [block.seq for block in waiting if block.seq <= manifest.compacted_seq]
+        for seq in compacted:
+            self.recent_path(seq).unlink(missing_ok=True)
+
+    def _segments(self, known: Sequence[Segment], entries: Sequence[SegmentEntry]) -> tuple[Segment, ...]:
+        by_file = {segment.entry.file: segment for segment in known}
+        return tuple(by_file.get(entry.file) or Segment(self._folder, entry, self._units) for entry in entries)
+
+    def delete_retired(self) -> None:
+        """Delete files that left the store and that no reader can still be reading."""
+        with self._lock:
+            oldest = min(self._readers, default=self._generation)
+            free = [path for generation, path in self._retired if generation <= oldest]
+            self._retired = [item for item in self._retired if item[0] > oldest]
+        for path in free:
+            path.unlink(missing_ok=True)
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()
+
+    def set_aside(self, segment: Segment, reason: object) -> None:
+        """Take a damaged segment out of the store, keep its file under ``damaged/`` and warn."""
+        with self._lock:
+            live = (*self._manifest.raw, *self._manifest.coarse)
+            if segment.entry.file not in {entry.file for entry in live}:
+                return  # another reader was first
+            self.publish(without=[segment])
+            self._retired = [item for item in self._retired if item[1] != segment.path]
+        self._move_aside(segment.path, reason)
+
+    def _move_aside(self, path: Path, reason: object) -> None:
+        folder = self._folder / "damaged"
+        folder.mkdir(exist_ok=True)
+        target = folder / path.relative_to(self._folder).as_posix().replace("/", "_")
+        try:
+            path.rename(target)
+        except FileNotFoundError:
+            _log.warning("%s is missing; its samples are lost", path)
+            return
+        _log.warning(
+            "%s is damaged (%s); it was set aside as %s and the store goes on without it", path, reason, target
+        )

@@ -1,0 +1,279 @@
+"""Answers from the files and blocks of one moment: latest values, series, statistics.
+
+Owns how raw samples and coarse values are put together. Changes nothing: a view stays as it is while the store goes on.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from clusterscape.model import METRICS, MetricKind
+from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.store.metrics.contract import Statistic
+from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, Merge, merge_blocks, select, take_rows
+from clusterscape.store.metrics.embedded.coarse import aggregates_of, coarse_columns
+from clusterscape.store.metrics.embedded.recent import Ring
+from clusterscape.store.metrics.embedded.segments import DAMAGE, Segment, UnitNames
+from clusterscape.store.metrics.kernels import (
+    Aggregates,
+    aggregate_aggregates,
+    compute_coarse_statistics,
+    compute_statistics,
+    group_steps,
+)
+
+
+class DamagedSegmentError(Exception):
+    """A segment could not be read; the store sets it aside and asks again."""
+
+    def __init__(self, segment: Segment, reason: BaseException) -> None:
+        super().__init__(f"{segment.path}: {reason}")
+        self.segment = segment
+
+
+@contextmanager
+def damage_of(segment: Segment) -> Iterator[None]:
+    """Turn what a damaged file raises into DamagedSegmentError."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise DamagedSegmentError(segment, error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The live files and blocks at one moment."""
+
+    units: UnitNames
+    raw: tuple[Segment, ...]
+    coarse: tuple[Segment, ...]
+    ring: Ring
+    compacted_seq: int
+    raw_from_ms: int
+
+    def read_raw(self, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None) -> list[Block]:
+        """Raw samples in [start, end) as blocks in the order they were written."""
+        parts = [
+            (segment.entry.seq, read_segment(segment, metrics, start_ms, end_ms, only))
+            for segment in self.raw
+            if segment.overlaps(start_ms, end_ms)
+        ]
+        codes = None if only is None else self.units.find(only)
+        parts += [
+            (recent.seq, select(recent.block, metrics, start_ms=start_ms, end_ms=end_ms, only=codes))
+            for recent in self.ring.waiting(self.compacted_seq)
+            if recent.overlaps(start_ms, end_ms)
+        ]
+        return [block for _, block in sorted(parts, key=lambda part: part[0]) if len(block)]
+
+    def read_coarse(
+        self, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None
+    ) -> list[Block]:
+        """Coarse values of steps that start in [start, end), as far as no raw samples are left of that time."""
+        end_ms = min(end_ms, self.raw_from_ms)
+        columns = [column for metric in metrics for column in coarse_columns(metric)]
+        blocks = [
+            read_segment(segment, columns, start_ms, end_ms, only)
+            for segment in sorted(self.coarse, key=lambda segment: segment.entry.seq)
+            if segment.overlaps(start_ms, end_ms)
+        ]
+        return [block for block in blocks if len(block)]
+
+    def rank(self, only: Sequence[str] | None) -> Int64s:
+        """The order of units in an answer: alphabetical among those named, any where all are asked for."""
+        size = len(self.units)
+        if only is None:
+            return np.arange(size)
+        rank = np.zeros(size, np.int64)
+        codes = self.units.find(only)
+        rank[codes] = np.arange(len(codes))
+        return rank
+
+
+def read_segment(
+    segment: Segment, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None = None
+) -> Block:
+    """As ``segment.read``; raises DamagedSegmentError where the file cannot be read."""
+    with damage_of(segment):
+        return segment.read(metrics, start_ms=start_ms, end_ms=end_ms, only=only)
+
+
+def read_latest(view: View, metrics: Sequence[str], at_ms: int, lookback_ms: int) -> pl.DataFrame:
+    """See ``MetricStore.latest``. O(units × metrics) while the ring holds the time asked for; else segments are decoded."""
+    metrics = list(dict.fromkeys(metrics))
+    start_ms, end_ms = at_ms - lookback_ms, at_ms + 1
+    if start_ms >= view.ring.complete_from_ms:
+        blocks = [
+            select(recent.block, metrics, start_ms=start_ms, end_ms=end_ms)
+            for recent in view.ring.blocks
+            if recent.overlaps(start_ms, end_ms)
+        ]
+    else:
+        blocks = view.read_raw(metrics, start_ms, end_ms, None)
+        # A coarse value stands for its whole step.
+        step_ms = max((segment.entry.step_ms for segment in view.coarse), default=1)
+        blocks += map(_as_samples, view.read_coarse(metrics, start_ms - step_ms + 1, end_ms, None))
+    value = np.full((len(metrics), len(view.units)), np.nan)
+    for block in _newest_first(blocks, view):
+        _fill(value, block, metrics)
+    seen = np.flatnonzero(~np.isnan(value).all(axis=0)) if metrics else np.empty(0, np.int64)
+    columns = [pl.Series(name, value[i, seen], nan_to_null=True) for i, name in enumerate(metrics)]
+    return pl.DataFrame([view.units.decode_series(seen), *columns])
+
+
+def _as_samples(coarse: Block) -> Block:
+    columns = {}
+    for column, value in coarse.columns.items():
+        metric, _, aggregate = column.rpartition("#")
+        if aggregate == ("last" if _is_counter(metric) else "mean"):
+            columns[metric] = value
+    return Block(coarse.keys, columns)
+
+
+def _is_counter(metric: str) -> bool:
+    known = METRICS.get(metric)
+    return known is not None and known.kind is MetricKind.COUNTER
+
+
+def _newest_first(blocks: Sequence[Block], view: View) -> Iterator[Block]:
+    """The blocks from the newest to the oldest, those that overlap in time merged into one."""
+    left = [(int(b.keys.time_ms.max()), int(b.keys.time_ms.min()), i, b) for i, b in enumerate(blocks) if len(b)]
+    left.sort(key=lambda item: item[:3])
+    while left:
+        _, start_ms, index, block = left.pop()
+        group = [(index, block)]
+        while left and left[-1][0] >= start_ms:
+            _, also_ms, index, block = left.pop()
+            group.append((index, block))
+            start_ms = min(start_ms, also_ms)
+        group.sort(key=lambda item: item[0])
+        yield group[0][1] if len(group) == 1 else merge_blocks([b for _, b in group], view.rank(None))
+
+
+def _fill(value: Float64s, block: Block, metrics: Sequence[str]) -> None:
+    """Put each unit's last values of ``block`` where ``value`` (metrics × units) has none yet."""
+    units, offsets = block.keys.units, block.keys.offsets
+    is_open = np.isnan(value[:, units]).any(axis=0)
+    if not is_open.any():
+        return
+    for i, metric in enumerate(metrics):
+        column = block.columns.get(metric)
+        if column is None:
+            continue
+        if len(column) > len(units):
+            row = np.where(np.isnan(column), -1, np.arange(len(column)))
+            last = np.maximum.reduceat(row, offsets[:-1])
+            column = np.where(last >= 0, column[last], np.nan)
+        value[i, units] = np.where(np.isnan(value[i, units]), column, value[i, units])
+
+
+def _merged(view: View, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None) -> Block:
+    return merge_blocks(view.read_raw(metrics, start_ms, end_ms, only), view.rank(only))
+
+
+def _aggregated(
+    view: View, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None
+) -> tuple[Keys, dict[str, Aggregates]]:
+    """Coarse values and raw samples (as steps of one sample each) side by side."""
+    coarse = merge_blocks(view.read_coarse(metrics, start_ms, end_ms, only), view.rank(only))
+    raw = _merged(view, metrics, start_ms, end_ms, only)
+    if not len(coarse):
+        return raw.keys, {metric: _single(raw, metric) for metric in metrics}
+    if not len(raw):
+        return coarse.keys, {metric: aggregates_of(coarse.columns, metric, len(coarse)) for metric in metrics}
+    merge = Merge([coarse.keys, raw.keys], view.rank(only))
+    joined = {}
+    for metric in metrics:
+        old, new = aggregates_of(coarse.columns, metric, len(coarse)), _single(raw, metric)
+        mean, low, high, last, count = (
+            merge.column(pair)
+            for pair in (
+                (old.mean, new.mean),
+                (old.min, new.min),
+                (old.max, new.max),
+                (old.last, new.last),
+                (old.count, new.count),
+            )
+        )
+        joined[metric] = Aggregates(mean, low, high, last, np.nan_to_num(count))
+    return merge.keys, joined
+
+
+def _single(raw: Block, metric: str) -> Aggregates:
+    value = raw.columns.get(metric)
+    if value is None:
+        value = np.full(len(raw), np.nan)
+    return Aggregates(value, value, value, value, (~np.isnan(value)).astype(np.float64))
+
+
+def read_series(
+    view: View, metrics: Sequence[str], units: Sequence[str], start_ms: int, end_ms: int, step_ms: int | None
+) -> pl.DataFrame:
+    """See ``MetricStore.series``. O(samples of the row groups that hold these units) for each segment in the range."""
+    metrics, only = sorted(set(metrics)), sorted(set(units))
+    keys, aggregates = _aggregated(view, metrics, start_ms, end_ms, only)
+    frames = []
+    for metric, fine in aggregates.items():
+        rows, values = keys, fine
+        if step_ms is not None:
+            steps = group_steps(keys.time_ms, keys.offsets, step_ms)
+            rows = Keys(keys.units, steps.offsets, steps.time_ms)
+            values = aggregate_aggregates(fine, steps)
+        frames.append(_series_frame(view.units, metric, rows, values, has_range=step_ms is not None))
+    return (
+        pl.concat(frames)
+        if frames
+        else _series_frame(view.units, "", EMPTY.keys, _single(EMPTY, ""), has_range=step_ms is not None)
+    )
+
+
+def _series_frame(units: UnitNames, metric: str, keys: Keys, values: Aggregates, *, has_range: bool) -> pl.DataFrame:
+    there = np.flatnonzero(values.count > 0)
+    level = values.last if _is_counter(metric) else values.mean
+    unit = np.repeat(keys.units, keys.lengths)[there]
+    columns = [
+        pl.repeat(metric, len(there), dtype=pl.String, eager=True).alias("metric"),
+        units.decode_series(unit),
+        pl.Series("time_ms", keys.time_ms[there]),
+        pl.Series("value", level[there]),
+    ]
+    if has_range:
+        columns += [pl.Series("min", values.min[there]), pl.Series("max", values.max[there])]
+    return pl.DataFrame(columns)
+
+
+def read_statistics(
+    view: View,
+    metric: str,
+    statistics: Sequence[Statistic],
+    start_ms: int,
+    end_ms: int,
+    units: Sequence[str] | None,
+) -> pl.DataFrame:
+    """See ``MetricStore.statistics``. O(samples of the metric in the segments of the range), one column decoded."""
+    only = None if units is None else sorted(set(units))
+    statistics = list(dict.fromkeys(statistics))
+    if start_ms < view.raw_from_ms:
+        keys, aggregates = _aggregated(view, [metric], start_ms, end_ms, only)
+        fine = aggregates[metric]
+        keys, there = _without_holes(keys, fine.count > 0)
+        fine = Aggregates(fine.mean[there], fine.min[there], fine.max[there], fine.last[there], fine.count[there])
+        result = compute_coarse_statistics(fine, keys.offsets, statistics, is_counter=_is_counter(metric))
+    else:
+        block = _merged(view, [metric], start_ms, end_ms, only)
+        value = block.columns.get(metric, np.empty(0))
+        keys, there = _without_holes(block.keys, ~np.isnan(value))
+        result = compute_statistics(value[there], keys.offsets, statistics)
+    columns = [pl.Series(str(statistic), values) for statistic, values in result.items()]
+    return pl.DataFrame([view.units.decode_series(keys.units), *columns])
+
+
+def _without_holes(keys: Keys, is_there: Bools) -> tuple[Keys, Bools | slice]:
+    """The keys of the rows that hold a value, and an index that picks those rows."""
+    if is_there.all():
+        return keys, slice(None)
+    block = take_rows(Block(keys, {}), is_there)
+    return block.keys, is_there

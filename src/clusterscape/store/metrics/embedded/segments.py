@@ -1,0 +1,213 @@
+"""One Parquet file of samples: ``unit``, ``time_ms`` and one Float64 column per metric, sorted by (unit, time).
+
+Owns the file layout and reading parts of it; any other tool reads these files as they are. A wide row stores a time once
+for all metrics of a scrape. Row groups are small, so that reading some units of a large file decodes little else.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from clusterscape.model import Names
+from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, take_rows
+from clusterscape.store.metrics.embedded.files import write_file
+from clusterscape.store.metrics.embedded.manifest import SegmentEntry
+
+UNIT, TIME = "unit", "time_ms"
+_ESCAPE = "metric:"
+ROW_GROUP_ROWS = 16_384
+_GAP_ROWS = 2 * ROW_GROUP_ROWS  # reading on over a gap this short is cheaper than opening the file again
+_MAX_SLICES = 24  # beyond this, decoding whole columns is cheaper
+DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, FileNotFoundError, ValueError)
+"""What reading a damaged file may raise."""
+
+
+class UnitNames:
+    """The store's own dictionary of unit names. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._names = Names()
+        self._lock = threading.Lock()
+        self._series = pl.Series(UNIT, [], dtype=pl.String)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def encode(self, names: Iterable[str]) -> Int32s:
+        """The code of each name, given on first sight."""
+        with self._lock:
+            return np.array([self._names.code(name) for name in names], dtype=np.int32)
+
+    def find(self, names: Iterable[str]) -> Int32s:
+        """The codes of those names that are known."""
+        codes = (self._names.find(name) for name in names)
+        return np.array([code for code in codes if code is not None], dtype=np.int32)
+
+    def decode(self, codes: Int32s) -> list[str]:
+        """The name of each code."""
+        values = self._names.values
+        return [values[code] for code in codes.tolist()]
+
+    def decode_series(self, codes: Int32s | Int64s) -> pl.Series:
+        """The name of each code, as a String series; O(codes) after the first call for a dictionary of this size."""
+        known = self._series
+        if len(known) < len(self._names):
+            known = self._series = pl.Series(UNIT, self._names.values[:], dtype=pl.String)
+        return known.gather(codes)
+
+    def rank(self) -> Int64s:
+        """For each code its place among all names in alphabetical order."""
+        values = self._names.values[:]
+        order = sorted(range(len(values)), key=values.__getitem__)
+        rank = np.empty(len(values), np.int64)
+        rank[order] = np.arange(len(values))
+        return rank
+
+
+def column_of(metric: str) -> str:
+    """The column that holds ``metric``: its name, unless that is taken by a key column."""
+    return f"{_ESCAPE}{metric}" if metric in (UNIT, TIME) else metric
+
+
+def write_segment(path: Path, block: Block, units: UnitNames, *, compression_level: int = 1) -> int:
+    """Write ``block`` durably to ``path``; returns the file's size in bytes."""
+    frame = block_frame(block, units)
+
+    def write(temporary: Path) -> None:
+        frame.write_parquet(
+            temporary,
+            compression="zstd",
+            compression_level=compression_level,
+            row_group_size=ROW_GROUP_ROWS,
+            statistics=False,
+        )
+
+    return write_file(path, write)
+
+
+def block_frame(block: Block, units: UnitNames) -> pl.DataFrame:
+    """``block`` as the table that a segment file holds: NaN becomes null."""
+    unit = units.decode_series(np.repeat(block.keys.units, block.keys.lengths))
+    columns = [unit, pl.Series(TIME, block.keys.time_ms)]
+    columns += [pl.Series(column_of(m), c, nan_to_null=True) for m, c in block.columns.items()]
+    return pl.DataFrame(columns)
+
+
+class Segment:
+    """A segment file that is part of the store."""
+
+    def __init__(self, folder: Path, entry: SegmentEntry, units: UnitNames) -> None:
+        self.entry = entry
+        self.path = folder / entry.file
+        self._units = units
+        self._runs: tuple[Int32s, Int64s] | None = None
+
+    def __repr__(self) -> str:
+        return f"Segment({self.entry.file})"
+
+    @property
+    def cells(self) -> int:
+        """Rows times metrics."""
+        return self.entry.rows * len(self.entry.metrics)
+
+    def overlaps(self, start_ms: int, end_ms: int) -> bool:
+        """Whether it may hold samples in [start, end)."""
+        return self.entry.start_ms < end_ms and self.entry.last_ms >= start_ms
+
+    def runs(self) -> tuple[Int32s, Int64s]:
+        """Unit codes and row offsets of the runs; read once, O(rows), then kept (12 bytes a unit)."""
+        if self._runs is None:
+            self._runs = _runs(pl.read_parquet(self.path, columns=[UNIT]), self._units)
+        return self._runs
+
+    def read_keys(self) -> Keys:
+        """All rows."""
+        units, offsets = self.runs()
+        return Keys(units, offsets, self._read([TIME], None)[TIME])
+
+    def read_column(self, name: str) -> Float64s | None:
+        """One whole column, NaN where there is no sample; None where the segment lacks it."""
+        if name not in self.entry.metrics:
+            return None
+        return self._read([column_of(name)], None)[column_of(name)]
+
+    def read(self, metrics: Sequence[str], *, start_ms: int, end_ms: int, only: Sequence[str] | None = None) -> Block:
+        """The named metrics in [start, end), of all units or ``only`` of those named.
+
+        Decodes the named columns whole for all units; for some units, the row groups that hold them.
+        """
+        names = [name for name in metrics if name in self.entry.metrics]
+        if not names or not self.overlaps(start_ms, end_ms):
+            return EMPTY
+        units, offsets = self.runs()
+        is_wanted = np.ones(len(units), np.bool_) if only is None else np.isin(units, self._units.find(only))
+        if not is_wanted.any():
+            return EMPTY
+        slices = None
+        if not is_wanted.all():
+            chosen = np.flatnonzero(is_wanted)
+            slices = _slices(offsets[chosen], offsets[chosen + 1], self.entry.rows)
+            inside = _covered(offsets, slices)
+            units, is_wanted = units[inside], is_wanted[inside]
+            offsets = np.concatenate(([0], np.cumsum(np.diff(offsets)[inside])))
+        columns = self._read([TIME, *map(column_of, names)], slices)
+        keys = Keys(units, offsets, columns[TIME])
+        block = Block(keys, {name: columns[column_of(name)] for name in names})
+        keep = np.repeat(is_wanted, keys.lengths)
+        if self.entry.start_ms < start_ms or self.entry.last_ms >= end_ms:
+            keep &= (keys.time_ms >= start_ms) & (keys.time_ms < end_ms)
+        return take_rows(block, keep)
+
+    def _read(self, columns: Sequence[str], slices: Sequence[tuple[int, int]] | None) -> Mapping[str, np.ndarray]:
+        if slices is None:
+            frame = pl.read_parquet(self.path, columns=list(columns))
+        else:
+            scan = pl.scan_parquet(self.path).select(columns)
+            frame = pl.concat([scan.slice(start, stop - start).collect() for start, stop in slices])
+        return {name: _numpy(frame, name) for name in columns}
+
+
+def _runs(frame: pl.DataFrame, units: UnitNames) -> tuple[Int32s, Int64s]:
+    """Unit codes and row offsets of the runs."""
+    names = frame.get_column(UNIT)
+    is_first = names.ne_missing(names.shift(1))
+    starts = is_first.arg_true().to_numpy().astype(np.int64)
+    return units.encode(names.filter(is_first).to_list()), np.append(starts, len(names))
+
+
+def _numpy(frame: pl.DataFrame, column: str) -> np.ndarray:
+    return frame.get_column(column).to_numpy()
+
+
+def _slices(starts: Int64s, stops: Int64s, rows: int) -> list[tuple[int, int]] | None:
+    """Few row ranges that cover [start, stop) pairs, which rise; None where reading everything is cheaper."""
+    breaks = np.flatnonzero(starts[1:] - stops[:-1] > _GAP_ROWS) + 1
+    if len(breaks) >= _MAX_SLICES:
+        return None
+    firsts = starts[np.concatenate(([0], breaks))]
+    lasts = stops[np.concatenate((breaks - 1, [len(stops) - 1]))]
+    if int((lasts - firsts).sum()) * 2 > rows:
+        return None
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def _covered(offsets: Int64s, slices: list[tuple[int, int]] | None) -> Bools:
+    """Which runs lie within the slices."""
+    if slices is None:
+        return np.ones(len(offsets) - 1, np.bool_)
+    covered = np.zeros(len(offsets) - 1, np.bool_)
+    for start, stop in slices:
+        covered |= (offsets[:-1] >= start) & (offsets[1:] <= stop)
+    return covered
+
+
+def read_block(path: Path, units: UnitNames) -> Block:
+    """A whole file of rows grouped by unit."""
+    frame = pl.read_parquet(path)
+    keys = Keys(*_runs(frame, units), _numpy(frame, TIME))
+    metrics = [name.removeprefix(_ESCAPE) for name in frame.columns if name not in (UNIT, TIME)]
+    return Block(keys, {metric: _numpy(frame, column_of(metric)) for metric in metrics})

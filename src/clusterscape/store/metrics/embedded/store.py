@@ -1,0 +1,257 @@
+"""The embedded metric store: Parquet segments, the latest scrapes in memory, no server.
+
+Owns the order of things: appending, and when to compact, downsample and drop. One process at a time; one thread appends,
+one maintains, any number read.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from clusterscape.errors import ConfigError, StoreError
+from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
+from clusterscape.model.samples import Int32s
+from clusterscape.settings import RetentionSettings
+from clusterscape.store.metrics.contract import MetricStoreInfo, Statistic
+from clusterscape.store.metrics.embedded.blocks import Block, join_columns, merge_blocks, pivot, select
+from clusterscape.store.metrics.embedded.compaction import DAY_MS, CompactionPolicy, Compactor, day_of
+from clusterscape.store.metrics.embedded.files import need_space, storage_errors
+from clusterscape.store.metrics.embedded.live import FOREVER_MS, LiveFiles
+from clusterscape.store.metrics.embedded.manifest import check_version, create, locked
+from clusterscape.store.metrics.embedded.reading import (
+    DamagedSegmentError,
+    View,
+    read_latest,
+    read_series,
+    read_statistics,
+)
+from clusterscape.store.metrics.embedded.recent import RecentBlock
+from clusterscape.store.metrics.embedded.segments import UnitNames, write_segment
+
+_Answer = TypeVar("_Answer")
+
+RING_MS = 15 * 60_000
+"""The ring keeps at least this much, so that the live page never waits for a file."""
+
+
+class EmbeddedMetricStore:
+    """A :class:`MetricStore` in a folder of its own.
+
+    ``append`` writes one small file and syncs it: O(samples). ``maintain`` compacts: a sample is written about four times in
+    its first day, then stays. What is not compacted yet lies in memory too, 8 bytes a sample, up to 30 minutes or
+    8,000,000 samples.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        retention: RetentionSettings,
+        *,
+        min_free_bytes: int = 0,
+        policy: CompactionPolicy | None = None,
+    ) -> None:
+        self._folder = folder
+        self._retention = retention
+        self._step_ms = _coarse_step_ms(retention)
+        self._min_free_bytes = min_free_bytes
+        self._policy = policy or CompactionPolicy()
+        self._units = UnitNames()
+        self._translation: tuple[Names, Int32s] = (Names(), np.empty(0, np.int32))
+        self._compactor = Compactor(folder, self._units, self._policy, self._step_ms)
+        self._write_lock = threading.Lock()  # taken before the next one where both are needed
+        self._maintenance_lock = threading.Lock()
+        check_version(folder)
+        with storage_errors(folder):
+            (folder / "recent").mkdir(parents=True, exist_ok=True)
+        with ExitStack() as opening:
+            opening.enter_context(locked(folder))
+            create(folder)
+            self._live = LiveFiles(folder, self._units, ring_ms=RING_MS)
+            self._resources = opening.pop_all()
+        self._is_closed = False
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def append(self, batch: SampleBatch) -> None:
+        """Store ``batch``; durable when it returns."""
+        with self._write_lock:
+            self._check_open()
+            block = self._pivot(batch)
+            if not len(block):
+                return
+            need_space(self._folder, min_free_bytes=self._min_free_bytes)
+            seq = self._live.next_seq()
+            path = self._live.recent_path(seq)
+            try:
+                size_bytes = write_segment(path, block, self._units)
+            except BaseException:
+                path.unlink(missing_ok=True)  # renamed, but not durably
+                raise
+            self._live.add_recent(RecentBlock.of(block, seq=seq, size_bytes=size_bytes))
+
+    def append_history(self, batches: Sequence[SampleBatch]) -> None:
+        """Store much older data at once, all or nothing, as compacted segments."""
+        with self._write_lock, self._maintenance_lock:
+            self._check_open()
+            need_space(self._folder, min_free_bytes=self._min_free_bytes)
+            blocks = join_columns([self._pivot(batch) for batch in batches])
+            block = merge_blocks(blocks, self._units.rank())
+            if not len(block):
+                return
+            self._compact()  # older writes must not come after newer ones
+            seq = self._live.next_seq()
+            entries = self._compactor.write_raw(block, seq=seq)
+            last_ms = max(entry.last_ms for entry in entries)
+            newest = select(block, list(block.columns), start_ms=last_ms - RING_MS, end_ms=FOREVER_MS)
+            tail = RecentBlock.of(newest, seq=seq, size_bytes=0)
+            self._live.publish(raw=entries, compacted_seq=seq, tail=tail)
+
+    def _pivot(self, batch: SampleBatch) -> Block:
+        codes = self._translate(batch.units)
+        return pivot(codes[batch.unit], batch.metric, batch.time_ms, batch.value, batch.metrics.values)
+
+    def _translate(self, units: Names) -> Int32s:
+        """The store's code of each of the batch's unit codes. Batches share their dictionary, so it is kept."""
+        known, codes = self._translation
+        if known is not units:
+            codes = np.empty(0, np.int32)
+        if len(codes) < len(units):
+            codes = np.concatenate([codes, self._units.encode(units.values[len(codes) :])])
+        self._translation = (units, codes)
+        return codes
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def latest(self, metrics: Sequence[str], *, at_ms: UnixMs, lookback_ms: int) -> pl.DataFrame:
+        """The last value of each unit in [at − lookback, at]."""
+        return self._answer(lambda view: read_latest(view, metrics, at_ms, lookback_ms))
+
+    def series(
+        self,
+        metrics: Sequence[str],
+        units: Sequence[UnitId],
+        *,
+        start_ms: UnixMs,
+        end_ms: UnixMs,
+        step_ms: int | None = None,
+    ) -> pl.DataFrame:
+        """Samples, or steps, of the named units."""
+        return self._answer(lambda view: read_series(view, metrics, units, start_ms, end_ms, step_ms))
+
+    def statistics(
+        self,
+        metric: str,
+        statistics: Sequence[Statistic],
+        *,
+        start_ms: UnixMs,
+        end_ms: UnixMs,
+        units: Sequence[UnitId] | None = None,
+    ) -> pl.DataFrame:
+        """One row per unit."""
+        return self._answer(lambda view: read_statistics(view, metric, statistics, start_ms, end_ms, units))
+
+    def _answer(self, read: Callable[[View], _Answer]) -> _Answer:
+        self._check_open()
+        while True:
+            try:
+                with self._live.reading() as view:
+                    return read(view)
+            except DamagedSegmentError as error:
+                self._live.set_aside(error.segment, error)
+
+    def info(self) -> MetricStoreInfo:
+        """Raw samples, and the bytes and times of all."""
+        view = self._live.view
+        waiting = view.ring.waiting(view.compacted_seq)
+        raw = [segment.entry for segment in view.raw]
+        files = raw + [segment.entry for segment in view.coarse]
+        starts = [entry.start_ms for entry in files] + [block.start_ms for block in waiting]
+        ends = [entry.last_ms for entry in files] + [block.last_ms for block in waiting]
+        return MetricStoreInfo(
+            engine="embedded",
+            samples=sum(entry.samples for entry in raw) + sum(block.samples for block in waiting),
+            bytes_on_disk=sum(entry.size_bytes for entry in files) + sum(block.size_bytes for block in waiting),
+            oldest_at=UnixMs(min(starts)) if starts else None,
+            newest_at=UnixMs(max(ends)) if ends else None,
+        )
+
+    # -- maintenance -------------------------------------------------------------------------------------------------
+
+    def maintain(self, *, now_ms: UnixMs) -> None:
+        """Compact, downsample complete days, drop what is too old."""
+        with self._maintenance_lock:
+            self._check_open()
+            try:
+                self._drop_coarse(now_ms)
+                if self._compactor.is_due(self._live.view, now_ms):
+                    self._compact()
+                self._downsample_days(now_ms)
+                for group in self._compactor.find_merges(self._live.view.raw, now_ms):
+                    self._live.publish(raw=[self._compactor.merge(group)], without=group)
+            except DamagedSegmentError as error:
+                self._live.set_aside(error.segment, error)  # the rest is done next time
+            self._live.delete_retired()
+
+    def _compact(self) -> None:
+        if self._live.view.ring.waiting(self._live.view.compacted_seq):
+            entries, seq = self._compactor.write_waiting(self._live.view)
+            self._live.publish(raw=entries, compacted_seq=seq)
+
+    def _downsample_days(self, now_ms: int) -> None:
+        """Coarse values for each complete day that has new samples; then days beyond ``raw_days`` lose their samples."""
+        keep_from = day_of(int(now_ms - self._retention.raw_days * DAY_MS))
+        complete = day_of(now_ms - self._policy.late_ms)
+        for day in sorted({day_of(segment.entry.start_ms) for segment in self._live.view.raw}):
+            if day >= complete:
+                continue
+            view, manifest = self._live.view, self._live.manifest
+            of_day = [segment for segment in view.raw if day_of(segment.entry.start_ms) == day]
+            seq = max(segment.entry.seq for segment in of_day)
+            old = [segment for segment in view.coarse if day_of(segment.entry.start_ms) == day]
+            coarse_days = manifest.coarse_days
+            coarse = []
+            if coarse_days.get(day, 0) < seq:
+                is_late = day * DAY_MS < manifest.raw_from_ms
+                coarse = self._compactor.write_coarse(view, day, beside=old if is_late else ())
+                coarse_days = {**coarse_days, day: seq}
+            else:
+                old = []
+            gone = of_day if day < keep_from else []
+            raw_from_ms = max(manifest.raw_from_ms, (day + 1) * DAY_MS) if gone else manifest.raw_from_ms
+            if coarse or gone:
+                self._live.publish(
+                    coarse=coarse, without=[*old, *gone], coarse_days=coarse_days, raw_from_ms=raw_from_ms
+                )
+
+    def _drop_coarse(self, now_ms: int) -> None:
+        border = int(now_ms - self._retention.coarse_days * DAY_MS)
+        gone = [segment for segment in self._live.view.coarse if segment.entry.last_ms < border - DAY_MS]
+        if gone:
+            self._live.publish(without=gone)
+
+    def close(self) -> None:
+        """Release the folder; what was appended stays."""
+        with self._write_lock, self._maintenance_lock:
+            if not self._is_closed:
+                self._is_closed = True
+                self._live.delete_retired()
+                self._resources.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreError("the metric store is closed", hint="Open it again.")
+
+
+def _coarse_step_ms(retention: RetentionSettings) -> int:
+    step_ms = retention.coarse_step_s * 1000
+    if DAY_MS % step_ms:
+        raise ConfigError(
+            f"setting `retention.coarse_step_s` = {retention.coarse_step_s} does not divide a day",
+            hint="Take a divisor of 86,400, such as 60, 300 or 900.",
+        )
+    return step_ms
