@@ -1,0 +1,120 @@
+"""Ended workloads from Slurm's accounting JSON (``sacct --json``, ``slurmdb/jobs``), by shape and not by version.
+
+Accounting never knows device indices: allocations are given only where a job held whole nodes.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from clusterscape.collect.slurm.facts import JobFacts, workloads_of
+from clusterscape.collect.slurm.gres import MAX_GPUS, GpuAsk
+from clusterscape.collect.slurm.holdings import allocations_of
+from clusterscape.collect.slurm.labels import read_notes
+from clusterscape.collect.slurm.parse_jobs import ParsedJobs, UnreadableEntryError, read_hosts
+from clusterscape.collect.slurm.parse_nodes import Inventory, iter_entries
+from clusterscape.collect.slurm.states import exit_state, job_state
+from clusterscape.collect.slurm.values import (
+    as_list,
+    as_object,
+    read_int,
+    read_minutes,
+    read_names,
+    read_text,
+    read_time,
+    read_words,
+)
+from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId
+
+
+def parse_history(
+    document: Mapping[str, object],
+    inventory: Inventory,
+    now_ms: UnixMs,
+    *,
+    without_allocations: Collection[WorkloadId] = frozenset(),
+) -> ParsedJobs:
+    """The ended jobs of an accounting answer. ``without_allocations``: their holdings are known better, from the queue."""
+    dropped: Counter[str] = Counter()
+    workloads: dict[str, Workload] = {}
+    allocations: list[Allocation] = []
+    for entry in iter_entries(document, "jobs", dropped):
+        try:
+            job = read_history_entry(entry)
+        except UnreadableEntryError as reason:
+            dropped[str(reason)] += 1
+            continue
+        if job.state.is_active:
+            continue
+        found = workloads_of(job, inventory)
+        workloads.update((workload.id, workload) for workload in found)
+        if len(found) == 1 and found[0].id not in without_allocations:
+            allocations.extend(allocations_of(job, found[0].id, inventory, now_ms))
+    return ParsedJobs(tuple(workloads.values()), tuple(allocations), dict(dropped), not dropped)
+
+
+def read_history_entry(entry: dict[str, object]) -> JobFacts:
+    """One job of the accounting; raises UnreadableEntryError without id or state."""
+    job_id = read_int(entry.get("job_id"))
+    if not job_id:
+        raise UnreadableEntryError("history: no job id")
+    told = as_object(entry.get("state"))
+    words = read_words(told.get("current", entry.get("state")))
+    state = job_state(words)
+    if state is None:
+        raise UnreadableEntryError("history: unknown state")
+    times, array, het = as_object(entry.get("time")), as_object(entry.get("array")), as_object(entry.get("het"))
+    comments, tres = as_object(entry.get("comment")), as_object(entry.get("tres"))
+    wckey = entry.get("wckey")
+    exit_code, exit_signal = exit_state(entry.get("exit_code"), state)
+    return JobFacts(
+        job_id=job_id,
+        state=state,
+        state_words=words,
+        array_job=read_int(array.get("job_id")),
+        array_task=read_int(array.get("task_id")),
+        array_tasks=read_text(array.get("task")),
+        het_job=read_int(het.get("job_id")),
+        het_offset=read_int(het.get("job_offset")),
+        name=read_text(entry.get("name")),
+        user=read_text(entry.get("user")) or read_text(as_object(entry.get("association")).get("user")),
+        account=read_text(entry.get("account")),
+        wckey=read_text(as_object(wckey).get("wckey", wckey)),
+        notes=read_notes(
+            [*(read_text(comments.get(key)) for key in ("job", "administrator")), read_text(entry.get("extra"))]
+        ),
+        partitions=read_names(entry.get("partition")),
+        qos=read_text(entry.get("qos")),
+        priority=read_int(entry.get("priority")),
+        is_interactive=(read_text(entry.get("submit_line")) or "").startswith(("salloc", "srun")),
+        asked=_read_tres(tres.get("requested")),
+        held=_read_tres(tres.get("allocated")),
+        node_count=read_int(entry.get("allocation_nodes")) or None,
+        time_limit_s=read_minutes(times.get("limit")),
+        submitted_at=read_time(times.get("submission")),
+        eligible_at=read_time(times.get("eligible")),
+        start_at=read_time(times.get("start")),
+        end_at=read_time(times.get("end")),
+        exit_code=exit_code,
+        exit_signal=exit_signal,
+        restarts=read_int(entry.get("restart_cnt")) or 0,
+        nodes=read_hosts(read_text(entry.get("nodes"))),
+        constraint=read_text(entry.get("constraints")),
+        reservation=read_text(as_object(entry.get("reservation")).get("name")),
+    )
+
+
+def _read_tres(value: object) -> GpuAsk:
+    """GPUs from ``[{"type": "gres", "name": "gpu", "count": 8}, {"type": "gres", "name": "gpu:a100", …}]``."""
+    total = typed = 0
+    types: set[str] = set()
+    for item in map(as_object, as_list(value)):
+        name = read_text(item.get("name")) or ""
+        count = read_int(item.get("count")) or 0
+        if item.get("type") != "gres" or not (name == "gpu" or name.startswith("gpu:")):
+            continue
+        if name == "gpu":
+            total += count
+        else:
+            typed += count
+            types.add(name.removeprefix("gpu:"))
+    return GpuAsk(min(total or typed, MAX_GPUS), types.pop() if len(types) == 1 else None)

@@ -1,0 +1,209 @@
+"""Nodes, units and partitions from Slurm's JSON, by shape and not by version. Damaged entries are counted, never raised."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clusterscape.collect.slurm.gres import MAX_GPUS_PER_NODE, Gres, parse_gres
+from clusterscape.collect.slurm.hostlist import expand_hostlist
+from clusterscape.collect.slurm.machines import name_machine_type
+from clusterscape.collect.slurm.states import node_state
+from clusterscape.collect.slurm.values import (
+    as_list,
+    as_object,
+    read_int,
+    read_minutes,
+    read_names,
+    read_text,
+    read_words,
+)
+from clusterscape.model import Node, NodeId, NodeState, Partition, Unit, UnitId, UnitKind, gpu_unit_id
+
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The nodes as last seen, with what reading jobs needs to know of them."""
+
+    nodes: tuple[Node, ...] = ()
+    units: tuple[Unit, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    node_units: Mapping[NodeId, tuple[UnitId, ...]] = field(default_factory=dict)
+    machine_types: Mapping[NodeId, str | None] = field(default_factory=dict)
+    type_names: Mapping[str, str | None] = field(default_factory=dict)  # GRES type → machine type, None if ambiguous
+    partition_types: Mapping[str, str | None] = field(default_factory=dict)  # None: several machine types
+    nodes_without_index: tuple[NodeId, ...] = ()  # GPUs counted but not numbered: no File= or AutoDetect= in gres.conf
+
+
+@dataclass(frozen=True, slots=True)
+class _ParsedNode:
+    node: Node
+    gpus: tuple[Gres, ...]
+    units: tuple[Unit, ...]
+    has_index: bool
+
+
+def slurm_unit_id(node: NodeId, ordinal: int, *, is_mig: bool) -> UnitId:
+    """The place of Slurm's ``ordinal``-th GPU. A MIG instance's ordinal is not NVML's GPU index, so it is named apart."""
+    return UnitId(f"{node}:mig{ordinal}") if is_mig else gpu_unit_id(node, ordinal)
+
+
+def iter_entries(document: Mapping[str, object], key: str, dropped: Counter[str]) -> Iterator[dict[str, object]]:
+    """The objects of ``document[key]``; what is no object is counted."""
+    entries = document.get(key)
+    if not isinstance(entries, list):
+        dropped[f"no list of {key}"] += 1
+        return
+    for entry in as_list(entries):
+        if isinstance(entry, dict):
+            yield as_object(entry)
+        else:
+            dropped[f"{key}: not an object"] += 1
+
+
+def parse_nodes(document: Mapping[str, object]) -> Inventory:
+    """The inventory of a ``nodes`` answer (slurmrestd, ``scontrol show nodes --json``, ``sinfo --json`` of old)."""
+    dropped: Counter[str] = Counter()
+    parsed: dict[NodeId, _ParsedNode] = {}
+    for entry in iter_entries(document, "nodes", dropped):
+        found = _parse_node(entry)
+        if isinstance(found, str):
+            dropped[found] += 1
+        elif found is not None:
+            parsed[found.node.id] = found
+    return _gather(list(parsed.values()), dropped)
+
+
+def _parse_node(entry: dict[str, object]) -> _ParsedNode | str | None:
+    """The node, why it was dropped, or None where it does not exist yet (state FUTURE)."""
+    name = read_text(entry.get("name"))
+    if name is None:
+        return "nodes: no name"
+    words = (*read_words(entry.get("state")), *read_words(entry.get("state_flags")))
+    if not words:
+        return "nodes: no state"
+    if "FUTURE" in words:
+        return None
+    try:
+        gpus = tuple(gres for gres in parse_gres(read_text(entry.get("gres")) or "") if gres.name == "gpu")
+    except ValueError:
+        return "nodes: unreadable gres"
+    if sum(gpu.count for gpu in gpus) > MAX_GPUS_PER_NODE:
+        return "nodes: impossible number of GPUs"
+    state, why = node_state(words)
+    features = read_names(entry.get("active_features")) or read_names(entry.get("features"))
+    memory_mebibytes = read_int(entry.get("real_memory"))
+    node = Node(
+        id=NodeId(name),
+        partitions=read_names(entry.get("partitions")),
+        machine_type=_machine_type(gpus, features),
+        state=state,
+        reason=(read_text(entry.get("reason")) or why)
+        if not state.is_available or state is NodeState.UNKNOWN
+        else None,
+        gpu_count=sum(gpu.count for gpu in gpus),
+        cpu_count=read_int(entry.get("cpus")),
+        memory_bytes=None if memory_mebibytes is None else memory_mebibytes * MEBIBYTE,
+        features=features,
+    )
+    # An idle numbered GPU reads "gpu:h100:0(IDX:N/A)", a counted one "gpu:0".
+    used = read_text(entry.get("gres_used")) or "(IDX"
+    return _ParsedNode(node, gpus, tuple(_iter_units(node.id, gpus, features)), not gpus or "(IDX" in used)
+
+
+def _machine_type(gpus: Sequence[Gres], features: Sequence[str]) -> str | None:
+    names = [name_machine_type(gpu.type, features) for gpu in gpus]
+    return next((name for name in names if name), None)
+
+
+def _iter_units(node: NodeId, gpus: Sequence[Gres], features: Sequence[str]) -> Iterator[Unit]:
+    ordinal = 0
+    for gpu in gpus:
+        machine_type, profile = name_machine_type(gpu.type, features), gpu.mig_profile
+        for _ in range(gpu.count):
+            yield Unit(
+                id=slurm_unit_id(node, ordinal, is_mig=profile is not None),
+                kind=UnitKind.GPU if profile is None else UnitKind.MIG,
+                node=node,
+                index=ordinal if profile is None else None,
+                machine_type=machine_type,
+                mig_profile=profile,
+            )
+            ordinal += 1
+
+
+def _gather(parsed: Sequence[_ParsedNode], dropped: Counter[str]) -> Inventory:
+    type_names: dict[str, set[str | None]] = {}
+    partition_types: dict[str, set[str | None]] = {}
+    for one in parsed:
+        for gpu in one.gpus:
+            if gpu.type:
+                type_names.setdefault(gpu.type, set()).add(name_machine_type(gpu.type, one.node.features))
+        if one.gpus:
+            for partition in one.node.partitions:
+                partition_types.setdefault(partition, set()).add(one.node.machine_type)
+    return Inventory(
+        nodes=tuple(one.node for one in parsed),
+        units=tuple(unit for one in parsed for unit in one.units),
+        dropped=dict(dropped),
+        node_units={one.node.id: tuple(unit.id for unit in one.units) for one in parsed},
+        machine_types={one.node.id: one.node.machine_type for one in parsed},
+        type_names={key: _only(names) for key, names in type_names.items()},
+        partition_types={key: _only(names) for key, names in partition_types.items()},
+        nodes_without_index=tuple(one.node.id for one in parsed if not one.has_index),
+    )
+
+
+def _only(names: set[str | None]) -> str | None:
+    return next(iter(names)) if len(names) == 1 else None
+
+
+def parse_partitions(document: Mapping[str, object], inventory: Inventory) -> tuple[list[Partition], dict[str, int]]:
+    """The partitions of an answer, and what was dropped. Nodes' own word on where they belong goes first."""
+    dropped: Counter[str] = Counter()
+    members: dict[str, list[NodeId]] = {}
+    for node in inventory.nodes:
+        for name in node.partitions:
+            members.setdefault(name, []).append(node.id)
+    partitions: dict[str, Partition] = {}
+    for entry in iter_entries(document, "partitions", dropped):
+        found = _parse_partition(entry, members)
+        if isinstance(found, str):
+            dropped[found] += 1
+        else:
+            partitions[found.name] = found
+    return list(partitions.values()), dict(dropped)
+
+
+def _parse_partition(entry: dict[str, object], members: Mapping[str, Sequence[NodeId]]) -> Partition | str:
+    name = read_text(entry.get("name"))
+    if name is None:
+        return "partitions: no name"
+    nodes: Sequence[NodeId] = members.get(name, ())
+    if not nodes:
+        configured = entry.get("nodes")
+        text = read_text(as_object(configured).get("configured") if isinstance(configured, dict) else configured)
+        try:
+            nodes = [NodeId(node) for node in expand_hostlist(text or "")]
+        except ValueError:
+            return "partitions: unreadable nodes"
+    inner, most = as_object(entry.get("partition")), as_object(entry.get("maximums"))
+    states = read_words(inner.get("state")) or read_words(entry.get("state"))
+    flags = (*read_words(entry.get("flags")), *read_words(inner.get("flags")))
+    return Partition(
+        name=name,
+        nodes=tuple(nodes),
+        is_up=not states or "UP" in states,
+        is_default="DEFAULT" in flags,
+        max_time_s=read_minutes(most.get("time", entry.get("max_time_limit"))),
+    )
+
+
+def partitions_of_nodes(inventory: Inventory) -> list[Partition]:
+    """The partitions that nodes name, where the scheduler's own list cannot be had."""
+    members: dict[str, list[NodeId]] = {}
+    for node in inventory.nodes:
+        for name in node.partitions:
+            members.setdefault(name, []).append(node.id)
+    return [Partition(name=name, nodes=tuple(nodes)) for name, nodes in members.items()]

@@ -1,0 +1,34 @@
+"""Where Slurm's JSON comes from: the one small interface behind which the commands and slurmrestd look alike."""
+
+from typing import Protocol
+
+Document = dict[str, object]
+"""An answer that holds a list of ``jobs``, ``nodes`` or ``partitions``."""
+
+
+class SlurmSource(Protocol):
+    """Every method raises SourceError, with a hint, where Slurm does not answer or answers nonsense."""
+
+    async def fetch_jobs(self) -> Document:
+        """The queue, recently ended jobs included."""
+        ...
+
+    async def fetch_nodes(self) -> Document:
+        """All nodes."""
+        ...
+
+    async def fetch_partitions(self) -> Document:
+        """All partitions."""
+        ...
+
+    async def fetch_history(self, start_s: int, end_s: int) -> Document:
+        """Accounting of jobs that were active at some time in [start, end), Unix seconds."""
+        ...
+
+    def describe(self) -> str:
+        """What is asked, for people: ``Slurm's commands``, ``slurmrestd … API v0.0.44``."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...

@@ -1,0 +1,56 @@
+"""Decides which stretch of accounting to read next: the past once, newest first, then small increments. Pure."""
+
+import itertools
+
+from clusterscape.model import UnixMs
+
+WINDOW_S = 6 * 3600
+"""A day of a large cluster's accounting as JSON would fill hundreds of megabytes."""
+
+INCREMENT_S = 300
+OVERLAP_S = 900
+"""Accounting arrives late: slurmctld keeps records while slurmdbd is away, and sends them in bulk."""
+
+RETRY_S = 60
+
+Window = tuple[int, int]
+"""[start, end) in Unix seconds."""
+
+
+class HistoryWindows:
+    """Asked for the next window and told how it went; a failed one is asked for again after a while."""
+
+    def __init__(self, history_days: float) -> None:
+        self._history_s = round(history_days * 86_400)
+        self._backlog: list[Window] | None = None if self._history_s else []
+        self._read_until_s = 0
+        self._not_before_s = 0
+
+    def next_window(self, now_ms: UnixMs) -> Window | None:
+        """What to read now, or None."""
+        now_s = now_ms // 1000
+        if not self._history_s or now_s < self._not_before_s:
+            return None
+        if self._backlog is None:
+            self._backlog = _split(now_s - self._history_s, now_s)
+            self._read_until_s = now_s
+        if now_s - self._read_until_s >= INCREMENT_S:
+            return (self._read_until_s - OVERLAP_S, now_s)
+        return self._backlog[-1] if self._backlog else None
+
+    def succeeded(self, window: Window) -> None:
+        """The window was read."""
+        if self._backlog and window == self._backlog[-1]:
+            self._backlog.pop()
+        else:
+            self._read_until_s = max(self._read_until_s, window[1])
+
+    def failed(self, now_ms: UnixMs) -> None:
+        """The window could not be read."""
+        self._not_before_s = now_ms // 1000 + RETRY_S
+
+
+def _split(start_s: int, end_s: int) -> list[Window]:
+    """Windows from start to end, the oldest first: they are taken from the back."""
+    edges = [*range(end_s, start_s, -WINDOW_S), start_s]
+    return [(earlier, later) for later, earlier in itertools.pairwise(edges)][::-1]
