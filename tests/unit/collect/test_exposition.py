@@ -57,7 +57,9 @@ def same(left: list[Row], right: list[Row]) -> bool:
 
 letters = string.ascii_letters + "_"
 names = st.builds(str.__add__, st.sampled_from(letters + ":"), st.text(letters + string.digits + ":", max_size=6))
-label_names = st.builds(str.__add__, st.sampled_from(letters), st.text(letters + string.digits, max_size=6))
+label_names = st.builds(
+    str.__add__, st.sampled_from(string.ascii_letters), st.text(letters + string.digits, max_size=6)
+)  # those that begin with two underscores are reserved
 label_values = st.text('ab01 \t{}",=\\#_\n\x00é€😀', max_size=10)
 numbers = st.one_of(
     st.floats().map(repr),
