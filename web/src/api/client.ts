@@ -1,0 +1,65 @@
+// Everything the page may ask of a server, as one interface. network-client.ts asks a real one; static-client.ts
+// answers from given values, for tests and for pages without a server.
+
+import type {
+  ClusterSummary,
+  NodeAnswer,
+  NodeDetail,
+  SearchHits,
+  Sources,
+  WorkloadDetail,
+  WorkloadList,
+  WorkloadState,
+} from "./generated.ts";
+import type { SeriesLine } from "./series.ts";
+import type { Snapshot } from "./snapshot.ts";
+import type { Tick } from "./tick.ts";
+
+export interface WorkloadQuery {
+  readonly states: readonly WorkloadState[];
+  readonly limit: number;
+  readonly offset?: number;
+}
+
+/** Series of units, of a workload's units, or of a node's units. */
+export type SeriesSubject = { readonly unit: string } | { readonly workload: string } | { readonly node: string };
+
+export interface SeriesQuery {
+  readonly subject: SeriesSubject;
+  readonly metrics: readonly string[];
+  readonly startMs: number;
+  /** Null: until now. */
+  readonly endMs: number | null;
+  readonly points: number;
+}
+
+/** What the server tells by itself: versions to compare with, its time, and whether ingest is paused and why. */
+export interface LiveVersion {
+  readonly inventory_version: number;
+  readonly tick_version: number;
+  readonly at: number;
+  readonly newest_sample_at: number | null;
+  readonly paused: string | null;
+}
+
+export interface LiveListener {
+  onVersion(version: LiveVersion): void;
+  /** The connection was lost; it is being made again. */
+  onLost(): void;
+}
+
+export interface Client {
+  cluster(signal?: AbortSignal): Promise<ClusterSummary>;
+  snapshot(signal?: AbortSignal): Promise<Snapshot>;
+  tick(metrics: readonly string[], signal?: AbortSignal): Promise<Tick>;
+  workloads(query: WorkloadQuery, signal?: AbortSignal): Promise<WorkloadList>;
+  workload(workload: string, signal?: AbortSignal): Promise<WorkloadDetail>;
+  nodes(signal?: AbortSignal): Promise<readonly NodeAnswer[]>;
+  node(node: string, signal?: AbortSignal): Promise<NodeDetail>;
+  series(query: SeriesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;
+  search(text: string, limit: number, signal?: AbortSignal): Promise<SearchHits>;
+  sources(signal?: AbortSignal): Promise<Sources>;
+  signIn(token: string): Promise<void>;
+  /** Listens until the returned function is called. */
+  listen(listener: LiveListener): () => void;
+}

@@ -1,0 +1,241 @@
+// Generated from openapi.json by `npm run codegen`; do not edit.
+// The shapes of the server's answers. Times are Unix ms, ratios 0–1, missing is null.
+
+/** Who held which unit when, and how we know. */
+export interface AllocationAnswer {
+  readonly confidence: number;
+  readonly from_at: number;
+  readonly source: AllocationSource;
+  readonly to_at: number | null;
+  readonly unit: string;
+  readonly workload: string;
+}
+
+/** How we know who holds a unit, best first. */
+export type AllocationSource = "scheduler_index" | "pod_resources" | "exporter_label" | "process" | "whole_node";
+
+/** The cluster in one line. */
+export interface ClusterSummary {
+  readonly at: number;
+  readonly cluster: string;
+  readonly failing_sources: number;
+  readonly gpu_util_ratio: number | null;
+  readonly inventory_version: number;
+  readonly is_demo: boolean;
+  readonly newest_sample_at: number | null;
+  readonly nodes: number;
+  readonly nodes_unavailable: number;
+  readonly partitions: readonly PartitionSummary[];
+  readonly paused: string | null;
+  readonly power_watts: number | null;
+  readonly running: number;
+  readonly tick_version: number;
+  readonly units: UnitCounts;
+  readonly waiting: number;
+  readonly waiting_gpus: number;
+}
+
+/** Rows that ingest did not store, by reason. */
+export interface DropAnswer {
+  readonly count: number;
+  readonly kind: string;
+  readonly reason: string;
+}
+
+/** Alive; `paused` says why nothing is stored now. */
+export interface Health {
+  readonly newest_sample_at: number | null;
+  readonly paused: string | null;
+  readonly status: string;
+  readonly version: string;
+}
+
+/** What a search result is. */
+export type HitKind = "workload" | "user" | "project" | "node";
+
+/** A metric of the catalogue. */
+export interface MetricAnswer {
+  readonly aliases: readonly string[];
+  readonly help: string;
+  readonly is_summary: boolean;
+  readonly kind: MetricKind;
+  readonly label: string;
+  readonly name: string;
+  readonly unit: MetricUnit;
+}
+
+/** Whether a value stands for itself or only its increase means something. */
+export type MetricKind = "gauge" | "counter";
+
+/** Canonical units; the client formats by these. */
+export type MetricUnit = "ratio" | "watts" | "joules" | "bytes" | "bytes_per_second" | "hertz" | "celsius" | "seconds" | "count";
+
+/** A node in numbers. */
+export interface NodeAnswer {
+  readonly cpu_count: number | null;
+  readonly driver_version: string | null;
+  readonly features: readonly string[];
+  readonly gpu_count: number;
+  readonly gpus_allocated: number;
+  readonly is_stale: boolean;
+  readonly machine_type: string | null;
+  readonly memory_bytes: number | null;
+  readonly node: string;
+  readonly partitions: readonly string[];
+  readonly rack: string | null;
+  readonly reason: string | null;
+  readonly state: NodeState;
+}
+
+/** A node, and the workloads on it now. */
+export interface NodeDetail {
+  readonly node: NodeAnswer;
+  readonly workloads: readonly WorkloadAnswer[];
+}
+
+/** A node's state for scheduling, reduced to what a reader must tell apart. */
+export type NodeState = "idle" | "mixed" | "allocated" | "draining" | "drained" | "down" | "unknown";
+
+/** One partition in numbers. A node in several partitions is counted in each. */
+export interface PartitionSummary {
+  readonly gpu_util_ratio: number | null;
+  readonly is_up: boolean;
+  readonly largest_free_block: number;
+  readonly machine_types: readonly string[];
+  readonly name: string;
+  readonly nodes: number;
+  readonly running: number;
+  readonly units: UnitCounts;
+  readonly waiting: number;
+  readonly waiting_gpus: number;
+}
+
+/** What was wrong and what to do. */
+export interface Problem {
+  readonly code: string;
+  readonly hint?: string | null;
+  readonly message: string;
+}
+
+/** The body of every answer that is not a success. */
+export interface ProblemAnswer {
+  readonly error: Problem;
+}
+
+/** One search result: what to open, and one line that tells it from the others. */
+export interface SearchHit {
+  readonly detail: string;
+  readonly key: string;
+  readonly kind: HitKind;
+  readonly label: string;
+}
+
+/** Search results, best first. */
+export interface SearchHits {
+  readonly hits: readonly SearchHit[];
+  readonly query: string;
+}
+
+/** What the sign-in form sends. */
+export interface SignIn {
+  readonly token: string;
+}
+
+/** One source that fails, or stands for all well ones of its kind. */
+export interface SourceAnswer {
+  readonly at: number;
+  readonly hint: string | null;
+  readonly is_ok: boolean;
+  readonly message: string | null;
+  readonly node: string | null;
+  readonly source: string;
+}
+
+/** The sources of one kind: how many, how many fail, and the failing ones (the first 50). */
+export interface SourceGroup {
+  readonly failing: number;
+  readonly failures: readonly SourceAnswer[];
+  readonly kind: string;
+  readonly last_at: number | null;
+  readonly total: number;
+}
+
+/** Where the data comes from, how the sources are, what was dropped, what is kept. */
+export interface Sources {
+  readonly dropped: readonly DropAnswer[];
+  readonly groups: readonly SourceGroup[];
+  readonly paused: string | null;
+  readonly samples_total: number;
+  readonly store: StoreAnswer;
+}
+
+/** What the metric store holds. */
+export interface StoreAnswer {
+  readonly bytes_on_disk: number | null;
+  readonly engine: string;
+  readonly newest_at: number | null;
+  readonly oldest_at: number | null;
+  readonly samples: number | null;
+}
+
+/** Units by state; `total` leaves requested ones out. */
+export interface UnitCounts {
+  readonly allocated: number;
+  readonly free: number;
+  readonly stale: number;
+  readonly total: number;
+  readonly unavailable: number;
+}
+
+/** A workload with what follows from its times. */
+export interface WorkloadAnswer {
+  readonly eligible_at: number | null;
+  readonly ended_at: number | null;
+  readonly exit_code: number | null;
+  readonly exit_signal: number | null;
+  readonly expected_start_at: number | null;
+  readonly experiment: string | null;
+  readonly gpu_hours: number | null;
+  readonly gpus_requested: number;
+  readonly kind: WorkloadKind;
+  readonly name: string | null;
+  readonly nodes: readonly string[];
+  readonly nodes_requested: number | null;
+  readonly partition: string | null;
+  readonly pending_reason: string | null;
+  readonly pending_reason_text: string | null;
+  readonly priority: number | null;
+  readonly project: string | null;
+  readonly qos: string | null;
+  readonly resource_type: string | null;
+  readonly restarts: number;
+  readonly run_s: number | null;
+  readonly started_at: number | null;
+  readonly state: WorkloadState;
+  readonly submitted_at: number | null;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly time_limit_s: number | null;
+  readonly user: string | null;
+  readonly wait_s: number | null;
+  readonly workload: string;
+}
+
+/** A workload and the units it held. */
+export interface WorkloadDetail {
+  readonly allocations: readonly AllocationAnswer[];
+  readonly workload: WorkloadAnswer;
+}
+
+/** How a workload came to be. */
+export type WorkloadKind = "job" | "session" | "run";
+
+/** A page of workloads and how many match in all. */
+export interface WorkloadList {
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly workloads: readonly WorkloadAnswer[];
+}
+
+/** Where a workload is in its life. The first three are active; the rest have ended. */
+export type WorkloadState = "waiting" | "running" | "suspended" | "completed" | "failed" | "cancelled" | "timeout" | "out_of_memory" | "node_failed" | "preempted" | "unknown";

@@ -1,0 +1,75 @@
+// The client that asks a ClusterScape server over HTTP. Knows addresses and headers; keeps nothing.
+
+import { request, toQuery } from "../base/request.ts";
+import type { Client } from "./client.ts";
+import { decodeColumns } from "./columns.ts";
+import type {
+  ClusterSummary,
+  NodeAnswer,
+  NodeDetail,
+  SearchHits,
+  Sources,
+  WorkloadDetail,
+  WorkloadList,
+} from "./generated.ts";
+import { listenToEvents } from "./live.ts";
+import { toSeriesLines } from "./series.ts";
+import { toSnapshot } from "./snapshot.ts";
+import { type Scales, toTick } from "./tick.ts";
+
+const API = "/api/v1";
+
+export function createNetworkClient(): Client {
+  return {
+    cluster: (signal) => getJson<ClusterSummary>("/cluster", signal),
+    nodes: (signal) => getJson<readonly NodeAnswer[]>("/nodes", signal),
+    node: (node, signal) => getJson<NodeDetail>(`/nodes/${encodeURIComponent(node)}`, signal),
+    workloads: ({ states, limit, offset = 0 }, signal) =>
+      getJson<WorkloadList>(`/workloads${toQuery({ state: states, limit, offset })}`, signal),
+    workload: (workload, signal) => getJson<WorkloadDetail>(`/workloads/${encodeURIComponent(workload)}`, signal),
+    search: (text, limit, signal) => getJson<SearchHits>(`/search${toQuery({ q: text, limit })}`, signal),
+    sources: (signal) => getJson<Sources>("/sources", signal),
+
+    async snapshot(signal) {
+      const { headers, columns } = await getColumns("/snapshot", signal);
+      return toSnapshot(columns, readNumber(headers, "X-Inventory-Version") ?? 0);
+    },
+    async tick(metrics, signal) {
+      const { headers, columns } = await getColumns(`/tick${toQuery({ metrics: metrics.join(",") })}`, signal);
+      return toTick(columns, JSON.parse(headers.get("X-Scales") ?? "{}") as Scales, {
+        inventoryVersion: readNumber(headers, "X-Inventory-Version") ?? 0,
+        tickVersion: readNumber(headers, "X-Tick-Version") ?? 0,
+        sampledAt: readNumber(headers, "X-Sampled-At"),
+      });
+    },
+    async series({ subject, metrics, startMs, endMs, points }, signal) {
+      const query = { ...subject, metric: metrics, start: startMs, end: endMs, points };
+      return toSeriesLines((await getColumns(`/series${toQuery(query)}`, signal)).columns);
+    },
+    async signIn(token) {
+      await request(`${API}/session`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ token }),
+      });
+    },
+    listen: (listener) => listenToEvents(`${API}/live`, listener),
+  };
+}
+
+async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await request(`${API}${path}`, { signal: signal ?? null });
+  return (await response.json()) as T;
+}
+
+async function getColumns(path: string, signal?: AbortSignal) {
+  const response = await request(`${API}${path}`, { signal: signal ?? null });
+  const columns = decodeColumns(new Uint8Array(await response.arrayBuffer()));
+  return { headers: response.headers, columns };
+}
+
+function readNumber(headers: Headers, name: string): number | null {
+  const text = headers.get(name);
+  const value = text === null || text === "" ? Number.NaN : Number(text);
+  return Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,42 @@
+// The client that answers from given values: what a test or a page without a server hands it. Asks nobody.
+
+import { Problem } from "../base/problem.ts";
+import type { Client, LiveListener, LiveVersion } from "./client.ts";
+
+export interface StaticClient extends Client {
+  /** Tells the listeners what a server would. */
+  announce(version: LiveVersion): void;
+  lose(): void;
+}
+
+function absent(question: string): () => Promise<never> {
+  return () => Promise.reject(new Problem(`No answer was given for ${question}.`, { code: "not_found", status: 404 }));
+}
+
+export function createStaticClient(answers: Partial<Client>): StaticClient {
+  const listeners = new Set<LiveListener>();
+  return {
+    cluster: absent("cluster"),
+    snapshot: absent("snapshot"),
+    tick: absent("tick"),
+    workloads: absent("workloads"),
+    workload: absent("workload"),
+    nodes: absent("nodes"),
+    node: absent("node"),
+    series: absent("series"),
+    search: absent("search"),
+    sources: absent("sources"),
+    signIn: absent("signIn"),
+    listen(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    ...answers,
+    announce: (version) => {
+      for (const listener of listeners) listener.onVersion(version);
+    },
+    lose: () => {
+      for (const listener of listeners) listener.onLost();
+    },
+  };
+}

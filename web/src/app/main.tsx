@@ -1,0 +1,54 @@
+// Builds the page's objects once and hands them down: client, clock, live line, screen.
+
+import "@fontsource-variable/inter/wght.css";
+import "./theme.css";
+import { QueryCache, QueryClient } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { createNetworkClient } from "../api/network-client.ts";
+import { createClock } from "../base/clock.ts";
+import { isSignInNeeded, Problem } from "../base/problem.ts";
+import { createLiveStore } from "../data/live-store.ts";
+import { createScreenStore } from "../state/screen-store.ts";
+import { App } from "./app.tsx";
+import { createSession } from "./session.ts";
+import { applyTheme } from "./theme.ts";
+import { VIEWS } from "./views.ts";
+
+const RETRIES = 2;
+
+const client = createNetworkClient();
+const clock = createClock(Date.now);
+const live = createLiveStore(client, clock);
+const session = createSession();
+const screen = createScreenStore(
+  window,
+  VIEWS.map((view) => view.name),
+);
+const queries = new QueryClient({
+  queryCache: new QueryCache({ onError: (error) => isSignInNeeded(error) && session.setNeeded(true) }),
+  defaultOptions: {
+    queries: {
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: 5 * 60_000,
+      refetchOnWindowFocus: false,
+      refetchOnReconnect: false,
+      networkMode: "always",
+      retry: (failures, error) => failures < RETRIES && !isAnswer(error),
+    },
+  },
+});
+
+/** The server did answer; asking again the same way would get the same answer. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof Problem && error.status !== null && error.status < 500;
+}
+
+applyTheme();
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no #root");
+createRoot(root).render(
+  <StrictMode>
+    <App services={{ client, live }} clock={clock} screen={screen} session={session} queries={queries} />
+  </StrictMode>,
+);

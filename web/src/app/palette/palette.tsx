@@ -1,0 +1,159 @@
+// Finds anything and does anything from the keyboard: type, arrow keys, Enter.
+
+import * as Dialog from "@radix-ui/react-dialog";
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { useSearch } from "../../data/queries.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Icon } from "../../widgets/icon.tsx";
+import { Kbd } from "../../widgets/kbd.tsx";
+import { setTheme } from "../theme.ts";
+import { type Deed, listItems, openHit, type PaletteItem } from "./items.ts";
+import styles from "./palette.module.css";
+import { readRecent, rememberHit } from "./recent.ts";
+
+interface PaletteProps {
+  readonly isOpen: boolean;
+  onOpenChange(isOpen: boolean): void;
+}
+
+export function Palette({ isOpen, onOpenChange }: PaletteProps) {
+  return (
+    <Dialog.Root open={isOpen} onOpenChange={onOpenChange}>
+      <Dialog.Portal>
+        <Dialog.Overlay className={styles.overlay} />
+        <Dialog.Content className={styles.dialog} aria-describedby={undefined}>
+          <Dialog.Title className={styles.title}>Find workload, user, project or node</Dialog.Title>
+          <Content onDone={() => onOpenChange(false)} />
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+function Content({ onDone }: { onDone: () => void }) {
+  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const [recent] = useState(readRecent);
+  const wanted = useDelayed(text.trim());
+  const search = useSearch(wanted);
+  const items = listItems(text, wanted === "" ? [] : (search.value?.hits ?? []), recent);
+  const index = Math.min(chosen, items.length - 1);
+  const perform = usePerform(onDone);
+  const id = useId();
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && items.length > 0) {
+      event.preventDefault();
+      setChosen((index + step + items.length) % items.length);
+    }
+    const item = items[index];
+    if (event.key === "Enter" && item) {
+      event.preventDefault();
+      perform(item.deed);
+    }
+  };
+
+  return (
+    <>
+      <div className={styles.input}>
+        <Icon name="search" />
+        <input
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={`${id}-list`}
+          aria-activedescendant={items.length > 0 ? `${id}-${index}` : undefined}
+          aria-label="Find workload, user, project or node"
+          placeholder="Find workload, user, project, node, or an action"
+          spellCheck={false}
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setChosen(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <Kbd>Esc</Kbd>
+      </div>
+      <Items id={id} items={items} index={index} onPoint={setChosen} onPerform={perform} />
+      {items.length === 0 && (
+        <p className={styles.none} role="status">
+          {search.problem?.message ??
+            (text.trim() === wanted && search.value ? `Nothing is named like “${wanted}”` : "Searching")}
+        </p>
+      )}
+    </>
+  );
+}
+
+interface ItemsProps {
+  readonly id: string;
+  readonly items: readonly PaletteItem[];
+  readonly index: number;
+  onPoint(index: number): void;
+  onPerform(deed: Deed): void;
+}
+
+function Items({ id, items, index, onPoint, onPerform }: ItemsProps) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.querySelector(`[id="${id}-${index}"]`)?.scrollIntoView({ block: "nearest" });
+  }, [id, index]);
+  return (
+    <div ref={list} id={`${id}-list`} role="listbox" aria-label="Results" className={styles.list}>
+      {items.map((item, position) => (
+        <div key={`${item.group}:${item.id}`} role="presentation">
+          {items[position - 1]?.group !== item.group && <h2>{item.group}</h2>}
+          {/* biome-ignore lint/a11y/useKeyWithClickEvents: the combobox above has the focus and the keys */}
+          <div
+            id={`${id}-${position}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={position === index}
+            className={styles.item}
+            onPointerMove={() => onPoint(position)}
+            onClick={() => onPerform(item.deed)}
+          >
+            <Icon name={item.icon} size={14} />
+            <span>{item.label}</span>
+            <small>{item.detail}</small>
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function usePerform(onDone: () => void) {
+  const change = useChangeScreen();
+  return (deed: Deed) => {
+    onDone();
+    switch (deed.kind) {
+      case "open":
+        rememberHit(deed.hit);
+        change(openHit(deed.hit));
+        break;
+      case "change":
+        change(deed.change);
+        break;
+      case "theme":
+        setTheme(deed.theme);
+        break;
+      case "copy-link":
+        void navigator.clipboard?.writeText(location.href);
+        break;
+    }
+  };
+}
+
+const TYPING_PAUSE_MS = 120;
+
+/** The text once typing pauses, so that not every letter is a request. */
+function useDelayed(text: string): string {
+  const [delayed, setDelayed] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setDelayed(text), TYPING_PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return delayed;
+}

@@ -1,0 +1,90 @@
+// The head of every page: name, views, search, how live the data is, theme.
+
+import { useEffect, useState } from "react";
+import { useCluster } from "../../data/queries.ts";
+import { openView } from "../../state/changes.ts";
+import { serializeScreen } from "../../state/screen.ts";
+import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
+import { Icon } from "../../widgets/icon.tsx";
+import { Kbd } from "../../widgets/kbd.tsx";
+import { Tag } from "../../widgets/tag.tsx";
+import { Palette } from "../palette/palette.tsx";
+import { VIEWS } from "../views.ts";
+import styles from "./header.module.css";
+import { LiveIndicator } from "./live-indicator.tsx";
+import { Logo } from "./logo.tsx";
+import { ThemeMenu } from "./theme-menu.tsx";
+
+export function Header() {
+  const cluster = useCluster().value;
+  return (
+    <header className={styles.header}>
+      <Logo />
+      {cluster && <span className={styles.cluster}>{cluster.cluster}</span>}
+      {cluster?.is_demo && (
+        <Tag tone="warn" tip="A pretend cluster: nothing here is real">
+          demo
+        </Tag>
+      )}
+      <Navigation />
+      <span className={styles.space} />
+      <SearchBox />
+      <LiveIndicator />
+      <ThemeMenu />
+    </header>
+  );
+}
+
+function Navigation() {
+  const screen = useScreen();
+  const change = useChangeScreen();
+  return (
+    <nav className={styles.nav} aria-label="Views">
+      {VIEWS.map(({ name, title }) => (
+        <a
+          key={name}
+          href={serializeScreen(openView(name)(screen))}
+          aria-current={screen.view === name ? "page" : undefined}
+          onClick={(event) => {
+            if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+            event.preventDefault();
+            change(openView(name));
+          }}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+function SearchBox() {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey)) return;
+      event.preventDefault();
+      setOpen((wasOpen) => !wasOpen);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  return (
+    <>
+      <button
+        type="button"
+        className={styles.search}
+        aria-label="Find workload, user, project or node"
+        aria-keyshortcuts={IS_APPLE ? "Meta+K" : "Control+K"}
+        onClick={() => setOpen(true)}
+      >
+        <Icon name="search" size={14} />
+        <span>Find workload, user, node…</span>
+        <Kbd>{IS_APPLE ? "⌘K" : "Ctrl K"}</Kbd>
+      </button>
+      <Palette isOpen={isOpen} onOpenChange={setOpen} />
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+// Where the data comes from: each kind of source and how it is, what was not stored and why, what the store holds.
+
+import type { SourceGroup, Sources } from "../../api/generated.ts";
+import { formatBytes, formatCount } from "../../base/format.ts";
+import { useSources } from "../../data/queries.ts";
+import { Facts } from "../../widgets/facts.tsx";
+import { Frame } from "../../widgets/frame.tsx";
+import { RelativeTime } from "../../widgets/relative-time.tsx";
+import { Tag } from "../../widgets/tag.tsx";
+import styles from "./sources-panel.module.css";
+
+const MOST_FAILURES = 8;
+
+export function SourcesPanel() {
+  const sources = useSources(true);
+  return (
+    <Frame source={sources} what="sources">
+      {(value) => <Content sources={value} />}
+    </Frame>
+  );
+}
+
+function Content({ sources }: { sources: Sources }) {
+  const { store } = sources;
+  return (
+    <div className={styles.panel}>
+      <section>
+        <h2>Sources</h2>
+        {sources.groups.length === 0 && <p>No source has reported yet.</p>}
+        {sources.groups.map((group) => (
+          <Group key={group.kind} group={group} />
+        ))}
+      </section>
+      <section>
+        <h2>Not stored</h2>
+        {sources.dropped.length === 0 ? (
+          <p>Everything that came was stored.</p>
+        ) : (
+          <Facts
+            facts={sources.dropped.map(({ kind, reason, count }) => ({
+              name: `${kind}: ${reason.replaceAll("_", " ")}`,
+              value: formatCount(count),
+            }))}
+          />
+        )}
+      </section>
+      <section>
+        <h2>Store</h2>
+        <Facts
+          facts={[
+            { name: "engine", value: store.engine },
+            { name: "samples", value: store.samples === null ? null : formatCount(store.samples) },
+            { name: "on disk", value: store.bytes_on_disk === null ? null : formatBytes(store.bytes_on_disk) },
+            { name: "since", value: store.oldest_at === null ? null : <RelativeTime at={store.oldest_at} /> },
+            { name: "taken in since the start", value: `${formatCount(sources.samples_total)} samples` },
+          ]}
+        />
+      </section>
+    </div>
+  );
+}
+
+function Group({ group }: { group: SourceGroup }) {
+  const hidden = group.failing - Math.min(group.failures.length, MOST_FAILURES);
+  return (
+    <div className={styles.group}>
+      <div className={styles.line}>
+        <b>{group.kind}</b>
+        <small>
+          {group.total > 1 && `${formatCount(group.total)} · `}
+          {group.last_at === null ? "never" : <RelativeTime at={group.last_at} />}
+        </small>
+        {group.failing === 0 ? (
+          <Tag tone="ok">well</Tag>
+        ) : (
+          <Tag tone="bad">{group.total > 1 ? `${formatCount(group.failing)} failing` : "failing"}</Tag>
+        )}
+      </div>
+      {group.failures.slice(0, MOST_FAILURES).map((failure) => (
+        <div key={failure.source} className={styles.failure}>
+          <b>{failure.node ?? failure.source}</b> {failure.message}
+          {failure.hint && <small>{failure.hint}</small>}
+        </div>
+      ))}
+      {hidden > 0 && <p>and {formatCount(hidden)} more</p>}
+    </div>
+  );
+}

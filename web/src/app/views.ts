@@ -1,0 +1,14 @@
+// Which views there are. A view is a folder under views/ and an entry here; the navigation shows them in this order.
+
+import { type ComponentType, type LazyExoticComponent, lazy } from "react";
+import type { ViewName } from "../state/screen.ts";
+
+export interface View {
+  readonly name: ViewName;
+  readonly title: string;
+  readonly component: LazyExoticComponent<ComponentType>;
+}
+
+export const VIEWS: readonly View[] = [
+  { name: "overview", title: "Overview", component: lazy(() => import("../views/overview/index.tsx")) },
+];

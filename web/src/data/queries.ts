@@ -1,0 +1,117 @@
+// The questions views ask, as hooks. Each answer is kept under its key and asked for again when the server has newer.
+
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { SeriesSubject } from "../api/client.ts";
+import type {
+  ClusterSummary,
+  NodeAnswer,
+  NodeDetail,
+  SearchHits,
+  Sources,
+  WorkloadDetail,
+  WorkloadList,
+  WorkloadState,
+} from "../api/generated.ts";
+import type { SeriesLine } from "../api/series.ts";
+import type { Loadable } from "../base/loadable.ts";
+import { toProblem } from "../base/problem.ts";
+import { useServices } from "./services.ts";
+import { useVersionedQuery } from "./versioned-query.ts";
+
+/** As many as a page can sort and search in one go; the server gives no more at once. */
+export const MOST_WORKLOADS = 10_000;
+
+export const ACTIVE_STATES: readonly WorkloadState[] = ["running", "waiting", "suspended"];
+
+export function useCluster(): Loadable<ClusterSummary> {
+  return useVersionedQuery({ key: ["cluster"], follows: "both", ask: (client, signal) => client.cluster(signal) });
+}
+
+export function useNodes(enabled: boolean): Loadable<readonly NodeAnswer[]> {
+  return useVersionedQuery({
+    key: ["nodes"],
+    follows: "inventory",
+    enabled,
+    ask: (client, signal) => client.nodes(signal),
+  });
+}
+
+export function useNode(node: string): Loadable<NodeDetail> {
+  return useVersionedQuery({
+    key: ["node", node],
+    follows: "inventory",
+    ask: (client, signal) => client.node(node, signal),
+  });
+}
+
+export function useWorkloads(states: readonly WorkloadState[], enabled: boolean): Loadable<WorkloadList> {
+  return useVersionedQuery({
+    key: ["workloads", states],
+    follows: "inventory",
+    enabled,
+    ask: (client, signal) => client.workloads({ states, limit: MOST_WORKLOADS }, signal),
+  });
+}
+
+export function useWorkload(workload: string): Loadable<WorkloadDetail> {
+  return useVersionedQuery({
+    key: ["workload", workload],
+    follows: "inventory",
+    ask: (client, signal) => client.workload(workload, signal),
+  });
+}
+
+export function useSources(enabled: boolean): Loadable<Sources> {
+  return useVersionedQuery({
+    key: ["sources"],
+    follows: "both",
+    enabled,
+    ask: (client, signal) => client.sources(signal),
+  });
+}
+
+export interface SeriesRange {
+  readonly startMs: number;
+  /** Null: until now, and following it. */
+  readonly endMs: number | null;
+}
+
+/** A series that runs on is asked for anew with each scrape. */
+export function useSeries(
+  subject: SeriesSubject,
+  metrics: readonly string[],
+  range: SeriesRange | null,
+): Loadable<readonly SeriesLine[]> {
+  const isRunning = range !== null && range.endMs === null;
+  return useVersionedQuery({
+    key: ["series", subject, metrics, range],
+    follows: isRunning ? "tick" : "nothing",
+    enabled: range !== null,
+    ask: (client, signal) => {
+      const { startMs, endMs } = range ?? { startMs: 0, endMs: 0 };
+      return client.series({ subject, metrics, startMs, endMs, points: SERIES_POINTS }, signal);
+    },
+  });
+}
+
+const SERIES_POINTS = 160;
+
+/** Hits for what is being typed; those of the letters before stay until the new ones come. */
+export function useSearch(text: string): Loadable<SearchHits> {
+  const { client } = useServices();
+  const query = useQuery({
+    queryKey: ["search", text],
+    enabled: text !== "",
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+    queryFn: ({ signal }) => client.search(text, SEARCH_LIMIT, signal),
+  });
+  return {
+    value: query.data,
+    problem: query.error ? toProblem(query.error) : null,
+    receivedAt: query.dataUpdatedAt,
+    retry: () => void query.refetch(),
+  };
+}
+
+const SEARCH_LIMIT = 20;

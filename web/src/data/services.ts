@@ -1,0 +1,23 @@
+// What the data hooks are handed: the client to ask and the live store to follow. Built by app.
+
+import { createContext, useContext, useSyncExternalStore } from "react";
+import type { Client } from "../api/client.ts";
+import type { LiveState, LiveStore } from "./live-store.ts";
+
+export interface Services {
+  readonly client: Client;
+  readonly live: LiveStore;
+}
+
+export const ServicesContext = createContext<Services | null>(null);
+
+export function useServices(): Services {
+  const services = useContext(ServicesContext);
+  if (services === null) throw new Error("ServicesContext is not provided");
+  return services;
+}
+
+export function useLive(): LiveState {
+  const { live } = useServices();
+  return useSyncExternalStore(live.subscribe, live.read);
+}

@@ -1,0 +1,83 @@
+// Queries that follow the server's versions. Level-triggered: whenever nothing is on its way and what we hold was asked
+// for at another version than the server's, ask once more. So a burst of changes costs one request, a reconnect catches
+// up by itself, and requests never pile up. A hidden page asks nothing until it is looked at.
+
+import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useSyncExternalStore } from "react";
+import type { Client, LiveVersion } from "../api/client.ts";
+import type { Loadable } from "../base/loadable.ts";
+import { toProblem } from "../base/problem.ts";
+import { useLive, useServices } from "./services.ts";
+
+/** Which changes on the server make an answer old. */
+export type Follows = "inventory" | "tick" | "both" | "nothing";
+
+interface Stamped<T> {
+  readonly version: string;
+  readonly value: T;
+}
+
+export interface VersionedQuery<T> {
+  readonly key: readonly unknown[];
+  readonly follows: Follows;
+  /** `held` is the answer it will replace. */
+  ask(client: Client, signal: AbortSignal, held: T | undefined): Promise<T>;
+  readonly enabled?: boolean;
+}
+
+export function useVersionedQuery<T>({ key, follows, ask, enabled = true }: VersionedQuery<T>): Loadable<T> {
+  const { client, live } = useServices();
+  const cache = useQueryClient();
+  const { version, heard } = useLive();
+  const wanted = stampOf(version, follows);
+  const query = useQuery({
+    queryKey: key,
+    enabled,
+    queryFn: async ({ signal }): Promise<Stamped<T>> => {
+      const stamp = stampOf(live.read().version, follows);
+      const held = cache.getQueryData<Stamped<T>>(key)?.value;
+      return { version: stamp, value: await ask(client, signal, held) };
+    },
+  });
+  useFollow(query, wanted, heard, enabled);
+  return toLoadable(query);
+}
+
+function useFollow(query: UseQueryResult<Stamped<unknown>>, wanted: string, heard: number, enabled: boolean): void {
+  const isVisible = useSyncExternalStore(subscribeVisibility, () => document.visibilityState === "visible");
+  const { data, isFetching, isError, refetch } = query;
+  const failedAt = useRef<number | null>(null);
+  useEffect(() => {
+    if (!isError) failedAt.current = null;
+    else if (failedAt.current === null) failedAt.current = heard;
+    if (!enabled || !isVisible || isFetching) return;
+    const isOld = data !== undefined && data.version !== wanted;
+    const isWorthRetrying = isError && failedAt.current !== heard;
+    if (isError ? isWorthRetrying : isOld) {
+      failedAt.current = null;
+      // Several components may hold the same query: whoever comes first asks, the others join.
+      void refetch({ cancelRefetch: false });
+    }
+  }, [data, wanted, heard, enabled, isVisible, isFetching, isError, refetch]);
+}
+
+function stampOf(version: LiveVersion | null, follows: Follows): string {
+  if (version === null || follows === "nothing") return "";
+  if (follows === "inventory") return `i${version.inventory_version}`;
+  if (follows === "tick") return `t${version.tick_version}`;
+  return `i${version.inventory_version}t${version.tick_version}`;
+}
+
+function toLoadable<T>(query: UseQueryResult<Stamped<T>>): Loadable<T> {
+  return {
+    value: query.data?.value,
+    problem: query.error ? toProblem(query.error) : null,
+    receivedAt: query.dataUpdatedAt,
+    retry: () => void query.refetch({ cancelRefetch: false }),
+  };
+}
+
+function subscribeVisibility(listener: () => void): () => void {
+  document.addEventListener("visibilitychange", listener);
+  return () => document.removeEventListener("visibilitychange", listener);
+}

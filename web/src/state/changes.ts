@@ -1,0 +1,56 @@
+// Changes of the screen as pure functions: a screen in, a screen out. Who calls them and what history does is elsewhere.
+
+import { uniqueNames } from "./fields.ts";
+import {
+  type FilterName,
+  INITIAL_SCREEN,
+  isColumn,
+  keepStates,
+  type Screen,
+  type Selection,
+  type Sort,
+  type TableName,
+  type ViewName,
+} from "./screen.ts";
+
+export type ScreenChange = (screen: Screen) => Screen;
+
+export const openView =
+  (view: ViewName): ScreenChange =>
+  (screen) => ({ ...screen, view });
+
+/** States and columns that the other table does not know are given up; all else stays. */
+export const showTable =
+  (table: TableName): ScreenChange =>
+  (screen) => ({
+    ...screen,
+    table,
+    sort: screen.sort && isColumn(table, screen.sort.column) ? screen.sort : null,
+    filters: { ...screen.filters, state: keepStates(screen.filters.state, table) },
+  });
+
+export const sortBy =
+  (sort: Sort | null): ScreenChange =>
+  (screen) => ({ ...screen, sort });
+
+export const searchFor =
+  (text: string): ScreenChange =>
+  (screen) => ({ ...screen, text });
+
+export const setFilter =
+  (name: FilterName, values: readonly string[]): ScreenChange =>
+  (screen) => ({ ...screen, filters: { ...screen.filters, [name]: uniqueNames(values) } });
+
+export const toggleFilter =
+  (name: FilterName, value: string): ScreenChange =>
+  (screen) => {
+    const values = screen.filters[name];
+    const next = values.includes(value) ? values.filter((other) => other !== value) : [...values, value];
+    return setFilter(name, next)(screen);
+  };
+
+export const clearFilters: ScreenChange = (screen) => ({ ...screen, text: "", filters: INITIAL_SCREEN.filters });
+
+export const select =
+  (selection: Selection | null): ScreenChange =>
+  (screen) => ({ ...screen, selection });

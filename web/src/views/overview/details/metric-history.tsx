@@ -1,0 +1,96 @@
+// The main metrics over a time as small lines: the mean over units, and behind it the range from least to greatest.
+
+import { useMemo } from "react";
+import type { SeriesSubject } from "../../../api/client.ts";
+import { formatQuantity, isKnown, type Quantity } from "../../../base/format.ts";
+import { formatInstant } from "../../../base/time.ts";
+import { Sparkline } from "../../../charts/sparkline.tsx";
+import { type Band, computeBands } from "../../../data/bands.ts";
+import { type SeriesRange, useSeries } from "../../../data/queries.ts";
+import { useNow } from "../../../widgets/clock-context.ts";
+import { Frame } from "../../../widgets/frame.tsx";
+import styles from "./metric-history.module.css";
+
+interface Shown {
+  readonly metric: string;
+  readonly title: string;
+  readonly unit: Quantity;
+  readonly color: string;
+}
+
+const SHOWN: readonly Shown[] = [
+  { metric: "gpu_util_ratio", title: "Utilisation", unit: "ratio", color: "var(--accent)" },
+  { metric: "power_watts", title: "Power", unit: "watts", color: "var(--warn)" },
+  { metric: "memory_used_bytes", title: "Memory", unit: "bytes", color: "var(--ok)" },
+];
+const METRICS = SHOWN.map(({ metric }) => metric);
+
+interface MetricHistoryProps {
+  readonly subject: SeriesSubject;
+  readonly range: SeriesRange;
+  /** What the lines are scaled to, where it is known: the power limit, the memory of a GPU. */
+  readonly tops?: Readonly<Record<string, number | null>>;
+}
+
+export function MetricHistory({ subject, range, tops = {} }: MetricHistoryProps) {
+  const series = useSeries(subject, METRICS, range);
+  return (
+    <Frame source={series} what="history" isEmpty={(lines) => lines.length === 0} empty="No samples in this time.">
+      {(lines) => <Lines bands={lines} range={range} tops={tops} />}
+    </Frame>
+  );
+}
+
+type LinesProps = Required<Pick<MetricHistoryProps, "range" | "tops">> & {
+  readonly bands: Parameters<typeof computeBands>[0];
+};
+
+function Lines({ bands: lines, range, tops }: LinesProps) {
+  const now = useNow();
+  const bands = useMemo(() => new Map(computeBands(lines).map((band) => [band.metric, band])), [lines]);
+  const endMs = range.endMs ?? Math.max(now, ...[...bands.values()].map((band) => band.timesMs.at(-1) ?? 0));
+  return (
+    <div className={styles.history}>
+      {SHOWN.map((shown) => {
+        const band = bands.get(shown.metric);
+        if (!band) return null;
+        const top = topOf(shown, band, tops[shown.metric] ?? null);
+        return (
+          <div key={shown.metric} className={styles.line}>
+            <span>{shown.title}</span>
+            <b data-tip={rangeTip(shown, band)}>{formatQuantity(band.means.at(-1), shown.unit)}</b>
+            <Sparkline
+              label={`${shown.title}: ${rangeTip(shown, band)}`}
+              timesMs={band.timesMs}
+              values={band.means}
+              minima={band.minima}
+              maxima={band.maxima}
+              startMs={range.startMs}
+              endMs={endMs}
+              top={top}
+              color={shown.color}
+            />
+          </div>
+        );
+      })}
+      <div className={styles.axis}>
+        <span>{formatInstant(range.startMs, now)}</span>
+        <span>{range.endMs === null ? "now" : formatInstant(range.endMs, now)}</span>
+      </div>
+    </div>
+  );
+}
+
+function topOf({ unit }: Shown, { maxima }: Band, known: number | null): number {
+  if (unit === "ratio") return 1;
+  const greatest = maxima.reduce((most, value) => Math.max(most, value), 0);
+  return isKnown(known) ? Math.max(known, greatest) : greatest * 1.1;
+}
+
+function rangeTip({ unit }: Shown, { means, minima, maxima, units }: Band): string {
+  const mean = means.reduce((sum, value) => sum + value, 0) / means.length;
+  const least = minima.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const most = maxima.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  const over = units > 1 ? ` over ${units} units` : "";
+  return `mean ${formatQuantity(mean, unit)} · ${formatQuantity(least, unit)} to ${formatQuantity(most, unit)}${over}`;
+}

@@ -1,0 +1,179 @@
+// One workload: who, what, where, since when, how well, and why it waits.
+
+import type { WorkloadAnswer, WorkloadDetail } from "../../../api/generated.ts";
+import { formatCount, formatGpuHours, formatPlural } from "../../../base/format.ts";
+import { formatDuration, formatExact } from "../../../base/time.ts";
+import { groupRows } from "../../../data/aggregate.ts";
+import { useWorkload } from "../../../data/queries.ts";
+import { useUnits } from "../../../data/units.ts";
+import { select, setFilter } from "../../../state/changes.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { useNow } from "../../../widgets/clock-context.ts";
+import { type Fact, Facts } from "../../../widgets/facts.tsx";
+import { Frame } from "../../../widgets/frame.tsx";
+import { RelativeTime } from "../../../widgets/relative-time.tsx";
+import { Tag } from "../../../widgets/tag.tsx";
+import { UnitMarks } from "../unit-marks.tsx";
+import { SOURCE_WORDS, stateWords, WORKLOAD_TONES } from "../words.ts";
+import { MetricHistory } from "./metric-history.tsx";
+import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
+import styles from "./workload-details.module.css";
+
+const MOST_MARKS = 256;
+const MOST_NODES = 8;
+
+export function WorkloadDetails({ name }: { name: string }) {
+  const detail = useWorkload(name);
+  return (
+    <Panel>
+      {detail.value === undefined && <PanelHead kind="Workload" title={name} />}
+      <Frame source={detail} what="the workload">
+        {(value) => <Content detail={value} />}
+      </Frame>
+    </Panel>
+  );
+}
+
+function Content({ detail }: { detail: WorkloadDetail }) {
+  const { workload, allocations } = detail;
+  const change = useChangeScreen();
+  const units = useUnits().value;
+  const rows = units ? (groupRows(units.snapshot.names("workload")).get(workload.workload) ?? []) : [];
+  return (
+    <>
+      <PanelHead
+        kind={workload.kind === "session" ? "Session" : workload.kind === "run" ? "Run" : "Workload"}
+        title={workload.name ?? workload.workload}
+        tag={<Tag tone={WORKLOAD_TONES[workload.state]}>{stateWords(workload.state)}</Tag>}
+        detail={<Owner workload={workload} />}
+      />
+      {workload.state === "waiting" && <WhyItWaits workload={workload} />}
+      <Card title="Workload">
+        <Facts facts={facts(detail)} />
+      </Card>
+      {units && rows.length > 0 && workload.state !== "waiting" && (
+        <Card title={formatPlural(rows.length, "unit")}>
+          <UnitMarks
+            units={units}
+            rows={rows}
+            most={MOST_MARKS}
+            onChoose={(unit) => change(select({ kind: "unit", key: unit }))}
+          />
+        </Card>
+      )}
+      {workload.started_at !== null && allocations.length > 0 && (
+        <Card title="Over its life">
+          <MetricHistory
+            subject={{ workload: workload.workload }}
+            range={{ startMs: workload.started_at, endMs: workload.ended_at }}
+          />
+        </Card>
+      )}
+    </>
+  );
+}
+
+function Owner({ workload }: { workload: WorkloadAnswer }) {
+  const change = useChangeScreen();
+  const { user, project } = workload;
+  return (
+    <>
+      {workload.name && workload.workload}
+      {project && ` · ${project}`}
+      {user && (
+        <>
+          {" · by "}
+          <button type="button" className={styles.owner} onClick={() => change(setFilter("user", [user]))}>
+            {user}
+          </button>
+        </>
+      )}
+    </>
+  );
+}
+
+function WhyItWaits({ workload }: { workload: WorkloadAnswer }) {
+  const now = useNow();
+  const waited = workload.submitted_at === null ? null : (now - workload.submitted_at) / 1000;
+  return (
+    <section className={styles.why} aria-label="Why it waits">
+      <b>{workload.pending_reason_text ?? workload.pending_reason ?? "The scheduler gives no reason."}</b>
+      <small>
+        waiting for {formatDuration(waited)}
+        {workload.pending_reason && ` · scheduler says ${workload.pending_reason}`}
+        {workload.expected_start_at !== null && (
+          <>
+            {" · expected "}
+            <RelativeTime at={workload.expected_start_at} />
+          </>
+        )}
+      </small>
+    </section>
+  );
+}
+
+function facts({ workload, allocations }: WorkloadDetail): readonly Fact[] {
+  const ended = workload.ended_at !== null;
+  const limit = workload.time_limit_s === null ? "" : ` of ${formatDuration(workload.time_limit_s)}`;
+  const sources = [...new Set(allocations.map(({ source }) => SOURCE_WORDS[source]))];
+  const least = Math.min(1, ...allocations.map(({ confidence }) => confidence));
+  return [
+    { name: "GPUs", value: gpuWords(workload) },
+    { name: "nodes", value: workload.nodes.length > 0 ? <NodeLinks nodes={workload.nodes} /> : null },
+    { name: "partition", value: workload.partition },
+    { name: "experiment", value: workload.experiment },
+    {
+      name: ended ? "ran for" : "running for",
+      value:
+        workload.run_s === null ? null : (
+          <span data-tip={`started ${formatExact(workload.started_at)}`}>
+            {formatDuration(workload.run_s)}
+            {limit}
+          </span>
+        ),
+    },
+    {
+      name: "waited",
+      value: workload.state === "waiting" || workload.wait_s === null ? null : formatDuration(workload.wait_s),
+    },
+    { name: "submitted", value: workload.submitted_at === null ? null : <RelativeTime at={workload.submitted_at} /> },
+    { name: "ended", value: ended ? <RelativeTime at={workload.ended_at} /> : null },
+    { name: "exit", value: exitWords(workload) },
+    { name: "GPU-hours", value: workload.gpu_hours === null ? null : formatGpuHours(workload.gpu_hours) },
+    { name: "priority", value: workload.priority === null ? null : formatCount(workload.priority) },
+    { name: "quality of service", value: workload.qos },
+    { name: "restarts", value: workload.restarts > 0 ? formatCount(workload.restarts) : null },
+    {
+      name: "known because",
+      value:
+        sources.length > 0 ? `${sources.join("; ")}${least < 1 ? ` (${Math.round(least * 100)} % sure)` : ""}` : null,
+    },
+    ...Object.entries(workload.tags).map(([name, value]) => ({ name, value })),
+  ];
+}
+
+function gpuWords({ gpus_requested, resource_type, nodes, nodes_requested }: WorkloadAnswer): string {
+  const machine = resource_type?.replace(/-\d+$/, "");
+  const count = nodes.length || nodes_requested;
+  const where = count ? ` on ${formatPlural(count, "node")}` : "";
+  return `${formatCount(gpus_requested)}${machine ? ` × ${machine}` : ""}${where}`;
+}
+
+function exitWords({ exit_code, exit_signal }: WorkloadAnswer): string | null {
+  if (exit_signal) return `signal ${exit_signal}`;
+  return exit_code ? `code ${exit_code}` : null;
+}
+
+function NodeLinks({ nodes }: { nodes: readonly string[] }) {
+  return (
+    <>
+      {nodes.slice(0, MOST_NODES).map((node, index) => (
+        <span key={node}>
+          {index > 0 && ", "}
+          <OpenLink kind="node" name={node} />
+        </span>
+      ))}
+      {nodes.length > MOST_NODES && ` and ${nodes.length - MOST_NODES} more`}
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+// Partitions in a few lines each; choosing one shows only what is in it.
+
+import type { PartitionSummary } from "../../api/generated.ts";
+import { formatCount, formatPlural, formatRatio } from "../../base/format.ts";
+import { StackedBar } from "../../widgets/stacked-bar.tsx";
+import { Tag } from "../../widgets/tag.tsx";
+import styles from "./partition-list.module.css";
+
+interface PartitionListProps {
+  readonly partitions: readonly PartitionSummary[];
+  readonly chosen: readonly string[];
+  onToggle(partition: string): void;
+}
+
+export function PartitionList({ partitions, chosen, onToggle }: PartitionListProps) {
+  if (partitions.length === 0) return null;
+  return (
+    <section className={styles.list} aria-label="Partitions">
+      <h2>Partitions</h2>
+      {partitions.map((partition) => (
+        <button
+          key={partition.name}
+          type="button"
+          aria-pressed={chosen.includes(partition.name)}
+          onClick={() => onToggle(partition.name)}
+        >
+          <span className={styles.head}>
+            <b title={partition.name}>{partition.name}</b>
+            {!partition.is_up && <Tag tone="bad">closed</Tag>}
+            <small title={partition.machine_types.join(", ")}>{partition.machine_types.join(", ")}</small>
+          </span>
+          <StackedBar share={partition.units} size={6} />
+          <span className={styles.numbers}>
+            <span data-tip="GPUs allocated of all">
+              {formatCount(partition.units.allocated)}
+              <small>/{formatCount(partition.units.total)}</small>
+            </span>
+            <span data-tip="Mean utilisation of allocated GPUs">{formatRatio(partition.gpu_util_ratio)}</span>
+            <span data-tip={waitingTip(partition)}>
+              {partition.waiting > 0 ? `${formatCount(partition.waiting)} waiting` : <small>none waiting</small>}
+            </span>
+            <span data-tip="Most free GPUs on one node: the largest one-node workload that can start now">
+              <small>block </small>
+              {partition.largest_free_block}
+            </span>
+          </span>
+        </button>
+      ))}
+    </section>
+  );
+}
+
+function waitingTip({ waiting, waiting_gpus }: PartitionSummary): string {
+  if (waiting === 0) return "Nobody waits";
+  return `${formatPlural(waiting, "workload")} waiting for ${formatPlural(waiting_gpus, "GPU")}`;
+}

@@ -1,0 +1,44 @@
+// The table the screen asks for, from the data it needs and no other.
+
+import { useMemo } from "react";
+import type { WorkloadState } from "../../../api/generated.ts";
+import type { Loadable } from "../../../base/loadable.ts";
+import { ACTIVE_STATES, useNodes, useWorkloads } from "../../../data/queries.ts";
+import { useUnits } from "../../../data/units.ts";
+import type { Screen } from "../../../state/screen.ts";
+import { nodeTable } from "./node-table.tsx";
+import type { TableSpec } from "./table-spec.ts";
+import { unitTable } from "./unit-table.tsx";
+import { workloadTable } from "./workload-table.tsx";
+
+export interface Table {
+  readonly spec: TableSpec<unknown>;
+  /** How many rows there are, also where not all were fetched. */
+  readonly total: number;
+}
+
+export function useTable({ table, filters }: Screen): Loadable<Table> {
+  const states = useMemo(() => wantedStates(filters.state), [filters.state]);
+  const units = useUnits();
+  const workloads = useWorkloads(states, table === "workloads");
+  const nodes = useNodes(table === "nodes");
+  const value = useMemo((): Table | undefined => {
+    switch (table) {
+      case "workloads": {
+        const list = workloads.value;
+        return list && { spec: workloadTable(list.workloads, units.value), total: list.total };
+      }
+      case "units":
+        return units.value && { spec: unitTable(units.value), total: units.value.snapshot.rowCount };
+      case "nodes":
+        return nodes.value && { spec: nodeTable(nodes.value, units.value), total: nodes.value.length };
+    }
+  }, [table, workloads.value, units.value, nodes.value]);
+  return { ...{ workloads, units, nodes }[table], value };
+}
+
+/** Active workloads always, so that they can be counted; of those that have ended only what is asked for. */
+function wantedStates(chosen: readonly string[]): readonly WorkloadState[] {
+  const ended = (chosen as readonly WorkloadState[]).filter((state) => !ACTIVE_STATES.includes(state));
+  return [...ACTIVE_STATES, ...ended];
+}

@@ -1,0 +1,42 @@
+// What a column of a table is, and which columns fit a given width.
+
+import type { ReactNode } from "react";
+import type { CsvValue } from "../../base/csv.ts";
+import type { SortKey } from "../../base/order.ts";
+
+export interface Column<Row> {
+  readonly key: string;
+  readonly title: string;
+  readonly tip?: string;
+  /** Least width in px. */
+  readonly width: number;
+  /** Share of what is left over; 0 keeps the width. */
+  readonly grow: number;
+  readonly align?: "right";
+  /** The larger, the sooner the column gives way when space is short; 0 never does. */
+  readonly rank: number;
+  /** Whether the first click on the heading sorts the largest first. */
+  readonly isLargestFirst?: boolean;
+  cell(row: Row): ReactNode;
+  sortKey(row: Row): SortKey;
+  csv(row: Row): CsvValue;
+}
+
+/** Columns in their order, without those of the highest ranks that do not fit. */
+export function fitColumns<C extends { readonly width: number; readonly rank: number }>(
+  columns: readonly C[],
+  widthPx: number,
+): readonly C[] {
+  let usedPx = 0;
+  const kept = new Set<C>();
+  for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {
+    usedPx += column.width;
+    if (column.rank > 0 && usedPx > widthPx) break;
+    kept.add(column);
+  }
+  return columns.filter((column) => kept.has(column));
+}
+
+export function gridTemplate(columns: readonly { readonly width: number; readonly grow: number }[]): string {
+  return columns.map(({ width, grow }) => (grow > 0 ? `minmax(${width}px, ${grow}fr)` : `${width}px`)).join(" ");
+}

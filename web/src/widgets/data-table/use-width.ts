@@ -1,0 +1,16 @@
+// The width of an element, followed as it changes.
+
+import { type RefObject, useLayoutEffect, useState } from "react";
+
+export function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const target = element.current;
+    if (!target) return;
+    setWidth(target.clientWidth);
+    const observer = new ResizeObserver(() => setWidth(target.clientWidth));
+    observer.observe(target);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
+}

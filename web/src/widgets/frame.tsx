@@ -1,0 +1,89 @@
+// The four ways data can be other than simply there: loading, failed, empty, stale. Every part of the page that shows
+// data from the server stands in this frame, so they look and behave alike everywhere.
+
+import type { ReactNode } from "react";
+import type { Loadable } from "../base/loadable.ts";
+import type { Problem } from "../base/problem.ts";
+import { Button } from "./button.tsx";
+import styles from "./frame.module.css";
+import { Icon } from "./icon.tsx";
+import { RelativeTime } from "./relative-time.tsx";
+
+interface FrameProps<T> {
+  readonly source: Loadable<T>;
+  /** What is loading, in a word or two: "workloads". */
+  readonly what: string;
+  readonly isEmpty?: (value: T) => boolean;
+  readonly empty?: ReactNode;
+  /** What stands in the place of the content until it comes. */
+  readonly placeholder?: ReactNode;
+  readonly children: (value: T) => ReactNode;
+}
+
+export function Frame<T>({ source, what, isEmpty, empty, placeholder, children }: FrameProps<T>) {
+  const { value, problem } = source;
+  if (value === undefined) {
+    if (problem) return <Failed what={what} problem={problem} onRetry={source.retry} />;
+    return placeholder ?? <Loading what={what} />;
+  }
+  return (
+    <>
+      {problem && <StaleBar problem={problem} receivedAt={source.receivedAt} onRetry={source.retry} />}
+      {isEmpty?.(value) ? <div className={styles.message}>{empty}</div> : children(value)}
+    </>
+  );
+}
+
+function Loading({ what }: { what: string }) {
+  return (
+    <div className={styles.message} role="status">
+      <span className={styles.pulse} aria-hidden="true">
+        <i />
+        <i />
+        <i />
+      </span>
+      Loading {what}
+    </div>
+  );
+}
+
+interface TroubleProps {
+  readonly problem: Problem;
+  onRetry(): void;
+}
+
+function Failed({ what, problem, onRetry }: TroubleProps & { what: string }) {
+  return (
+    <div className={styles.message} role="alert">
+      <span className={styles.bad}>
+        <Icon name="alert" size={20} />
+      </span>
+      <strong>Could not load {what}</strong>
+      <span>{sentence(problem.message)}</span>
+      {problem.hint && <span className={styles.hint}>{sentence(problem.hint)}</span>}
+      <Button onClick={onRetry}>
+        <Icon name="retry" size={14} /> Try again
+      </Button>
+    </div>
+  );
+}
+
+function StaleBar({ problem, receivedAt, onRetry }: TroubleProps & { receivedAt: number }) {
+  return (
+    <div className={styles.stale} role="status">
+      <Icon name="alert" size={14} />
+      <span data-tip={problem.hint ?? undefined}>
+        Last known state, from <RelativeTime at={receivedAt} />. {sentence(problem.message)}
+      </span>
+      <button type="button" onClick={onRetry}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+/** Messages come in both habits; on the page they are sentences. */
+function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(first) ? first : `${first}.`;
+}

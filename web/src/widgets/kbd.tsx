@@ -1,0 +1,7 @@
+// A key to press.
+
+import styles from "./kbd.module.css";
+
+export function Kbd({ children }: { children: string }) {
+  return <kbd className={styles.kbd}>{children}</kbd>;
+}

@@ -1,0 +1,26 @@
+// One unit as a small square. Held units have the colour of their utilisation; free is an outline, out of service rose,
+// silent hatched, asked-for dashed: absence has a shape of its own.
+
+import { classNames } from "../base/class-names.ts";
+import { rampColor } from "../base/ramp.ts";
+import styles from "./unit-mark.module.css";
+
+export type MarkState = "allocated" | "free" | "unavailable" | "stale" | "requested";
+
+interface UnitMarkProps {
+  readonly state: MarkState;
+  /** Utilisation 0–1; null where not known. */
+  readonly ratio?: number | null;
+  readonly tip?: string | undefined;
+}
+
+export function UnitMark({ state, ratio = null, tip }: UnitMarkProps) {
+  const isFilled = state === "allocated" && ratio !== null;
+  return (
+    <i
+      className={classNames(styles.mark, styles[state])}
+      style={isFilled ? { background: rampColor(ratio) } : undefined}
+      data-tip={tip}
+    />
+  );
+}

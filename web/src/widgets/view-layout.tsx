@@ -1,0 +1,31 @@
+// The skeleton every view stands in: summary strip above, controls left, drawing in the middle, details right. Narrow
+// screens put the controls above and lay the details over.
+
+import type { ReactNode } from "react";
+import styles from "./view-layout.module.css";
+
+interface ViewLayoutProps {
+  readonly strip: ReactNode;
+  readonly controls: ReactNode;
+  readonly details: ReactNode | null;
+  readonly children: ReactNode;
+}
+
+export function ViewLayout({ strip, controls, details, children }: ViewLayoutProps) {
+  return (
+    <div className={styles.layout} data-details={details !== null || undefined}>
+      <section className={styles.strip} aria-label="Summary">
+        {strip}
+      </section>
+      <aside className={styles.controls} aria-label="Controls">
+        {controls}
+      </aside>
+      <main className={styles.main}>{children}</main>
+      {details !== null && (
+        <aside className={styles.details} aria-label="Details">
+          {details}
+        </aside>
+      )}
+    </div>
+  );
+}
