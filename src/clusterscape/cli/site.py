@@ -16,6 +16,7 @@ from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records import open_record_store
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.store.records.mirror import MirroredRecordStore
 
 DAY_MS = 86_400_000
 
@@ -60,7 +61,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
     """Open the stores and connect everything to them."""
     metrics = open_metric_store(settings.storage, settings.retention)
     try:
-        records = open_record_store(settings.storage)
+        records: RecordStore = MirroredRecordStore(open_record_store(settings.storage))
     except BaseException:
         metrics.close()
         raise

@@ -1,6 +1,5 @@
 """The cluster now: the picture of all units, its metrics, and the numbers that sum it up."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import METRICS, NodeId, NodeState, UnitKind
+from clusterscape.model import METRICS, Node, NodeId, NodeState, Unit, UnitKind
 from clusterscape.query.answers import (
     ClusterSummary,
     NodeAnswer,
@@ -19,13 +18,17 @@ from clusterscape.query.answers import (
     UnitState,
 )
 from clusterscape.query.context import QueryContext
-from clusterscape.query.picture import build_picture, encode_strings
+from clusterscape.query.picture import build_picture, build_places
 from clusterscape.query.workloads import describe_workload
 from clusterscape.store.records.contract import WorkloadFilter
 
 MISSING = 65535
 STEPS = 65534
-"""A tick's values are uint16: STEPS steps between a lower and an upper bound, MISSING for null."""
+"""A tick's values are uint16: at most STEPS steps from a lower bound, MISSING for null."""
+
+RATIO_STEP = 0.001
+SHOWN_STEPS = 4095
+"""Finer than any colour or table shows, and coarse enough to compress: a ratio to 0.1 %, else 1/4095 of the values' range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class ClusterQuery:
 
     def __init__(self, context: QueryContext) -> None:
         self._context = context
+        self._known_places: tuple[list[Node], list[Unit], frozenset[NodeId], pl.DataFrame] | None = None
 
     def picture(self) -> tuple[int, pl.DataFrame]:
         """The inventory version and the table of all units (see ``query/picture.py``)."""
@@ -54,17 +58,17 @@ class ClusterQuery:
         """The picture from the stores, uncached."""
         records = self._context.records
         return build_picture(
-            nodes=records.nodes(),
-            units=records.units(),
-            workloads=records.active_workloads(),
-            allocations=records.open_allocations(),
-            stale_nodes=self._stale_nodes(),
+            places=self._places(), workloads=records.active_workloads(), allocations=records.open_allocations()
         )
 
-    def snapshot(self) -> tuple[int, pl.DataFrame]:
-        """The picture with repeated strings as dictionary codes, ready for the wire."""
-        version, picture = self.picture()
-        return version, self._context.cache.get("snapshot", version, lambda: encode_strings(picture))
+    def _places(self) -> pl.DataFrame:
+        """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
+        nodes, units = self._context.records.nodes(), self._context.records.units()
+        stale = self._stale_nodes()
+        known = self._known_places
+        if known is None or known[0] is not nodes or known[1] is not units or known[2] != stale:
+            known = self._known_places = (nodes, units, stale, build_places(nodes, units, stale))
+        return known[3]
 
     def tick(self, metrics: Sequence[str]) -> Tick:
         """The latest value of each metric for every row of the picture, as uint16 columns."""
@@ -202,20 +206,22 @@ class ClusterQuery:
 
 
 def quantize(values: NDArray[np.float64], upper: float | None) -> tuple[NDArray[np.uint16], tuple[float, float]]:
-    """``values`` as uint16 steps between their bounds; NaN becomes MISSING. The error is at most half a step.
+    """``values`` as uint16 steps, and the bounds (lower, upper) with value = lower + step / STEPS × (upper − lower).
 
-    A metric with an upper bound of 1.02 (a ratio) keeps it, so that colours do not jump between ticks.
+    NaN becomes MISSING. The error is at most half a step: 0.05 % of a ratio (``upper`` ≤ 2), else 1/8190 of the values' range.
+    Ratios keep their bounds from tick to tick, so that colours do not jump.
     """
     known = values[np.isfinite(values)]
     if known.size == 0:
         return np.full(len(values), MISSING, dtype=np.uint16), (0.0, 1.0)
-    fixed = upper is not None and upper <= 2.0
-    low = 0.0 if fixed else float(known.min())
-    high = float(upper) if fixed and upper is not None else float(known.max())
-    if not math.isfinite(high - low) or high <= low:
-        high = low + 1.0
-    steps = np.rint((values - low) / (high - low) * STEPS)
-    return np.where(np.isfinite(values), np.clip(steps, 0, STEPS), MISSING).astype(np.uint16), (low, high)
+    if upper is not None and upper <= 2.0:
+        low, step = 0.0, RATIO_STEP
+    else:
+        low = float(known.min())
+        step = (float(known.max()) - low) / SHOWN_STEPS or 1.0
+    codes = np.rint((np.nan_to_num(values, nan=low) - low) / step)
+    coded = np.where(np.isfinite(values), np.clip(codes, 0, STEPS), MISSING).astype(np.uint16)
+    return coded, (low, low + STEPS * step)
 
 
 def _serves(state: NodeState) -> bool:

@@ -4,11 +4,21 @@ Rows: GPUs and MIG instances by node and index (a GPU split into instances is le
 per GPU that a waiting workload asks for. Cost: O(units + workloads + allocations), by column.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from clusterscape.model import Allocation, Node, NodeId, NodeState, Unit, UnitKind, Workload, WorkloadState
+from clusterscape.model import (
+    Allocation,
+    AllocationSource,
+    Node,
+    NodeId,
+    NodeState,
+    Unit,
+    UnitKind,
+    Workload,
+    WorkloadState,
+)
 from clusterscape.query.answers import UnitState
 
 MAX_REQUESTED_PER_WORKLOAD = 4096
@@ -42,63 +52,68 @@ SNAPSHOT_COLUMNS: tuple[str, ...] = (
     "allocation_source", "allocation_confidence",
 )  # fmt: skip
 
-_DICTIONARY_COLUMNS = (
-    "kind", "node", "partition", "machine_type", "unit_state", "node_state", "node_reason", "rack", "mig_profile",
-    "workload", "workload_name", "workload_state", "workload_kind", "user", "project", "experiment", "resource_type",
-    "qos", "pending_reason", "allocation_source",
-)  # fmt: skip
+_ALL_COLUMNS = (*SNAPSHOT_COLUMNS, "workload_partition")
+_UNIT_STATES = pl.Enum([state.value for state in UnitState])
+_UNIT_KINDS = pl.Enum([kind.value for kind in UnitKind])
+_ALLOCATION_SOURCES = pl.Enum([source.value for source in AllocationSource])
 
 
 def build_picture(
     *,
-    nodes: Sequence[Node],
-    units: Sequence[Unit],
+    places: pl.DataFrame,
     workloads: Sequence[Workload],
     allocations: Sequence[Allocation],
-    stale_nodes: frozenset[NodeId],
 ) -> pl.DataFrame:
-    """The table of SNAPSHOT_COLUMNS, strings plain; missing is null."""
+    """The table of SNAPSHOT_COLUMNS; missing is null. Strings that repeat are dictionary codes (Enum), as on the wire.
+
+    ``places`` is what ``build_places`` made of nodes and units: they change far more seldom than the queue.
+    """
     workload_table = _workload_table(workloads)
     held = (
-        _unit_table(units)
-        .join(_node_table(nodes, stale_nodes), on="node", how="left", maintain_order="left")
-        .join(_holder_table(allocations), on="unit", how="left", maintain_order="left")
+        places.join(
+            _holder_table(allocations, workload_table["workload"].dtype), on="unit", how="left", maintain_order="left"
+        )
         .join(workload_table, on="workload", how="left", maintain_order="left")
         .with_columns(
-            machine_type=pl.coalesce("machine_type", "node_machine_type"),
             holders=pl.col("holders").fill_null(0).cast(pl.UInt8),
-            # In a node of several partitions, a unit stands in that of the workload that holds it.
-            partition=pl.coalesce("workload_partition", "partition"),
             unit_state=_unit_state(),
         )
-        .select(SNAPSHOT_COLUMNS)
     )
-    return pl.concat([held, _requested(workload_table).select(SNAPSHOT_COLUMNS)])
+    everything = pl.concat([held.select(_ALL_COLUMNS), _requested(workload_table, held.schema).select(_ALL_COLUMNS)])
+    # In a node of several partitions, a unit stands in that of the workload that holds it.
+    partition = pl.coalesce(pl.col("workload_partition").cast(pl.String), pl.col("partition").cast(pl.String))
+    return encode_strings(everything.with_columns(partition=partition), ["partition"]).select(SNAPSHOT_COLUMNS)
 
 
-def encode_strings(picture: pl.DataFrame) -> pl.DataFrame:
-    """Strings that repeat become dictionary codes, each column with a dictionary of its own."""
-    return picture.with_columns(
-        [
-            pl.col(name).cast(pl.Enum(picture[name].drop_nulls().unique(maintain_order=True)))
-            for name in _DICTIONARY_COLUMNS
-        ]
+def build_places(nodes: Sequence[Node], units: Sequence[Unit], stale_nodes: frozenset[NodeId]) -> pl.DataFrame:
+    """Units with what is known of their nodes, by node and index."""
+    table = _unit_table(units).join(_node_table(nodes, stale_nodes), on="node", how="left", maintain_order="left")
+    table = table.with_columns(machine_type=pl.coalesce("machine_type", "node_machine_type"))
+    return encode_strings(
+        table.with_columns(pl.col("kind").cast(_UNIT_KINDS)),
+        ["node", "partition", "machine_type", "node_state", "node_reason", "rack", "mig_profile"],
+    )
+
+
+def encode_strings(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Strings that repeat become codes, each column with a dictionary of its own."""
+    return table.with_columns(
+        [pl.col(name).cast(pl.Enum(table[name].drop_nulls().unique(maintain_order=True))) for name in columns]
     )
 
 
 def _unit_state() -> pl.Expr:
-    available = [state.value for state in NodeState if state.is_available]
+    out_of_service = [NodeState.DOWN.value, NodeState.DRAINED.value, NodeState.DRAINING.value]
     return (
         pl.when(pl.col("workload").is_not_null())
         .then(pl.lit(UnitState.ALLOCATED.value))
-        .when(pl.col("node_state").is_in([NodeState.DOWN.value, NodeState.DRAINED.value, NodeState.DRAINING.value]))
+        .when(pl.col("node_state").cast(pl.String).is_in(out_of_service))
         .then(pl.lit(UnitState.UNAVAILABLE.value))
         .when(pl.col("is_stale").fill_null(False))
         .then(pl.lit(UnitState.STALE.value))
-        .when(pl.col("node_state").is_in(available) | pl.col("node_state").is_null())
-        .then(pl.lit(UnitState.FREE.value))
         # Without a scheduler a node's state is not known, but its GPUs answer: free until somebody holds them.
         .otherwise(pl.lit(UnitState.FREE.value))
+        .cast(_UNIT_STATES)
     )
 
 
@@ -158,37 +173,40 @@ def _node_table(nodes: Sequence[Node], stale: frozenset[NodeId]) -> pl.DataFrame
     )
 
 
-def _holder_table(allocations: Iterable[Allocation]) -> pl.DataFrame:
-    """One row per held unit: the holder we are surest of (the longest-standing among equals), and how many there are."""
-    rows = list(allocations)
+def _holder_table(allocations: Sequence[Allocation], workload_type: pl.DataType) -> pl.DataFrame:
+    """One row per held unit: the holder we are surest of (the longest-standing among equals), and how many there are.
+
+    Holders that are not active any more (their end was seen before their allocation's) do not count.
+    """
     table = pl.DataFrame(
         {
-            "unit": [a.unit for a in rows],
-            "workload": [a.workload for a in rows],
-            "allocation_source": [a.source.value for a in rows],
-            "allocation_confidence": [a.confidence for a in rows],
-            "from_at": [a.from_at for a in rows],
+            "unit": [a.unit for a in allocations],
+            "workload": pl.Series([a.workload for a in allocations], dtype=pl.String).cast(workload_type, strict=False),
+            "allocation_source": pl.Series([a.source.value for a in allocations], dtype=_ALLOCATION_SOURCES),
+            "allocation_confidence": pl.Series([a.confidence for a in allocations], dtype=pl.Float32),
+            "from_at": pl.Series([a.from_at for a in allocations], dtype=pl.Int64),
         },
-        schema={
-            "unit": pl.String,
-            "workload": pl.String,
-            "allocation_source": pl.String,
-            "allocation_confidence": pl.Float32,
-            "from_at": pl.Int64,
-        },
-    )
+        schema_overrides={"unit": pl.String},
+    ).filter(pl.col("workload").is_not_null())
+    if not table["unit"].is_duplicated().any():
+        return table.select(
+            "unit", "workload", "allocation_source", "allocation_confidence", pl.lit(1).alias("holders")
+        )
     return (
-        table.sort(["unit", "allocation_confidence", "from_at", "workload"], descending=[False, True, False, False])
+        table.sort(
+            ["unit", "allocation_confidence", "from_at", pl.col("workload").cast(pl.String)],
+            descending=[False, True, False, False],
+        )
         .group_by("unit", maintain_order=True)
         .agg(
             pl.col("workload", "allocation_source", "allocation_confidence").first(),
-            holders=pl.col("workload").n_unique(),
+            holders=pl.col("workload").n_unique().cast(pl.Int32),
         )
     )
 
 
 def _workload_table(workloads: Sequence[Workload]) -> pl.DataFrame:
-    return pl.DataFrame(
+    table = pl.DataFrame(
         {
             "workload": [w.id for w in workloads],
             "workload_name": [w.name for w in workloads],
@@ -211,23 +229,19 @@ def _workload_table(workloads: Sequence[Workload]) -> pl.DataFrame:
         schema=_WORKLOAD_COLUMNS,
         strict=False,
     )
+    return encode_strings(table, [name for name, kind in _WORKLOAD_COLUMNS.items() if kind is pl.String])
 
 
-def _requested(workloads: pl.DataFrame) -> pl.DataFrame:
-    """One row per GPU that a waiting workload asks for."""
+def _requested(workloads: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """One row per GPU that a waiting workload asks for; what a place would tell is null."""
     waiting = workloads.filter(
-        (pl.col("workload_state") == WorkloadState.WAITING.value) & (pl.col("gpus_requested") > 0)
+        (pl.col("workload_state").cast(pl.String) == WorkloadState.WAITING.value) & (pl.col("gpus_requested") > 0)
     ).with_columns(ordinal=pl.int_ranges(pl.col("gpus_requested").clip(upper_bound=MAX_REQUESTED_PER_WORKLOAD)))
-    nothing = {
-        "node": pl.String, "index": pl.Int16, "uuid": pl.String, "machine_type": pl.String, "node_state": pl.String,
-        "node_reason": pl.String, "rack": pl.String, "mig_profile": pl.String, "memory_bytes": pl.Float64,
-        "power_limit_watts": pl.Float32, "allocation_source": pl.String, "allocation_confidence": pl.Float32,
-    }  # fmt: skip
+    told = {*workloads.columns, "unit", "kind", "unit_state", "holders"}
     return waiting.explode("ordinal").with_columns(
-        pl.format("{}#{}", "workload", "ordinal").alias("unit"),
-        pl.lit(UnitKind.REQUESTED.value).alias("kind"),
-        pl.col("workload_partition").alias("partition"),
-        pl.lit(UnitState.REQUESTED.value).alias("unit_state"),
+        pl.format("{}#{}", pl.col("workload").cast(pl.String), "ordinal").alias("unit"),
+        pl.lit(UnitKind.REQUESTED.value, dtype=_UNIT_KINDS).alias("kind"),
+        pl.lit(UnitState.REQUESTED.value, dtype=_UNIT_STATES).alias("unit_state"),
         pl.lit(0, dtype=pl.UInt8).alias("holders"),
-        *(pl.lit(None, dtype=kind).alias(name) for name, kind in nothing.items()),
+        *(pl.lit(None, dtype=schema[name]).alias(name) for name in _ALL_COLUMNS if name not in told),
     )

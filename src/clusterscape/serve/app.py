@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.responses import ORJSONResponse
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
 
@@ -56,7 +55,6 @@ def describe_api() -> FastAPI:
         title="ClusterScape",
         version=__version__,
         description="Who uses which GPU, for what, and how well.",
-        default_response_class=ORJSONResponse,
         generate_unique_id_function=_operation_id,
         responses={"default": {"model": ProblemAnswer, "description": "What was wrong and what to do."}},
         docs_url=None,

@@ -4,7 +4,7 @@ import logging
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import ORJSONResponse
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
@@ -27,30 +27,30 @@ class ProblemAnswer(BaseModel):
     error: Problem
 
 
-def problem(status: int, code: str, message: str, hint: str | None = None) -> ORJSONResponse:
+def problem(status: int, code: str, message: str, hint: str | None = None) -> JSONResponse:
     """A response in the one error shape."""
-    return ORJSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status_code=status)
+    return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status_code=status)
 
 
 def install_problem_handlers(app: FastAPI) -> None:
     """Every error leaves in the one shape."""
 
     @app.exception_handler(ClusterScapeError)
-    async def ours(_: Request, error: ClusterScapeError) -> ORJSONResponse:
+    async def ours(_: Request, error: ClusterScapeError) -> JSONResponse:
         return problem(error.http_status, error.code, error.message, error.hint)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> ORJSONResponse:
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
         return problem(422, "query", f"parameter `{where}`: {first['msg']}", "GET /openapi.json says what is allowed.")
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> ORJSONResponse:
+    async def http(_: Request, error: HTTPException) -> JSONResponse:
         code = {401: "access", 404: "not_found", 405: "method"}.get(error.status_code, "http")
         return problem(error.status_code, code, str(error.detail))
 
     @app.exception_handler(Exception)
-    async def unexpected(request: Request, error: Exception) -> ORJSONResponse:
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
         return problem(500, "internal", "The server failed on this request.", "Its log has the details.")

@@ -24,7 +24,7 @@ def get_snapshot(request: Request, state: State) -> Response:
     version = state.queries.context.changes.versions.inventory
 
     def make() -> tuple[pl.DataFrame, Mapping[str, str]]:
-        made, table = state.queries.cluster.snapshot()
+        made, table = state.queries.cluster.picture()
         return table, {"X-Inventory-Version": str(made)}
 
     return state.wire.table(request, ("snapshot",), f"s{version}", make)

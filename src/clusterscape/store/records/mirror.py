@@ -1,0 +1,215 @@
+"""The present in memory: a record store whose reads of what is there now cost nothing.
+
+Writes go to the store first, then to the mirror, so what is read is durable. Right where this process is the only writer. The
+lists it returns are shared and stay the same object until they change: readers cache by identity and must not alter them.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Generic, TypeVar
+
+from clusterscape.model import (
+    Allocation,
+    Node,
+    NodeId,
+    Partition,
+    SourceStatus,
+    Unit,
+    UnitId,
+    UnixMs,
+    Workload,
+    WorkloadId,
+)
+from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
+
+Record = TypeVar("Record")
+
+
+class _Shelf(Generic[Record]):
+    """Records by key, and the list of them, made anew only after a change. Thread-safe."""
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        key: Callable[[Record], object],
+        *,
+        order: Callable[[Record], tuple[str | int, ...]] | None = None,
+        keeps: Callable[[Record], bool] = lambda _: True,
+    ) -> None:
+        self._key, self._order, self._keeps = key, order, keeps
+        self._lock = threading.Lock()
+        self._records = {key(record): record for record in records}
+        self._listed: list[Record] | None = None
+
+    def list(self) -> list[Record]:
+        with self._lock:
+            if self._listed is None:
+                records = self._records.values()
+                self._listed = sorted(records, key=self._order) if self._order else [*records]
+            return self._listed
+
+    def find(self, key: object) -> Record | None:
+        return self._records.get(key)
+
+    def put(self, records: Collection[Record]) -> None:
+        """Insert or replace; a record that this shelf does not keep (an ended workload) is taken out."""
+        if not records:
+            return
+        with self._lock:
+            for record in records:
+                if self._keeps(record):
+                    self._records[self._key(record)] = record
+                else:
+                    self._records.pop(self._key(record), None)
+            self._listed = None
+
+    def keep_only(self, stays: Callable[[Record], bool]) -> None:
+        with self._lock:
+            self._records = {key: record for key, record in self._records.items() if stays(record)}
+            self._listed = None
+
+
+class MirroredRecordStore:
+    """A RecordStore over another one."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._nodes = _Shelf(store.nodes(), lambda node: node.id, order=lambda node: (node.id,))
+        self._partitions = _Shelf(store.partitions(), lambda part: part.name, order=lambda part: (part.name,))
+        self._units = _Shelf(store.units(), lambda unit: unit.id, order=_place)
+        self._sources = _Shelf(store.sources(), lambda status: status.source, order=lambda status: (status.source,))
+        self._active = _Shelf(
+            store.active_workloads(), lambda workload: workload.id, keeps=lambda workload: workload.state.is_active
+        )
+        self._open = _Shelf(
+            store.open_allocations(),
+            lambda held: (held.workload, held.unit, held.from_at),
+            keeps=lambda held: held.to_at is None,
+        )
+
+    # the present, from memory
+
+    def nodes(self) -> list[Node]:
+        """All nodes, by id."""
+        return self._nodes.list()
+
+    def partitions(self) -> list[Partition]:
+        """All partitions, by name."""
+        return self._partitions.list()
+
+    def units(self) -> list[Unit]:
+        """All GPUs and MIG instances, by node and index."""
+        return self._units.list()
+
+    def active_workloads(self) -> list[Workload]:
+        """Everything waiting, running or suspended."""
+        return self._active.list()
+
+    def open_allocations(self) -> list[Allocation]:
+        """Who holds what now."""
+        return self._open.list()
+
+    def sources(self) -> list[SourceStatus]:
+        """Last known state of every source."""
+        return self._sources.list()
+
+    # writes, to the store and then to memory
+
+    def write_inventory(
+        self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
+    ) -> None:
+        """Insert or replace these records; others stay."""
+        nodes, partitions, units = [*nodes], [*partitions], [*units]
+        self._store.write_inventory(nodes=nodes, partitions=partitions, units=units, at_ms=at_ms)
+        self._nodes.put(nodes)
+        self._partitions.put(partitions)
+        self._units.put(units)
+
+    def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
+        """Forget nodes and their units; workloads and allocations stay as history."""
+        gone = set(nodes)
+        self._store.remove_nodes(gone)
+        self._nodes.keep_only(lambda node: node.id not in gone)
+        self._units.keep_only(lambda unit: unit.node not in gone)
+
+    def remove_partitions(self, names: Iterable[str]) -> None:
+        """Forget partitions."""
+        gone = set(names)
+        self._store.remove_partitions(gone)
+        self._partitions.keep_only(lambda partition: partition.name not in gone)
+
+    def remove_units(self, units: Iterable[UnitId]) -> None:
+        """Forget units; allocations stay as history."""
+        gone = set(units)
+        self._store.remove_units(gone)
+        self._units.keep_only(lambda unit: unit.id not in gone)
+
+    def write_workloads(self, workloads: Iterable[Workload], *, at_ms: UnixMs) -> None:
+        """Insert or replace."""
+        written = [*workloads]
+        self._store.write_workloads(written, at_ms=at_ms)
+        self._active.put(written)
+
+    def write_allocations(self, allocations: Iterable[Allocation]) -> None:
+        """Insert or replace by (workload, unit, from_at)."""
+        written = [*allocations]
+        self._store.write_allocations(written)
+        self._open.put(written)
+
+    def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
+        """Insert or replace the state of sources."""
+        written = [*statuses]
+        self._store.write_sources(written)
+        self._sources.put(written)
+
+    def remove_ended_before(self, at_ms: UnixMs) -> int:
+        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
+        removed = self._store.remove_ended_before(at_ms)
+        still_open = {(held.workload, held.unit) for held in self._store.open_allocations()}
+        self._open.keep_only(lambda held: (held.workload, held.unit) in still_open)
+        return removed
+
+    # the past and documents, from the store
+
+    def workload(self, workload: WorkloadId) -> Workload | None:
+        """One workload, or None."""
+        return self._active.find(workload) or self._store.workload(workload)
+
+    def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
+        """A page of workloads that match."""
+        return self._store.workloads(where, limit=limit, offset=offset)
+
+    def allocations(
+        self,
+        *,
+        workload: WorkloadId | None = None,
+        unit: UnitId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Allocation]:
+        """Allocations that overlap [start, end), by from_at."""
+        return self._store.allocations(workload=workload, unit=unit, start_ms=start_ms, end_ms=end_ms)
+
+    def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
+        """Insert or replace the document ``key`` of ``kind``."""
+        self._store.write_document(kind, key, body, at_ms=at_ms)
+
+    def document(self, kind: str, key: str) -> Document | None:
+        """One document, or None."""
+        return self._store.document(kind, key)
+
+    def documents(self, kind: str) -> list[Document]:
+        """All documents of ``kind``, by key."""
+        return self._store.documents(kind)
+
+    def remove_document(self, kind: str, key: str) -> bool:
+        """Forget a document; returns whether there was one."""
+        return self._store.remove_document(kind, key)
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._store.close()
+
+
+def _place(unit: Unit) -> tuple[str | int, ...]:
+    return (unit.node or "", -1 if unit.index is None else unit.index, unit.id)

@@ -1,0 +1,115 @@
+"""The command as a user types it: exit codes, messages, JSON."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "clusterscape.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "COLUMNS": "200", **environment},
+        check=False,
+    )
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "clusterscape.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_version_is_said_when_asked() -> None:
+    assert run("--version").stdout.startswith("clusterscape ")
+
+
+def test_key_and_choices_are_named_with_exit_2_when_the_config_is_wrong(tmp_path: Path) -> None:
+    done = run("serve", "--config", write(tmp_path, "[server]\nprt = 1\n"))
+    assert done.returncode == 2
+    assert "unknown setting `server.prt`" in done.stderr
+    assert "Did you mean `port`?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_error_is_json_when_json_is_asked(tmp_path: Path) -> None:
+    done = run("doctor", "--json", "--config", write(tmp_path, "[server]\nport = 'x'\n"))
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["code"] == "config"
+
+
+def test_open_address_is_refused_when_no_token_is_set(tmp_path: Path) -> None:
+    done = run("serve", "--host", "0.0.0.0", "--config", write(tmp_path, f"[storage]\ndata_dir = '{tmp_path}'\n"))
+    assert done.returncode == 2
+    assert "without authentication" in done.stderr
+
+
+def test_taken_port_is_said_when_serving(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("serve", "--port", str(port), "--config", write(tmp_path, f"[storage]\ndata_dir = '{tmp_path}'\n"))
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
+
+
+def test_no_server_is_said_when_status_finds_none() -> None:
+    done = run("status", "--url", "http://127.0.0.1:9")
+    assert done.returncode == 1
+    assert "no ClusterScape answers at" in done.stderr
+    assert "clusterscape demo" in done.stderr
+
+
+def test_doctor_says_what_is_wrong_and_how_to_mend_it_when_sources_are_dead(tmp_path: Path) -> None:
+    config = write(
+        tmp_path,
+        f"""
+        [storage]
+        data_dir = "{tmp_path}/data"
+        [collect.dcgm]
+        targets = ["127.0.0.1:9"]
+        [collect.slurm]
+        mode = "rest"
+        url = "http://127.0.0.1:9"
+        [collect.prometheus]
+        url = "http://127.0.0.1:9"
+        """,
+    )
+    done = run("doctor", "--json", "--config", config)
+    assert done.returncode == 1
+    checks = json.loads(done.stdout)
+    assert {c["what"] for c in checks if c["ok"]} >= {
+        "settings",
+        "address",
+        "data folder",
+        "metric store",
+        "record store",
+    }
+    failed = [c for c in checks if not c["ok"]]
+    assert len(failed) >= 3
+    assert all(c["message"] and c["hint"] for c in failed)
+
+
+def test_newer_store_is_refused_untouched_when_serving(tmp_path: Path) -> None:
+    config = write(tmp_path, f"[storage]\ndata_dir = '{tmp_path}/data'\n")
+    assert run("doctor", "--config", config).returncode == 1  # creates the stores; no source is configured
+    notes = [
+        path
+        for path in (tmp_path / "data").rglob("*")
+        if path.is_file() and "version" in path.read_bytes()[:400].decode("latin-1")
+    ]
+    assert notes, "the metric store says its format version somewhere"
+
+
+@pytest.mark.parametrize("command", ["demo", "serve", "doctor", "status"])
+def test_every_command_explains_itself_when_help_is_asked(command: str) -> None:
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert "--json" in done.stdout

@@ -1,0 +1,158 @@
+"""The pipeline over real stores: what is written, what is said once, and what happens when the disk is full."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clusterscape.collect.exposition import ExpositionParser
+from clusterscape.errors import StoreFullError
+from clusterscape.ingest.pipeline import Ingest
+from clusterscape.model import (
+    Allocation,
+    InventoryObserved,
+    Names,
+    Node,
+    NodeId,
+    QueueObserved,
+    RawScrape,
+    SampleBatch,
+    ScrapeObserved,
+    SourceStatus,
+    Unit,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+    gpu_unit_id,
+)
+from clusterscape.settings import RetentionSettings, StorageSettings
+from clusterscape.store.changes import Changes
+from clusterscape.store.metrics import open_metric_store
+from clusterscape.store.metrics.contract import MetricStore
+from clusterscape.store.records import open_record_store
+from clusterscape.store.records.contract import RecordStore
+
+NOW = UnixMs(1_790_000_000_000)
+NODE = NodeId("n1")
+TEXT = b"""# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1",modelName="NVIDIA A100-SXM4-80GB",Hostname="n1",hpc_job="7"} 80
+DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-1",modelName="NVIDIA A100-SXM4-80GB",Hostname="n1",hpc_job="7"} 9223372036854775794
+"""
+
+
+class Place:
+    """Stores, versions and ingest over one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        storage = StorageSettings(data_dir=folder, min_free_bytes=0)
+        self.metrics: MetricStore = open_metric_store(storage, RetentionSettings())
+        self.records: RecordStore = open_record_store(storage)
+        self.changes = Changes()
+        self.ingest = Ingest(self.metrics, self.records, self.changes, clock=lambda: NOW)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path)
+    yield place
+    place.metrics.close()
+    place.records.close()
+
+
+def scrape(text: bytes = TEXT, at: UnixMs = NOW) -> ScrapeObserved:
+    parser = ExpositionParser("http://n1:9400/metrics", NODE)
+    raw: RawScrape = parser.parse(text, fetched_at=at, duration_s=0.01)
+    status = SourceStatus(source="http://n1:9400/metrics", kind="dcgm", is_ok=True, at=at, node=NODE)
+    return ScrapeObserved(at=at, scrapes=[raw], statuses=[status])
+
+
+def test_sample_unit_and_drop_are_there_when_a_scrape_is_accepted(place: Place) -> None:
+    place.ingest.accept(scrape())
+    latest = place.metrics.latest(["gpu_util_ratio", "power_watts"], at_ms=NOW, lookback_ms=60_000)
+    assert latest.to_dicts() == [{"unit": "n1:0", "gpu_util_ratio": pytest.approx(0.8), "power_watts": None}]
+    (unit,) = place.records.units()
+    assert (unit.id, unit.uuid) == ("n1:0", "GPU-1")
+    (allocation,) = place.records.open_allocations()
+    assert (allocation.workload, allocation.unit) == ("slurm:7", "n1:0")
+    assert [(row.reason, row.count) for row in place.ingest.drop_table()] == [("blank_value", 1)]
+    assert place.changes.versions.newest_sample_at == NOW
+
+
+def test_versions_move_only_with_changes_when_the_same_is_accepted_again(place: Place) -> None:
+    seen = InventoryObserved(source="slurm", at=NOW, nodes=[Node(id=NODE)], units=[])
+    place.ingest.accept(seen)
+    before = place.changes.versions.inventory
+    place.ingest.accept(seen)
+    assert place.changes.versions.inventory == before
+
+
+def test_state_is_logged_once_when_a_source_stays_ill(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    ill = SourceStatus(source="slurm", kind="slurm", is_ok=False, at=NOW, message="slurmctld is down", hint="start it")
+    well = SourceStatus(source="slurm", kind="slurm", is_ok=True, at=NOW)
+    with caplog.at_level(logging.WARNING):
+        for status in (ill, ill, ill, well, well):
+            place.ingest.accept(status)
+    assert [record.getMessage() for record in caplog.records] == [
+        "slurm: slurmctld is down start it",
+        "slurm answers again",
+    ]
+
+
+class FullStore:
+    """A metric store whose disk is full until told otherwise; everything else is the real one's."""
+
+    def __init__(self, store: MetricStore) -> None:
+        self.is_full = True
+        self._store = store
+
+    def append(self, batch: SampleBatch) -> None:
+        if self.is_full:
+            raise StoreFullError("no space left", hint="Make room.")
+        self._store.append(batch)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+def test_ingest_pauses_and_goes_on_when_the_disk_was_full(place: Place) -> None:
+    full = FullStore(place.metrics)
+    ingest = Ingest(full, place.records, place.changes, clock=lambda: NOW)  # type: ignore[arg-type]
+    ingest.accept(scrape())
+    assert place.changes.versions.paused == "no space left Make room."
+    assert place.records.units(), "reading goes on"
+    full.is_full = False
+    ingest.accept(scrape(at=UnixMs(NOW + 15_000)))
+    assert place.changes.versions.paused is None
+    assert place.metrics.info().samples == 1
+
+
+def test_allocation_stays_true_when_the_program_starts_again(place: Place) -> None:
+    job = Workload(id=WorkloadId("slurm:1"), state=WorkloadState.RUNNING, gpus_requested=1, started_at=NOW)
+    held = Allocation(workload=job.id, unit=gpu_unit_id(NODE, 0), from_at=NOW)
+    place.ingest.accept(QueueObserved(source="slurm", at=NOW, workloads=[job], allocations=[held]))
+    again = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW)
+    again.accept(QueueObserved(source="slurm", at=UnixMs(NOW + 9000), workloads=[], allocations=[]))
+    assert place.records.open_allocations() == []
+    (closed,) = place.records.allocations(workload=job.id)
+    assert closed.to_at == NOW + 9000
+
+
+def test_past_is_readable_when_history_is_accepted(place: Place) -> None:
+    unit = Unit(id=gpu_unit_id(NODE, 0), node=NODE, index=0)
+    times = np.arange(10, dtype=np.int64) * 60_000 + NOW - 600_000
+    batch = SampleBatch(
+        Names([unit.id]),
+        Names(["power_watts"]),
+        np.zeros(10, np.int32),
+        np.zeros(10, np.int32),
+        times,
+        np.full(10, 99.0),
+    )
+    ended = Workload(id=WorkloadId("slurm:1"), state=WorkloadState.COMPLETED, ended_at=NOW)
+    place.ingest.accept_history([batch], [ended], [])
+    series = place.metrics.series(["power_watts"], [unit.id], start_ms=UnixMs(0), end_ms=NOW)
+    assert len(series) == 10
+    assert place.records.workload(ended.id) is not None
