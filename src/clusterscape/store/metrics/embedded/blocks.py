@@ -78,8 +78,8 @@ def keys_of_rows(unit: Int32s, time_ms: Int64s) -> Keys:
 def pivot(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, metric_names: Sequence[str]) -> Block:
     """The wide table of long rows; of several rows with the same (unit, metric, time) the last one counts.
 
-    Costs O(rows) for one scrape (one time per unit) and for rows sorted by (metric, unit, time) with the same rows for each
-    metric (backfill); otherwise it sorts.
+    Costs O(rows) for one scrape (one time per unit), for rows stacked metric by metric with the same sorted (unit, time)
+    rows each (backfill, nothing is copied), and for times on a grid; otherwise it sorts.
     """
     missing = np.isnan(value)
     if missing.any():
@@ -87,34 +87,30 @@ def pivot(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, metric
         unit, metric, time_ms, value = unit[keep], metric[keep], time_ms[keep], value[keep]
     if len(value) == 0:
         return EMPTY
-    return (
-        _pivot_stacked(unit, metric, time_ms, value, metric_names)
-        or _pivot_scrape(unit, metric, time_ms, value, metric_names)
-        or _pivot_any(unit, metric, time_ms, value, metric_names)
-    )
+    stacked = _pivot_stacked(unit, metric, time_ms, value, metric_names)
+    if stacked is not None:
+        return stacked
+    keys, row = _find_scrape_rows(unit, time_ms) or _find_grid_rows(unit, time_ms) or _find_rows(unit, time_ms)
+    return _scatter(keys, row, metric, value, metric_names)
 
 
 def _pivot_stacked(
     unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, names: Sequence[str]
 ) -> Block | None:
-    """Rows stacked metric by metric, each with the same grouped (unit, time) rows: columns are slices, nothing is copied."""
     starts = np.concatenate(([0], np.flatnonzero(np.diff(metric)) + 1))
-    metrics = metric[starts]
     rows = len(value) // len(starts)
     if rows * len(starts) != len(value) or not np.array_equal(starts, np.arange(len(starts)) * rows):
         return None
-    if len(np.unique(metrics)) != len(metrics):
+    metrics = metric[starts].tolist()
+    if len(set(metrics)) < len(metrics) or not (_repeats(unit, rows) and _repeats(time_ms, rows)):
         return None
-    first_unit, first_time = unit[:rows], time_ms[:rows]
-    if not (_repeats(unit, rows) and _repeats(time_ms, rows)):
+    keys = keys_of_rows(unit[:rows], time_ms[:rows])
+    if len(np.unique(keys.units)) < len(keys.units) or not _rises(keys):
         return None
-    keys = keys_of_rows(first_unit, first_time)
-    if len(np.unique(keys.units)) != len(keys.units) or not _rises(keys):
-        return None
-    return Block(keys, {names[m]: value[s : s + rows] for m, s in zip(metrics.tolist(), starts.tolist(), strict=True)})
+    return Block(keys, {names[m]: value[s : s + rows] for m, s in zip(metrics, starts.tolist(), strict=True)})
 
 
-def _repeats(column: NDArray[np.integer], rows: int) -> bool:
+def _repeats(column: Int32s | Int64s, rows: int) -> bool:
     return bool((column[rows:] == column[:-rows]).all()) if len(column) > rows else True
 
 
@@ -124,8 +120,8 @@ def _rises(keys: Keys) -> bool:
     return bool(rising.all())
 
 
-def _pivot_scrape(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, names: Sequence[str]) -> Block | None:
-    """Rows with one time per unit."""
+def _find_scrape_rows(unit: Int32s, time_ms: Int64s) -> tuple[Keys, Int64s] | None:
+    """The rows of one scrape, one for each unit, and the row of each sample; None where a unit has two times."""
     time_of = np.zeros(int(unit.max()) + 1, np.int64)
     time_of[unit] = time_ms
     if not np.array_equal(time_of[unit], time_ms):
@@ -134,16 +130,34 @@ def _pivot_scrape(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s
     is_there[unit] = True
     units = np.flatnonzero(is_there).astype(np.int32)
     row_of = np.cumsum(is_there) - 1
-    keys = Keys(units, np.arange(len(units) + 1, dtype=np.int64), time_of[units])
-    return _scatter(keys, row_of[unit], metric, value, names)
+    return Keys(units, np.arange(len(units) + 1, dtype=np.int64), time_of[units]), row_of[unit]
 
 
-def _pivot_any(unit: Int32s, metric: Int32s, time_ms: Int64s, value: Float64s, names: Sequence[str]) -> Block:
+def _find_grid_rows(unit: Int32s, time_ms: Int64s) -> tuple[Keys, Int64s] | None:
+    """As ``_find_rows``, in O(rows) where all times are multiples of one step and the grid is not mostly empty."""
+    start = int(time_ms.min())
+    since = time_ms - start
+    step = max(1, int(np.gcd.reduce(since[:4096])))
+    width = int(since.max()) // step + 1
+    if (int(unit.max()) + 1) * width > 4 * len(unit):
+        return None
+    place = since // step
+    if not np.array_equal(place * step, since):
+        return None
+    cell = unit * np.int64(width) + place
+    is_there = np.zeros((int(unit.max()) + 1) * width, np.bool_)
+    is_there[cell] = True
+    cells = np.flatnonzero(is_there)
+    keys = keys_of_rows((cells // width).astype(np.int32), cells % width * step + start)
+    return keys, (np.cumsum(is_there) - 1)[cell]
+
+
+def _find_rows(unit: Int32s, time_ms: Int64s) -> tuple[Keys, Int64s]:
+    """The distinct (unit, time) of samples, in order, and for each sample its row among them."""
     start = int(time_ms.min())
     span = int(time_ms.max()) - start + 1
     key, row = np.unique(unit.astype(np.int64) * span + (time_ms - start), return_inverse=True)
-    keys = keys_of_rows((key // span).astype(np.int32), key % span + start)
-    return _scatter(keys, row, metric, value, names)
+    return keys_of_rows((key // span).astype(np.int32), key % span + start), row
 
 
 def _scatter(keys: Keys, row: Int64s, metric: Int32s, value: Float64s, names: Sequence[str]) -> Block:
@@ -228,7 +242,7 @@ class Merge:
         """
         keys = self.keys
         run = np.repeat(np.arange(len(keys.units)), keys.lengths)
-        order = np.lexsort((keys.time_ms, run))
+        order = _stable_order(run, keys.time_ms)
         time_ms, run = keys.time_ms[order], run[order]
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = (np.diff(time_ms) != 0) | (np.diff(run) != 0)
@@ -253,6 +267,16 @@ class Merge:
         row = np.where(np.isnan(merged), -1, np.arange(len(merged)))
         last = np.maximum.reduceat(row, self._first_of_group)
         return np.where(last >= 0, merged[last], np.nan)
+
+
+def _stable_order(run: Int64s, time_ms: Int64s) -> Int64s:
+    """The order by (run, time), rows that are equal staying as they are."""
+    start = int(time_ms.min())
+    span = int(time_ms.max()) - start + 1
+    if (int(run[-1]) + 1) * span >= 2**63:
+        return np.lexsort((time_ms, run))
+    # One key instead of two: rows lie in sorted runs, of which the stable sort makes use.
+    return np.argsort(run * span + (time_ms - start), kind="stable")
 
 
 def _in_time_order(tables: Sequence[Keys]) -> list[int]:
@@ -280,14 +304,15 @@ def _is_ranked(keys: Keys, rank: Int64s) -> bool:
 
 
 def join_columns(blocks: Sequence[Block]) -> list[Block]:
-    """Neighbors that have the same rows and different columns become one block (a backfill of one batch per metric)."""
+    """Blocks that have the same rows and different columns become one (a backfill comes metric by metric)."""
     joined: list[Block] = []
     for block in blocks:
         if not len(block):
             continue
-        before = joined[-1] if joined else None
-        if before and not (before.columns.keys() & block.columns.keys()) and before.keys.is_same_as(block.keys):
-            joined[-1] = Block(before.keys, {**before.columns, **block.columns})
+        for place, other in enumerate(joined):
+            if not (other.columns.keys() & block.columns.keys()) and other.keys.is_same_as(block.keys):
+                joined[place] = Block(other.keys, {**other.columns, **block.columns})
+                break
         else:
             joined.append(block)
     return joined

@@ -1,0 +1,188 @@
+"""The HTTP of a Prometheus-compatible server: kept connections, instant and range queries, VictoriaMetrics' import and export.
+
+Owns connections, the wire format and what failures mean. Knows nothing of the store contract.
+"""
+
+import base64
+import gzip
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit
+
+import numpy as np
+import orjson
+
+from clusterscape.errors import StoreError, StoreFullError
+from clusterscape.model.samples import Float64s, Int64s
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_GZIP_LEVEL = 1
+Labels = Mapping[str, str]
+
+
+class _Item(TypedDict):
+    """One series of an instant (``value``) or range (``values``) query; a pair is [seconds, "value"]."""
+
+    metric: dict[str, str]
+    value: tuple[float, str]
+    values: list[tuple[float, str]]
+
+
+class NotSupportedError(Exception):
+    """The server has no such path: it is Prometheus-compatible but not VictoriaMetrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """One series of an answer."""
+
+    labels: Labels
+    time_ms: Int64s
+    value: Float64s
+
+
+def format_time(time_ms: int) -> str:
+    """Seconds for the ``time``, ``start`` and ``end`` of a query.
+
+    The fifth of a millisecond at the end keeps a server that truncates the product by 1,000 on the right millisecond, and
+    is rounded away by others.
+    """
+    return f"{time_ms // 1000}.{time_ms % 1000:03d}2"
+
+
+def quote(text: str) -> str:
+    """A string literal of the query language."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+class PrometheusApi:
+    """Requests to one server, from any thread."""
+
+    def __init__(self, url: str, *, timeout_s: float) -> None:
+        self._url: SplitResult = urlsplit(url)
+        self._timeout_s = timeout_s
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
+        self._headers: dict[str, str] = {}
+        if self._url.username is not None:
+            user, password = unquote(self._url.username), unquote(self._url.password or "")
+            self._headers["Authorization"] = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
+        self.address = self._url._replace(netloc=self._url.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+    def query(self, expression: str, *, time_ms: int, label: str) -> tuple[list[str], Float64s]:
+        """An instant query: of each series that has ``label`` its value (of the label) and its value at that time."""
+        reply = self._get_json("/api/v1/query", {"query": expression, "time": format_time(time_ms)})
+        series = [item for item in reply if label in item["metric"]]
+        value = np.array([float(item["value"][1]) for item in series], dtype=np.float64)
+        return [item["metric"][label] for item in series], value
+
+    def query_raw(self, selector: str, *, start_ms: int, end_ms: int) -> list[Points]:
+        """The samples in [start, end) of the series that ``selector`` names, from any Prometheus-compatible server."""
+        expression = f"{selector}[{end_ms - start_ms}ms]"
+        reply = self._get_json("/api/v1/query", {"query": expression, "time": format_time(end_ms - 1)})
+        return [_points(item["metric"], item["values"]) for item in reply]
+
+    def query_range(self, expression: str, *, start_ms: int, last_ms: int, step_ms: int) -> list[Points]:
+        """A range query: one point at each ``start + i × step`` up to ``last``."""
+        parameters = {
+            "query": expression,
+            "start": format_time(start_ms),
+            "end": format_time(last_ms),
+            "step": f"{step_ms}ms",
+        }
+        return [_points(item["metric"], item["values"]) for item in self._get_json("/api/v1/query_range", parameters)]
+
+    def export(self, selector: str, *, start_ms: int, end_ms: int) -> Iterator[Points]:
+        """As ``query_raw``, in VictoriaMetrics' own format, which is several times faster to read."""
+        parameters = {"match[]": selector, "start": format_time(start_ms), "end": format_time(end_ms - 1)}
+        for line in self._post_form("/api/v1/export", parameters).splitlines():
+            if line:
+                series = orjson.loads(line)
+                value = np.array(series["values"], dtype=np.float64)  # null becomes NaN
+                yield Points(series["metric"], np.array(series["timestamps"], dtype=np.int64), value)
+
+    def import_lines(self, lines: bytes) -> None:
+        """VictoriaMetrics' import: JSON lines with ``metric``, ``values`` and ``timestamps``."""
+        headers = {"Content-Type": "application/json"}
+        if self._url.hostname not in _LOOPBACK:
+            lines = gzip.compress(lines, _GZIP_LEVEL)
+            headers["Content-Encoding"] = "gzip"
+        self._request("POST", "/api/v1/import", lines, headers)
+
+    def get_text(self, path: str) -> str:
+        """The answer to a plain GET."""
+        return self._request("GET", path, None, {}).decode("utf-8", errors="replace")
+
+    def _get_json(self, path: str, parameters: Mapping[str, str]) -> list[_Item]:
+        # `nocache` (VictoriaMetrics) also keeps it from moving the time asked for; Prometheus ignores it.
+        content = self._post_form(path, {**parameters, "nocache": "1"})
+        try:
+            result: list[_Item] = orjson.loads(content)["data"]["result"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(
+                f"{self.address}{path} did not answer as Prometheus does",
+                hint="Check the address in `storage.metrics`.",
+            ) from error
+        return result
+
+    def _post_form(self, path: str, parameters: Mapping[str, str]) -> bytes:
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self._request("POST", path, urlencode(parameters).encode("ascii"), headers)
+
+    def _request(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        is_kept = connection is not None
+        if connection is None:
+            connection = self._connect()
+        try:
+            connection.request(method, self._url.path.rstrip("/") + path, body, {**self._headers, **headers})
+            response = connection.getresponse()
+            status, content = response.status, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            if is_kept and isinstance(error, ConnectionError | http.client.RemoteDisconnected):
+                return self._request(method, path, body, headers)  # the server had closed the kept connection
+            raise StoreError(
+                f"{self.address} does not answer: {error or type(error).__name__}",
+                hint="Check that VictoriaMetrics runs there and that `storage.metrics` names it.",
+            ) from error
+        with self._lock:
+            self._idle.append(connection)
+        if status // 100 != 2:
+            raise self._failure(status, path, content)
+        return content
+
+    def _connect(self) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+        return kind(self._url.hostname or "", self._url.port, timeout=self._timeout_s)
+
+    def _failure(self, status: int, path: str, content: bytes) -> Exception:
+        text = content.decode("utf-8", errors="replace").strip()
+        if status == 404 or "unsupported path requested" in text:
+            return NotSupportedError(path)
+        if "read-only mode" in text or "no space left" in text:
+            return StoreFullError(
+                f"the disk of {self.address} is full", hint="Free space there; writing goes on by itself then."
+            )
+        if status in (401, 403):
+            hint = "Put the user into the address: http://user:password@host:port."
+            return StoreError(f"{self.address} refuses access ({status})", hint=hint)
+        return StoreError(f"{self.address}{path} failed ({status}): {text[:300]}", hint="See the server's log.")
+
+    def close(self) -> None:
+        """Close the kept connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+def _points(labels: Labels, pairs: Sequence[tuple[float, str]]) -> Points:
+    seconds = np.array([pair[0] for pair in pairs], dtype=np.float64)
+    value = np.array([float(pair[1]) for pair in pairs], dtype=np.float64)
+    return Points(labels, np.rint(seconds * 1000).astype(np.int64), value)
