@@ -1,0 +1,275 @@
+"""Scrapes dcgm-exporters, hundreds to thousands of them, each at its own moment of the interval.
+
+Owns connections, rounds and back-off. A dead exporter delays nobody: who does not answer in time is reported in a later
+observation of the round; who was slow or failed last time is asked beside the others, and who keeps failing ever more seldom.
+"""
+
+import asyncio
+import time
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+from clusterscape.collect.exporter_failures import (
+    AnswerTooLargeError,
+    BadStatusError,
+    Failure,
+    explain_error,
+    find_failure,
+)
+from clusterscape.collect.exposition import ExpositionParser
+from clusterscape.collect.targets import Target, TargetList, TargetProblem
+from clusterscape.model import RawScrape, ScrapeObserved, SourceStatus, UnixMs
+from clusterscape.settings import DcgmSettings
+
+GRACE_S = 1.0
+"""How long beyond the jitter a round waits for the slowest of the targets that were prompt last time."""
+
+PATIENCE_S = GRACE_S / 2
+"""How long a target that does not answer keeps its place from others; less than the grace, so that these are in time."""
+
+MAX_ANSWER_BYTES = 32 * 2**20
+"""56 MIG instances with 100 metrics each are 2 MiB of text."""
+
+MAX_BACK_OFF = 8
+"""A target that keeps failing is asked at least every so many intervals."""
+
+_KIND = "dcgm"
+_HEADERS = {"Accept": "text/plain;version=0.0.4,*/*;q=0.1", "Accept-Encoding": "identity", "User-Agent": "clusterscape"}
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A target and how it has been doing."""
+
+    target: Target
+    parser: ExpositionParser
+    offset_s: float
+    failures: int = 0
+    is_slow: bool = False
+    due_at: int = 0  # while failing: not to be asked before
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether a round waits for it."""
+        return not self.failures and not self.is_slow
+
+    def note(self, status: SourceStatus, now_ms: UnixMs, interval_s: float) -> None:
+        """Plan the next question; half an interval of slack, since rounds do not begin to the millisecond."""
+        self.is_slow = (status.duration_s or 0.0) > GRACE_S
+        self.failures = 0 if status.is_ok else self.failures + 1
+        wait = min(2.0 ** (self.failures - 1), MAX_BACK_OFF) - 0.5
+        self.due_at = now_ms + round(wait * interval_s * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    watch: _Watch
+    status: SourceStatus
+    scrape: RawScrape | None
+
+
+class _Gate:
+    """Lets so many through at once; one that takes longer than the patience gives its place to the next and goes on."""
+
+    def __init__(self, places: int) -> None:
+        self._places = asyncio.Semaphore(places)
+
+    @asynccontextmanager
+    async def pass_through(self) -> AsyncIterator[None]:
+        await self._places.acquire()
+        is_given_up = False
+
+        def give_up() -> None:
+            nonlocal is_given_up
+            is_given_up = True
+            self._places.release()
+
+        timer = asyncio.get_running_loop().call_later(PATIENCE_S, give_up)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if not is_given_up:
+                self._places.release()
+
+
+class DcgmCollector:
+    """The collector of exporter text."""
+
+    def __init__(self, settings: DcgmSettings, clock: Callable[[], UnixMs]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._targets = TargetList(settings)
+        self._watches: dict[Target, _Watch] = {}
+        self._troubled_lists: set[str] = set()
+        self._session: aiohttp.ClientSession | None = None
+        self._gate: _Gate | None = None
+
+    @property
+    def name(self) -> str:
+        """``dcgm``."""
+        return _KIND
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between rounds."""
+        return self._settings.interval_s
+
+    async def poll(self, now_ms: UnixMs) -> AsyncGenerator[ScrapeObserved, None]:
+        """One round: first what the prompt targets answered; then, where there is any, what came late or failed."""
+        watches, list_statuses = await self._read_targets()
+        due = [watch for watch in watches if not watch.failures or watch.due_at <= now_ms]
+        prompt = [self._start(watch) for watch in due if watch.is_prompt]
+        others = [self._start(watch) for watch in due if not watch.is_prompt]
+        try:
+            done, late = await _wait(prompt, timeout_s=self._settings.jitter_s + GRACE_S)
+            if done or list_statuses:
+                yield self._observe(done, now_ms, list_statuses)
+            if late or others:
+                done, _ = await _wait([*late, *others])
+                yield self._observe(done, now_ms)
+        finally:
+            for task in (*prompt, *others):
+                task.cancel()
+
+    async def check(self) -> list[SourceStatus]:
+        """Ask every target once, now."""
+        watches, statuses = await self._read_targets()
+        answers = await asyncio.gather(*(self._ask(watch, offset_s=0.0) for watch in watches))
+        return [*statuses, *(answer.status for answer in answers)]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _read_targets(self) -> tuple[list[_Watch], list[SourceStatus]]:
+        targets, problems = await self._targets.read()
+        spread_s = self._settings.jitter_s
+        self._watches = {
+            target: self._watches.get(target)
+            or _Watch(target, ExpositionParser(target.shown_url, target.node), _offset_ratio(target) * spread_s)
+            for target in targets
+        }
+        if not targets and not problems:
+            problems = [TargetProblem("collect.dcgm", "there is no exporter to ask", "Name targets in collect.dcgm.")]
+        return list(self._watches.values()), self._list_statuses(problems)
+
+    def _list_statuses(self, problems: Sequence[TargetProblem]) -> list[SourceStatus]:
+        """The problems of target lists, and for a list that is well again its good news, once."""
+        by_origin: dict[str, list[TargetProblem]] = {}
+        for problem in problems:
+            by_origin.setdefault(problem.origin, []).append(problem)
+        statuses = [
+            self._list_status(origin, Failure("; ".join(p.message for p in found[:3]), found[0].hint))
+            for origin, found in by_origin.items()
+        ]
+        statuses += [self._list_status(origin, None) for origin in sorted(self._troubled_lists - by_origin.keys())]
+        self._troubled_lists = set(by_origin)
+        return statuses
+
+    def _list_status(self, origin: str, failure: Failure | None) -> SourceStatus:
+        return SourceStatus(
+            source=f"{_KIND} targets of {origin}",
+            kind=_KIND,
+            is_ok=failure is None,
+            at=self._clock(),
+            message=failure.message if failure else None,
+            hint=failure.hint if failure else None,
+        )
+
+    def _start(self, watch: _Watch) -> "asyncio.Task[_Answer]":
+        return asyncio.create_task(self._ask(watch, offset_s=watch.offset_s))
+
+    async def _ask(self, watch: _Watch, *, offset_s: float) -> _Answer:
+        """Fetch and parse one target. Raises nothing that a target can cause."""
+        target, timeout_s = watch.target, self._settings.timeout_s
+        if offset_s > 0:
+            await asyncio.sleep(offset_s)
+        session, gate = self._connect()
+        scrape: RawScrape | None = None
+        async with gate.pass_through():
+            began_at, began = self._clock(), time.perf_counter()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    text = await _fetch(session, target.url)
+            except (aiohttp.ClientError, OSError, ValueError, AnswerTooLargeError, BadStatusError) as error:
+                failure: Failure | None = explain_error(error, target, timeout_s)
+                duration_s = time.perf_counter() - began
+            else:
+                duration_s = time.perf_counter() - began
+                scrape = watch.parser.parse(text, fetched_at=began_at, duration_s=duration_s)
+                failure = find_failure(scrape, target)
+        status = SourceStatus(
+            source=f"{_KIND} {target.shown_url}",
+            kind=_KIND,
+            is_ok=failure is None,
+            at=began_at,
+            node=target.node,
+            message=failure.message if failure else None,
+            hint=failure.hint if failure else None,
+            duration_s=duration_s,
+        )
+        return _Answer(watch, status, scrape)
+
+    def _connect(self) -> tuple[aiohttp.ClientSession, _Gate]:
+        if self._session is None or self._gate is None:
+            self._gate = _Gate(self._settings.concurrency)
+            # The gate limits, not the pool: a pool's place is held until its time-out by a target that is dead.
+            connector = aiohttp.TCPConnector(
+                limit=0, ttl_dns_cache=300, keepalive_timeout=2 * self._settings.interval_s + 5
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                headers=_HEADERS,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        return self._session, self._gate
+
+    def _observe(
+        self, done: Iterable["asyncio.Task[_Answer]"], now_ms: UnixMs, statuses: Sequence[SourceStatus] = ()
+    ) -> ScrapeObserved:
+        answers = [task.result() for task in done]
+        for answer in answers:
+            answer.watch.note(answer.status, now_ms, self.interval_s)
+        return ScrapeObserved(
+            at=self._clock(),
+            scrapes=[answer.scrape for answer in answers if answer.scrape is not None],
+            statuses=[*statuses, *(answer.status for answer in answers)],
+        )
+
+
+async def _wait(
+    tasks: Sequence["asyncio.Task[_Answer]"], timeout_s: float | None = None
+) -> tuple[list["asyncio.Task[_Answer]"], list["asyncio.Task[_Answer]"]]:
+    """Those done and those not, each in the order given."""
+    if tasks:
+        await asyncio.wait(tasks, timeout=timeout_s)
+    return [task for task in tasks if task.done()], [task for task in tasks if not task.done()]
+
+
+async def _fetch(session: aiohttp.ClientSession, url: str) -> bytes:
+    async with session.get(url) as response:
+        if response.status != 200:
+            raise BadStatusError(response.status)
+        if (response.content_length or 0) > MAX_ANSWER_BYTES:
+            raise AnswerTooLargeError
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES:
+                raise AnswerTooLargeError
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+
+def _offset_ratio(target: Target) -> float:
+    """Where in the jitter a target stands: fixed by its address, so that its samples are evenly spaced."""
+    return zlib.crc32(target.url.encode()) / 2**32
