@@ -1,0 +1,56 @@
+"""Which stretch of accounting is read when."""
+
+import itertools
+
+from clusterscape.collect.slurm.windows import INCREMENT_S, OVERLAP_S, RETRY_S, WINDOW_S, HistoryWindows, Window
+from clusterscape.model import UnixMs
+
+NOW_S = 1_700_000_000
+
+
+def at(seconds: float) -> UnixMs:
+    return UnixMs(round((NOW_S + seconds) * 1000))
+
+
+def read_all(windows: HistoryWindows, now: UnixMs) -> list[Window]:
+    found = []
+    while (window := windows.next_window(now)) is not None:
+        windows.succeeded(window)
+        found.append(window)
+    return found
+
+
+def test_whole_past_is_read_newest_first_when_starting() -> None:
+    found = read_all(HistoryWindows(7), at(0))
+    assert found[0][1] == NOW_S
+    assert found[-1][0] == NOW_S - 7 * 86_400
+    assert all(later[0] == earlier[1] for later, earlier in itertools.pairwise(found))
+    assert all(0 < end - start <= WINDOW_S for start, end in found)
+
+
+def test_only_what_is_new_is_read_when_the_past_is_done() -> None:
+    windows = HistoryWindows(1)
+    read_all(windows, at(0))
+    assert windows.next_window(at(INCREMENT_S - 1)) is None
+    assert read_all(windows, at(INCREMENT_S)) == [(NOW_S - OVERLAP_S, NOW_S + INCREMENT_S)]
+    assert windows.next_window(at(INCREMENT_S + 1)) is None
+
+
+def test_new_records_go_first_when_the_past_is_long() -> None:
+    windows = HistoryWindows(1)
+    first = windows.next_window(at(0))
+    assert first is not None
+    windows.succeeded(first)
+    assert windows.next_window(at(INCREMENT_S)) == (NOW_S - OVERLAP_S, NOW_S + INCREMENT_S)
+
+
+def test_window_is_asked_again_when_it_failed() -> None:
+    windows = HistoryWindows(1)
+    first = windows.next_window(at(0))
+    windows.failed(at(0))
+    assert windows.next_window(at(RETRY_S - 1)) is None
+    assert windows.next_window(at(RETRY_S)) == first
+
+
+def test_nothing_is_read_when_no_history_is_wanted() -> None:
+    assert HistoryWindows(0).next_window(at(0)) is None
