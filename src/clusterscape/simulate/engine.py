@@ -5,7 +5,7 @@ gets one turn of the policy. The same input gives the same events; `run` merely 
 """
 
 import heapq
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
@@ -35,6 +35,7 @@ class _Queue:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.waiting: list[Job] = []
+        self._ranks: list[tuple[int, int, int]] = []  # of the waiting jobs, in the same order
         self.held_by_user: dict[str, int] = {}
         self.reasons: dict[int, Reason] = {}
         self.arrived: list[Job] = []
@@ -42,18 +43,21 @@ class _Queue:
         self.over_limit: set[int] = set()
 
     def add(self, job: Job) -> None:
-        insort(self.waiting, job, key=_rank)
+        rank = _rank(job)
+        place = bisect_left(self._ranks, rank)
+        self._ranks.insert(place, rank)
+        self.waiting.insert(place, job)
         self.arrived.append(job)
 
     def find(self, job: Job) -> int | None:
-        place = bisect_left(self.waiting, _rank(job), key=_rank)
+        place = bisect_left(self._ranks, _rank(job))
         return place if place < len(self.waiting) and self.waiting[place].id == job.id else None
 
     def remove(self, job: Job) -> bool:
         place = self.find(job)
         if place is None:
             return False
-        del self.waiting[place]
+        del self.waiting[place], self._ranks[place]
         self.reasons.pop(job.id, None)
         return True
 

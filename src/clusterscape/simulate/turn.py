@@ -32,6 +32,7 @@ class PartitionTurn:
         self._max_gpus_per_user = max_gpus_per_user
         # What is free only shrinks during a turn: a shape that found no extra GPUs once will find none later.
         self._without_extra: set[tuple[int, int]] = set()
+        self.fits = pool.fits
 
     def waiting(self) -> Iterator[Job]:
         """See Turn."""
@@ -41,14 +42,10 @@ class PartitionTurn:
             return
         held = self._held_by_user
         for job in self._queue:
-            if held.get(job.user, 0) + job.gpus > limit:
+            if held.get(job.user, 0) + job.nodes * job.gpus_per_node > limit:
                 self.over_limit.add(job.id)
             else:
                 yield job
-
-    def fits(self, job: Job) -> bool:
-        """See Turn."""
-        return self._pool.fits(job)
 
     def start(self, job: Job) -> bool:
         """See Turn."""

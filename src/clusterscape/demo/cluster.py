@@ -1,0 +1,127 @@
+"""The demo as its command needs it: where its protocols are to be read, its past, and its server process."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clusterscape.demo.hardware import MAX_GPUS, MIN_GPUS, build_hardware
+from clusterscape.demo.records import iter_allocations, iter_workloads
+from clusterscape.demo.scenario import Scenario
+from clusterscape.demo.telemetry import Telemetry
+from clusterscape.model import Allocation, SampleBatch, UnixMs, Workload
+
+if TYPE_CHECKING:
+    from clusterscape.settings import CollectSettings
+
+HOST = "127.0.0.1"
+HISTORY_STEPS_S = (60, 120, 300, 600)
+MAX_DAY_POINTS = 3_000_000
+"""Moments of all GPUs in one day of history; a larger cluster gets a coarser past, so that filling it in stays quick."""
+
+ACCOUNTING_DAYS = 0.25
+"""The past comes with the history; from accounting only what the collector would have missed while it was away."""
+
+STOP_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPart:
+    """A piece of the past, ready to be stored. ``done_ratio`` says how much of all that was asked for is done with it."""
+
+    batches: Sequence[SampleBatch]
+    workloads: Sequence[Workload]
+    allocations: Sequence[Allocation]
+    done_ratio: float
+
+
+class DemoCluster:
+    """A pretend cluster, the same for the same (gpus, seed, anchor). Cheap to make: its past is played when first needed."""
+
+    def __init__(self, *, gpus: int, seed: int, anchor_ms: UnixMs) -> None:
+        if not MIN_GPUS <= gpus <= MAX_GPUS:
+            raise ValueError(f"a demo cluster has {MIN_GPUS} to {MAX_GPUS} GPUs, not {gpus}")
+        self.gpus = gpus
+        self.seed = seed
+        self.anchor_ms = anchor_ms
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The course of events."""
+        return Scenario(self.gpus, self.seed, self.anchor_ms)
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """The metrics."""
+        return Telemetry(self.scenario)
+
+    @property
+    def history_step_ms(self) -> int:
+        """Distance of samples in the past."""
+        return 1000 * next(
+            (step_s for step_s in HISTORY_STEPS_S if self.gpus * 86_400 // step_s <= MAX_DAY_POINTS),
+            HISTORY_STEPS_S[-1],
+        )
+
+    def collect_settings(self, port: int) -> "CollectSettings":
+        """Settings with which the ordinary collectors read the demo's server."""
+        # Only the command needs settings; the server's start must not wait for what they import.
+        from clusterscape.settings import CollectSettings, DcgmSettings, SlurmSettings
+
+        base = f"http://{HOST}:{port}"
+        nodes = [node.name for node in build_hardware(self.gpus, self.seed).nodes]
+        return CollectSettings(
+            dcgm=DcgmSettings(targets=tuple(f"{base}/nodes/{name}/metrics#{name}" for name in nodes)),
+            slurm=SlurmSettings(mode="rest", url=base, history_days=ACCOUNTING_DAYS),
+        )
+
+    def history(self, start_ms: UnixMs, end_ms: UnixMs, step_ms: int | None = None) -> Iterator[HistoryPart]:
+        """What happened in [start, end), as far as it is over: samples, ended workloads and closed allocations, in parts.
+
+        The first part has all records. What is still going on is left to the collectors.
+        """
+        workloads, allocations = self.history_records(start_ms, end_ms)
+        ended = [workload for workload in workloads if not workload.state.is_active]
+        closed = [allocation for allocation in allocations if allocation.to_at is not None]
+        for batches in self.telemetry.history(start_ms, end_ms, step_ms or self.history_step_ms):
+            last_ms = int(batches[0].time_ms.max(initial=start_ms))
+            done_ratio = min(1.0, (last_ms - start_ms) / max(1, end_ms - start_ms))
+            yield HistoryPart(batches=batches, workloads=ended, allocations=closed, done_ratio=done_ratio)
+            ended, closed = [], []
+        yield HistoryPart(batches=(), workloads=ended, allocations=closed, done_ratio=1.0)
+
+    def history_records(self, start_ms: UnixMs, end_ms: UnixMs) -> tuple[list[Workload], list[Allocation]]:
+        """Workloads and allocations of [start, end) as they stand at its end, open ones included."""
+        workloads = list(iter_workloads(self.scenario, start_ms, end_ms))
+        return workloads, list(iter_allocations(self.scenario, start_ms, end_ms))
+
+
+@contextmanager
+def start_demo_server(cluster: DemoCluster) -> Iterator[int]:
+    """Serve the cluster from a child process; yields the port. Requests are answered as soon as the child is ready.
+
+    The child ends with the context, and also when this process dies: it watches its standard input.
+    """
+    with socket.create_server((HOST, 0), backlog=socket.SOMAXCONN) as listener:
+        port: int = listener.getsockname()[1]
+        command = [
+            *(sys.executable, "-m", "clusterscape.demo.server"),
+            *("--gpus", str(cluster.gpus), "--seed", str(cluster.seed), "--anchor", str(cluster.anchor_ms)),
+            *("--listener", str(listener.fileno())),
+        ]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(listener.fileno(),))
+    try:
+        yield port
+    finally:
+        child.terminate()
+        try:
+            child.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        if child.stdin is not None:
+            child.stdin.close()

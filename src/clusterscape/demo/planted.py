@@ -1,0 +1,175 @@
+"""What every demo cluster has to show, whatever the seed: one long 64-GPU run, one job of each bad behaviour, a broken node.
+
+Planted jobs have users of their own and the highest priority, so that the ordinary stream cannot keep them from running.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from clusterscape.demo.faults import DemoFault
+from clusterscape.demo.hardware import LARGE, SMALL, V100, DemoNode, Hardware
+from clusterscape.demo.work import Behavior, DemoJob
+from clusterscape.model import WorkloadState
+from clusterscape.simulate import FaultKind, Job, NodeFault
+
+HOUR_S = 3600
+MINUTE_S = 60
+WARM_UP_S = 60 * HOUR_S  # from the origin of the course of events to the anchor
+TOP_PRIORITY = 9000
+RESERVE_NODES = 3  # the last of a partition, one of which is out of service at the anchor
+
+PRETRAIN_NAME = "llm-13b-pretrain"
+PRETRAIN_NODES = 8
+PRETRAIN_STARTED_S = 28 * HOUR_S  # before the anchor
+PRETRAIN_WAIT_S = 2 * HOUR_S + 11 * MINUTE_S
+PRETRAIN_RUN_S = 70 * HOUR_S
+PRETRAIN_LIMIT_S = 72 * HOUR_S
+_MIDDLE = (0.5,) * 8  # planted jobs have no chance in them
+
+
+@dataclass(frozen=True, slots=True)
+class _Plant:
+    """A job that shows one behaviour at the anchor, where its partition has ``min_nodes``."""
+
+    behavior: Behavior
+    partition: str
+    hours_ago: int
+    user: str
+    project: str
+    experiment: str
+    min_nodes: int = 1
+    outcome: WorkloadState = WorkloadState.COMPLETED
+
+
+_PLANTS = (
+    _Plant(Behavior.STALLED, LARGE, 22, "mholm", "rec-sys", "ranker-dlrm"),
+    _Plant(Behavior.IDLE_TAIL, SMALL, 16, "tadeyemi", "vision", "seg-mask2former"),
+    _Plant(Behavior.MEMORY_LEAK, V100, 14, "jcosta", "students", "thesis-gnn", outcome=WorkloadState.OUT_OF_MEMORY),
+    _Plant(Behavior.INPUT_BOUND, SMALL, 13, "skovacs", "search", "dense-retrieval", min_nodes=4),
+    _Plant(Behavior.VALIDATION, V100, 18, "elindqvist", "speech", "asr-conformer", min_nodes=4),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlantedOutage:
+    partition: str
+    kind: FaultKind
+    minutes_ago: int
+    hours_more: int
+    reason: str
+    xid: int
+
+
+_OUTAGES = (
+    _PlantedOutage(V100, FaultKind.FAIL, 190, 8, "Not responding: Xid 79, GPU has fallen off the bus", 79),
+    _PlantedOutage(SMALL, FaultKind.DRAIN, 1210, 16, "GPU 5 uncorrectable ECC, RMA opened", 94),
+    _PlantedOutage(LARGE, FaultKind.DRAIN, 40, 10, "NVLink CRC errors on link 3, drain after job", 74),
+)
+
+
+class Planted:
+    """Planted jobs and faults of one cluster, around its anchor."""
+
+    def __init__(self, hardware: Hardware, anchor_s: int) -> None:
+        self._hardware = hardware
+        self._anchor_s = anchor_s
+        large = hardware.partition(LARGE)
+        self._pretrain_nodes = large[: min(PRETRAIN_NODES, max(1, len(large) // 2))]
+
+    def jobs(self, start_s: int, end_s: int) -> list[DemoJob]:
+        """Planted jobs submitted in [start, end); their ids are given by the caller."""
+        return [
+            job for job in (*self._iter_pretrain(end_s), *self._misbehaving()) if start_s <= job.job.submit_s < end_s
+        ]
+
+    def _iter_pretrain(self, end_s: int) -> Iterator[DemoJob]:
+        """The long run, and its continuations: as one ends the next takes over its nodes, so that one always runs."""
+        eligible_s = self._anchor_s - PRETRAIN_STARTED_S
+        while eligible_s - PRETRAIN_WAIT_S < end_s:
+            job = Job(
+                id=0,
+                partition=LARGE,
+                submit_s=eligible_s - PRETRAIN_WAIT_S,
+                eligible_s=eligible_s,
+                run_s=PRETRAIN_RUN_S,
+                limit_s=PRETRAIN_LIMIT_S,
+                gpus_per_node=self._hardware.gpus_per_node,
+                nodes=len(self._pretrain_nodes),
+                user="npetrov",
+                priority=TOP_PRIORITY,
+            )
+            yield DemoJob(
+                job=job,
+                name=PRETRAIN_NAME,
+                project="nlp-core",
+                experiment="llm-13b",
+                behavior=Behavior.NODE_MASTER,
+                draws=_MIDDLE,
+                qos="high",
+                hold_reason="Dependency",
+            )
+            eligible_s += PRETRAIN_RUN_S
+
+    def _misbehaving(self) -> Iterator[DemoJob]:
+        half = max(1, self._hardware.gpus_per_node // 2)
+        # In a small cluster a planted job could wait for long: there it is among the first of all.
+        early_s = 0 if len(self._hardware.nodes) >= 16 else WARM_UP_S - 24 * HOUR_S
+        for plant in _PLANTS:
+            node_count = len(self._hardware.partition(plant.partition))
+            if node_count < plant.min_nodes:
+                continue
+            is_wide = plant.partition == LARGE and node_count >= 16
+            submitted_ago_s = plant.hours_ago * HOUR_S + early_s
+            run_s = submitted_ago_s + 20 * HOUR_S
+            job = Job(
+                id=0,
+                partition=plant.partition,
+                submit_s=self._anchor_s - submitted_ago_s,
+                run_s=run_s,
+                limit_s=run_s + 4 * HOUR_S,
+                gpus_per_node=2 * half if is_wide else half,
+                nodes=2 if is_wide else 1,
+                user=plant.user,
+                priority=TOP_PRIORITY - 1,
+                is_requeued=True,
+            )
+            yield DemoJob(
+                job=job,
+                name=plant.experiment,
+                project=plant.project,
+                experiment=plant.experiment,
+                behavior=plant.behavior,
+                draws=_MIDDLE,
+                qos="high",
+                outcome=plant.outcome,
+            )
+
+    def shutdown(self, origin_s: int) -> list[DemoFault]:
+        """The long run's nodes come into service just when it starts, so that it gets them whatever else is queued."""
+        to_s = self._anchor_s - PRETRAIN_STARTED_S
+        return [
+            DemoFault(NodeFault(node=node.name, kind=FaultKind.FAIL, from_s=origin_s, to_s=to_s), "acceptance test")
+            for node in self._pretrain_nodes
+        ]
+
+    def faults(self, start_s: int, end_s: int, spared: Collection[str]) -> list[DemoFault]:
+        """Outages that last over the anchor and begin in [start, end), on a reserve node that is not ``spared``."""
+        faults = []
+        for outage in _OUTAGES:
+            from_s = self._anchor_s - outage.minutes_ago * MINUTE_S
+            nodes = [node.name for node in self._reserve(outage.partition) if node.name not in spared]
+            if start_s <= from_s < end_s and nodes:
+                to_s = self._anchor_s + outage.hours_more * HOUR_S
+                fault = NodeFault(node=nodes[-1], kind=outage.kind, from_s=from_s, to_s=to_s)
+                faults.append(DemoFault(fault, outage.reason, outage.xid, gpu=5))
+        return faults
+
+    @property
+    def protected_nodes(self) -> frozenset[str]:
+        """Nodes that never fail by chance: those of the long run and those kept for planted outages."""
+        reserve = [node for outage in _OUTAGES for node in self._reserve(outage.partition)]
+        return frozenset(node.name for node in (*self._pretrain_nodes, *reserve))
+
+    def _reserve(self, partition: str) -> list[DemoNode]:
+        nodes = self._hardware.partition(partition)
+        return nodes[-RESERVE_NODES:] if len(nodes) > RESERVE_NODES else []

@@ -1,0 +1,106 @@
+"""The pretend cluster's jobs as workloads and allocations: what the collectors would have recorded, had they been watching."""
+
+from collections.abc import Iterator
+
+from clusterscape.demo.hardware import MACHINE_OF_PARTITION
+from clusterscape.demo.lives import Attempt, Life
+from clusterscape.demo.scenario import Scenario
+from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
+
+SIGTERM = 15
+OUT_OF_MEMORY_SIGNAL = 125  # what Slurm writes beside OUT_OF_MEMORY
+
+
+def iter_workloads(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[Workload]:
+    """Workloads that waited or ran at some time in [start, end), as they stand at ``end``."""
+    end_s = end_ms // 1000
+    for life in _lives_between(scenario, start_ms, end_ms):
+        state = life.state_at(end_s)
+        if state is not None:
+            yield _workload(life, state, end_s)
+
+
+def iter_allocations(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[Allocation]:
+    """Allocations that overlap [start, end), as they stand at ``end``."""
+    unit_ids = scenario.hardware.unit_ids
+    for life in _lives_between(scenario, start_ms, end_ms):
+        for attempt in life.attempts_by(end_ms // 1000):
+            to_ms = _end_ms(attempt, end_ms)
+            if to_ms is not None and to_ms <= start_ms:
+                continue
+            for unit in attempt.units:
+                yield Allocation(
+                    workload=workload_id(life), unit=unit_ids[unit], from_at=UnixMs(attempt.start_s * 1000), to_at=to_ms
+                )
+
+
+def workload_id(life: Life) -> WorkloadId:
+    """The id under which the collector knows the job."""
+    return WorkloadId(f"slurm:{life.demo.native_id}")
+
+
+def exit_of(life: Life, state: WorkloadState) -> tuple[int | None, int | None]:
+    """(exit code, signal) of a job that ended as ``state``."""
+    match state:
+        case WorkloadState.COMPLETED:
+            return 0, None
+        case WorkloadState.FAILED:
+            return life.demo.exit_code, None
+        case WorkloadState.CANCELLED:
+            return None, SIGTERM
+        case WorkloadState.OUT_OF_MEMORY:
+            return None, OUT_OF_MEMORY_SIGNAL
+        case _:
+            return None, None
+
+
+def _lives_between(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[Life]:
+    scenario.advance(end_ms)
+    for life in scenario.lives.values():
+        ended_s = life.ended_s
+        if life.demo.job.submit_s * 1000 < end_ms and (ended_s is None or ended_s * 1000 > start_ms):
+            yield life
+
+
+def _end_ms(attempt: Attempt, now_ms: int) -> UnixMs | None:
+    if attempt.end_s is None or attempt.end_s * 1000 > now_ms:
+        return None
+    return UnixMs(attempt.end_s * 1000)
+
+
+def _workload(life: Life, state: WorkloadState, now_s: int) -> Workload:
+    demo, job = life.demo, life.demo.job
+    machine = MACHINE_OF_PARTITION[job.partition]
+    begun = life.attempts_by(now_s)
+    last = begun[-1] if begun and state is not WorkloadState.WAITING else None
+    exit_code, exit_signal = exit_of(life, state)
+    ended_s = life.ended_s
+    tags = {}
+    if demo.array is not None:
+        tags = {"job_id": str(job.id), "array_job": str(demo.array.array_id)}
+    return Workload(
+        id=workload_id(life),
+        state=state,
+        kind=demo.kind,
+        name=demo.name,
+        user=job.user,
+        project=demo.project,
+        experiment=demo.experiment,
+        partition=job.partition,
+        resource_type=f"{machine.name}-{job.gpus}",
+        qos=demo.qos,
+        priority=job.priority,
+        gpus_requested=job.gpus,
+        nodes_requested=job.nodes,
+        time_limit_s=job.limit_s,
+        submitted_at=UnixMs(job.submit_s * 1000),
+        eligible_at=UnixMs(job.queued_s * 1000) if job.queued_s <= now_s else None,
+        started_at=None if last is None else UnixMs(last.start_s * 1000),
+        ended_at=None if state.is_active or ended_s is None else UnixMs(ended_s * 1000),
+        pending_reason=life.reason_at(now_s) if state is WorkloadState.WAITING else None,
+        exit_code=exit_code,
+        exit_signal=exit_signal,
+        restarts=max(0, len(begun) - 1),
+        nodes=() if last is None else tuple(grant.node for grant in last.grants),
+        tags=tags,
+    )

@@ -1,0 +1,142 @@
+"""The pretend cluster's whole course of events: jobs, outages and errors, played through the scheduling engine block by block.
+
+Deterministic in (gpus, seed, anchor). Begins days before the anchor, so that queues are in steady state there, and is extended
+as far as anyone asks. Telemetry and protocols are made of this elsewhere.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from random import Random
+
+from clusterscape.demo.faults import DemoFault, Faults
+from clusterscape.demo.hardware import PARTITION_SHARES, build_hardware
+from clusterscape.demo.lives import Attempt, Life, Outage, XidError
+from clusterscape.demo.planted import TOP_PRIORITY, WARM_UP_S, Planted
+from clusterscape.demo.stream import JobStream, user_limits
+from clusterscape.demo.work import DemoJob
+from clusterscape.model import UnixMs, WorkloadState
+from clusterscape.simulate import Ending, Event, JobEnded, JobStarted, JobWaited, Simulation
+from clusterscape.simulate.placements.pack import Pack
+from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
+
+BLOCK_S = 7200
+FIRST_JOB_ID = 41_000
+BACKFILL_DEPTH = 50
+XID_SHOWN_MS = 3_600_000
+XID_BEFORE_OUTAGE_S = 240
+XID_SHARE = 0.12  # of failed jobs: those that end with an error of the GPU
+_JOB_XIDS = (13, 31, 43, 45, 94)
+
+
+class Scenario:
+    """One pretend cluster. ``advance`` before asking about a time; asking about the past of that is always allowed."""
+
+    def __init__(self, gpus: int, seed: int, anchor_ms: UnixMs) -> None:
+        self.hardware = build_hardware(gpus, seed)
+        self.seed = seed
+        self.anchor_s = anchor_ms // 1000
+        self.origin_s = self.anchor_s - WARM_UP_S
+        self.end_s = self.origin_s  # how far the course of events is known
+        self.lives: dict[int, Life] = {}
+        self.outages: list[Outage] = []
+        self.xid_errors: list[XidError] = []
+        self._planted = Planted(self.hardware, self.anchor_s)
+        self._streams = [JobStream(self.hardware, name) for name, _ in PARTITION_SHARES]
+        self._simulation = Simulation(
+            self.hardware.sim_nodes,
+            FcfsEasy(BACKFILL_DEPTH),
+            Pack(),
+            max_gpus_per_user=user_limits(self.hardware),
+        )
+        self._faults = Faults(self.hardware, self._planted.protected_nodes)
+        self._add_faults(self._planted.shutdown(self.origin_s))
+        self._held = dict.fromkeys((name for name, _ in PARTITION_SHARES), 0)
+        self._running_planted: dict[int, Attempt] = {}
+        self._next_id = FIRST_JOB_ID
+
+    def advance(self, until_ms: int) -> bool:
+        """Make the course of events known up to ``until_ms`` and a little beyond; True where that was news."""
+        has_grown = False
+        while self.end_s * 1000 <= until_ms:
+            self._play_block(self.end_s, self.end_s + BLOCK_S)
+            has_grown = True
+        return has_grown
+
+    def _play_block(self, start_s: int, end_s: int) -> None:
+        rng = Random(f"{self.seed}/{len(self.hardware.nodes)}/{self.origin_s}/{start_s}")
+        jobs = self._planted.jobs(start_s, end_s)
+        for stream in self._streams:
+            if start_s == self.origin_s:
+                jobs += stream.fill(rng, start_s)
+            jobs += stream.draw(rng, start_s, end_s, self._demand(stream.partition))
+        numbered = _number(jobs, self._next_id)
+        self._next_id += len(numbered)
+        self.lives |= {job.job.id: Life(job) for job in numbered}
+        self._simulation.add_jobs(job.job for job in numbered)
+        spared = {grant.node for attempt in self._running_planted.values() for grant in attempt.grants}
+        self._add_faults(self._planted.faults(start_s, end_s, spared))
+        self._add_faults(self._faults.draw(rng, start_s, end_s, spared))
+        for event in self._simulation.run(end_s):
+            self._note(event)
+        self.end_s = end_s
+
+    def _demand(self, partition: str) -> float:
+        """GPUs held and waited for, per GPU."""
+        waiting = sum(job.gpus for job in self._simulation.waiting(partition))
+        return (self._held[partition] + waiting) / self.hardware.capacity(partition)
+
+    def _add_faults(self, faults: Iterable[DemoFault]) -> None:
+        for drawn in faults:
+            fault = drawn.fault
+            assert fault.to_s is not None
+            self._simulation.add_faults([fault])
+            node = self.hardware.node_index[fault.node]
+            self.outages.append(Outage(node, fault.kind, fault.from_s, fault.to_s, drawn.reason))
+            if drawn.xid is not None:
+                unit = self.hardware.nodes[node].first_unit + drawn.gpu % self.hardware.nodes[node].gpu_count
+                self._add_xid(unit, drawn.xid, fault.from_s - XID_BEFORE_OUTAGE_S)
+
+    def _add_xid(self, unit: int, code: int, at_s: int) -> None:
+        self.xid_errors.append(XidError(unit, code, at_s * 1000, at_s * 1000 + XID_SHOWN_MS))
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, JobWaited):
+            self.lives[event.job.id].waits.append((event.time_s, event.reason))
+        elif isinstance(event, JobStarted):
+            self._note_start(event)
+        elif isinstance(event, JobEnded):
+            self._note_end(event)
+
+    def _note_start(self, event: JobStarted) -> None:
+        nodes, index = self.hardware.nodes, self.hardware.node_index
+        units = tuple(nodes[index[grant.node]].first_unit + gpu for grant in event.grants for gpu in grant.gpus)
+        attempt = Attempt(event.time_s, event.grants, units)
+        self.lives[event.job.id].attempts.append(attempt)
+        self._held[event.job.partition] += event.job.gpus
+        if event.job.priority >= TOP_PRIORITY - 1:
+            self._running_planted[event.job.id] = attempt
+
+    def _note_end(self, event: JobEnded) -> None:
+        life = self.lives[event.job.id]
+        if event.ending is Ending.WITHDRAWN:
+            life.withdrawn_s = event.time_s
+            return
+        attempt = life.attempts[-1]
+        attempt.end_s, attempt.ending = event.time_s, event.ending
+        self._held[event.job.partition] -= event.job.gpus
+        self._running_planted.pop(event.job.id, None)
+        draw = life.demo.draws[-1]
+        if life.demo.outcome is WorkloadState.FAILED and event.ending is Ending.FINISHED and draw < XID_SHARE:
+            self._add_xid(attempt.units[0], _JOB_XIDS[int(draw / XID_SHARE * len(_JOB_XIDS))], event.time_s)
+
+
+def _number(jobs: Iterable[DemoJob], first_id: int) -> list[DemoJob]:
+    """Give ids in order of submission; the tasks of an array stay together."""
+    numbered: list[DemoJob] = []
+    array_ids: dict[tuple[str, int], int] = {}
+    for id, demo in enumerate(sorted(jobs, key=lambda demo: demo.job.submit_s), first_id):
+        array = demo.array
+        if array is not None:
+            array = replace(array, array_id=array_ids.setdefault((demo.job.partition, array.array_id), id))
+        numbered.append(replace(demo, job=replace(demo.job, id=id), array=array))
+    return numbered
