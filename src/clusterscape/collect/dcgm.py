@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiohttp
+import yarl
 
 from clusterscape.collect.exporter_failures import (
     AnswerTooLargeError,
@@ -46,6 +47,8 @@ class _Watch:
     """A target and how it has been doing."""
 
     target: Target
+    url: yarl.URL
+    source: str
     parser: ExpositionParser
     offset_s: float
     failures: int = 0
@@ -73,7 +76,7 @@ class _Answer:
 
 
 class _Gate:
-    """Lets so many through at once; one that takes longer than the patience gives its place to the next and goes on."""
+    """Lets so many through at once; who waits for an answer beyond the patience gives its place to the next, and goes on."""
 
     def __init__(self, places: int) -> None:
         self._places = asyncio.Semaphore(places)
@@ -81,20 +84,36 @@ class _Gate:
     @asynccontextmanager
     async def pass_through(self) -> AsyncIterator[None]:
         await self._places.acquire()
-        is_given_up = False
-
-        def give_up() -> None:
-            nonlocal is_given_up
-            is_given_up = True
-            self._places.release()
-
-        timer = asyncio.get_running_loop().call_later(PATIENCE_S, give_up)
+        place = _Place(self._places)
         try:
             yield
         finally:
-            timer.cancel()
-            if not is_given_up:
-                self._places.release()
+            place.give_up()
+
+
+class _Place:
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+        self._is_held = True
+        self._wait()
+
+    def _wait(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._due = loop.time() + PATIENCE_S
+        self._timer = loop.call_at(self._due, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        # A loop that is late has not looked for answers either: letting more in would only make it later.
+        if asyncio.get_running_loop().time() - self._due > PATIENCE_S / 10:
+            self._wait()
+        else:
+            self.give_up()
+
+    def give_up(self) -> None:
+        self._timer.cancel()
+        if self._is_held:
+            self._is_held = False
+            self._places.release()
 
 
 class DcgmCollector:
@@ -150,15 +169,19 @@ class DcgmCollector:
 
     async def _read_targets(self) -> tuple[list[_Watch], list[SourceStatus]]:
         targets, problems = await self._targets.read()
-        spread_s = self._settings.jitter_s
-        self._watches = {
-            target: self._watches.get(target)
-            or _Watch(target, ExpositionParser(target.shown_url, target.node), _offset_ratio(target) * spread_s)
-            for target in targets
-        }
+        self._watches = {target: self._watches.get(target) or self._watch(target) for target in targets}
         if not targets and not problems:
             problems = [TargetProblem("collect.dcgm", "there is no exporter to ask", "Name targets in collect.dcgm.")]
         return list(self._watches.values()), self._list_statuses(problems)
+
+    def _watch(self, target: Target) -> _Watch:
+        return _Watch(
+            target=target,
+            url=yarl.URL(target.url),
+            source=f"{_KIND} {target.shown_url}",
+            parser=ExpositionParser(target.shown_url, target.node),
+            offset_s=_offset_ratio(target) * self._settings.jitter_s,
+        )
 
     def _list_statuses(self, problems: Sequence[TargetProblem]) -> list[SourceStatus]:
         """The problems of target lists, and for a list that is well again its good news, once."""
@@ -197,7 +220,7 @@ class DcgmCollector:
             began_at, began = self._clock(), time.perf_counter()
             try:
                 async with asyncio.timeout(timeout_s):
-                    text = await _fetch(session, target.url)
+                    text = await _fetch(session, watch.url)
             except (aiohttp.ClientError, OSError, ValueError, AnswerTooLargeError, BadStatusError) as error:
                 failure: Failure | None = explain_error(error, target, timeout_s)
                 duration_s = time.perf_counter() - began
@@ -206,7 +229,7 @@ class DcgmCollector:
                 scrape = watch.parser.parse(text, fetched_at=began_at, duration_s=duration_s)
                 failure = find_failure(scrape, target)
         status = SourceStatus(
-            source=f"{_KIND} {target.shown_url}",
+            source=watch.source,
             kind=_KIND,
             is_ok=failure is None,
             at=began_at,
@@ -254,7 +277,7 @@ async def _wait(
     return [task for task in tasks if task.done()], [task for task in tasks if not task.done()]
 
 
-async def _fetch(session: aiohttp.ClientSession, url: str) -> bytes:
+async def _fetch(session: aiohttp.ClientSession, url: yarl.URL) -> bytes:
     async with session.get(url) as response:
         if response.status != 200:
             raise BadStatusError(response.status)
