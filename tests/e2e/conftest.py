@@ -1,0 +1,36 @@
+"""One demo cluster and one browser for all tests of the page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+from servers.browser import chromium
+from servers.demo import running_demo
+
+OUTPUT = Path(__file__).parent / "output"
+
+
+@pytest.fixture(scope="session")
+def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_demo(tmp_path_factory.mktemp("demo"), gpus=256) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, demo_url: str) -> Iterator[Page]:
+    """A fresh page on the demo; a script error or a failed request of the page's fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=demo_url, color_scheme="dark")
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    yield page
+    context.close()
+    assert not problems

@@ -1,0 +1,97 @@
+"""The page as a user drives it, on a running demo."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from servers.demo import get_json
+
+OUTPUT = Path(__file__).parent / "output"
+
+pytestmark = pytest.mark.browser
+
+
+def open_overview(page: Page, path: str = "/") -> None:
+    page.goto(path)
+    expect(page.get_by_text("utilisation of allocated")).to_be_visible(timeout=15_000)
+
+
+def test_summary_says_what_the_api_says_when_the_page_opens(page: Page, demo_url: str) -> None:
+    open_overview(page)
+    summary = get_json(f"{demo_url}/api/v1/cluster")
+    expect(page.get_by_text(f"GPUs on {summary['nodes']} nodes")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible()
+    assert page.get_by_role("link", name="Overview").is_visible()
+    for missing in ("Rules", "Diagnostics", "Parallel", "Scheduling", "Runs"):
+        assert page.get_by_role("link", name=missing).count() == 0, (
+            "a view that does not exist is not in the navigation"
+        )
+
+
+def test_link_brings_back_the_same_screen_when_it_is_shared(page: Page, browser: Browser, demo_url: str) -> None:
+    open_overview(page)
+    page.get_by_text("Units", exact=True).first.click()
+    page.get_by_label("Filter units").fill("gpu-001")
+    first = page.get_by_role("row").nth(1)
+    first.click()
+    expect(page.get_by_role("complementary")).to_be_visible()
+    page.wait_for_url(re.compile("gpu-001"))
+    other = browser.new_context(base_url=demo_url).new_page()
+    other.goto(page.url)
+    expect(other.get_by_label("Filter units")).to_have_value("gpu-001")
+    expect(other.get_by_role("complementary")).to_be_visible()
+    other.context.close()
+
+
+def test_back_button_undoes_a_step_when_tables_are_switched(page: Page) -> None:
+    open_overview(page)
+    page.get_by_text("Nodes", exact=True).first.click()
+    expect(page.get_by_label("Filter nodes")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Filter workloads")).to_be_visible()
+
+
+def test_palette_finds_and_opens_a_node_when_only_keys_are_used(page: Page) -> None:
+    open_overview(page)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("gpu-003", delay=20)
+    expect(page.get_by_role("option", name=re.compile("gpu-003")).first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary")).to_contain_text("gpu-003")
+
+
+def test_sources_panel_shows_collectors_and_drops_when_the_live_state_is_clicked(page: Page) -> None:
+    open_overview(page)
+    page.get_by_role("button", name=re.compile("^live")).click()
+    panel = page.get_by_role("dialog")
+    expect(panel).to_contain_text("dcgm")
+    expect(panel).to_contain_text("slurm")
+
+
+def test_page_says_so_and_recovers_when_the_line_breaks(page: Page) -> None:
+    open_overview(page)
+    page.context.set_offline(True)
+    page.evaluate("window.dispatchEvent(new Event('offline'))")
+    page.context.set_offline(False)
+    expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible(timeout=30_000)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1920, 1080), (480, 900)])
+def test_page_fits_its_window_when_sizes_and_themes_change(
+    browser: Browser, demo_url: str, theme: str, width: int, height: int
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        base_url=demo_url,
+        color_scheme="dark" if theme == "dark" else "light",
+    )
+    page = context.new_page()
+    open_overview(page)
+    page.get_by_role("row").nth(1).click()
+    page.wait_for_timeout(800)
+    OUTPUT.mkdir(exist_ok=True)
+    page.screenshot(path=OUTPUT / f"overview-{theme}-{width}.png")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing sticks out sideways"
+    context.close()

@@ -1,0 +1,66 @@
+"""The whole program as a user starts it: ``clusterscape demo`` in a process of its own, on a free port, in a temporary folder."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+START_LIMIT_S = 120
+
+
+@contextmanager
+def running_demo(folder: Path, *, gpus: int) -> Iterator[str]:
+    """The address of a demo that shows all its GPUs and has its history."""
+    command = [sys.executable, "-m", "clusterscape.cli", "demo", "--gpus", str(gpus), "--port", "0", "--json"]
+    log = (folder / "demo.log").open("wb")
+    child = subprocess.Popen([*command, "--data-dir", str(folder / "data")], stdout=subprocess.PIPE, stderr=log)
+    try:
+        url = _read_ready(child, folder / "demo.log")["url"]
+        wait_until(lambda: get_json(f"{url}/api/v1/cluster")["units"]["total"] >= gpus)
+        wait_until(lambda: _history_hours(url) > 23)
+        yield url
+    finally:
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        if child.stdout:
+            child.stdout.close()
+        log.close()
+
+
+def get_json(url: str) -> Any:
+    """The JSON answer of ``url``."""
+    with urllib.request.urlopen(url, timeout=30) as response:
+        return json.load(response)
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = START_LIMIT_S) -> None:
+    """Ask until it is so."""
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.1)
+
+
+def _read_ready(child: subprocess.Popen[bytes], log: Path) -> Any:
+    assert child.stdout is not None
+    text = ""
+    while "}" not in text:
+        line = child.stdout.readline().decode()
+        assert line, f"the demo ended before it was ready: {log.read_text()}"
+        text += line
+    return json.loads(text)
+
+
+def _history_hours(url: str) -> float:
+    store = get_json(f"{url}/api/v1/sources")["store"]
+    return 0.0 if store["oldest_at"] is None else float(store["newest_at"] - store["oldest_at"]) / 3_600_000
