@@ -35,10 +35,12 @@ export interface ClusterSummary {
   readonly waiting_gpus: number;
 }
 
-/** Rows that ingest did not store, by reason. */
+/** Rows that shared one fate: not stored, or (`is_stored`) stored though odd; `meaning` is the reason in words. */
 export interface DropAnswer {
   readonly count: number;
+  readonly is_stored: boolean;
   readonly kind: string;
+  readonly meaning: string | null;
   readonly reason: string;
 }
 

@@ -38,7 +38,8 @@ function Content({ onDone }: { onDone: () => void }) {
   const search = useSearch(wanted);
   const items = listItems(text, wanted === "" ? [] : (search.value?.hits ?? []), recent);
   const index = Math.min(chosen, items.length - 1);
-  const perform = usePerform(onDone);
+  const [isCopied, setCopied] = useState(false);
+  const perform = usePerform(onDone, setCopied);
   const id = useId();
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -75,7 +76,7 @@ function Content({ onDone }: { onDone: () => void }) {
         />
         <Kbd>Esc</Kbd>
       </div>
-      <Items id={id} items={items} index={index} onPoint={setChosen} onPerform={perform} />
+      <Items id={id} items={items} index={index} isCopied={isCopied} onPoint={setChosen} onPerform={perform} />
       {items.length === 0 && (
         <p className={styles.none} role="status">
           {search.problem?.message ??
@@ -90,11 +91,12 @@ interface ItemsProps {
   readonly id: string;
   readonly items: readonly PaletteItem[];
   readonly index: number;
+  readonly isCopied: boolean;
   onPoint(index: number): void;
   onPerform(deed: Deed): void;
 }
 
-function Items({ id, items, index, onPoint, onPerform }: ItemsProps) {
+function Items({ id, items, index, isCopied, onPoint, onPerform }: ItemsProps) {
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     list.current?.querySelector(`[id="${id}-${index}"]`)?.scrollIntoView({ block: "nearest" });
@@ -115,7 +117,7 @@ function Items({ id, items, index, onPoint, onPerform }: ItemsProps) {
             onClick={() => onPerform(item.deed)}
           >
             <Icon name={item.icon} size={14} />
-            <span>{item.label}</span>
+            <span>{isCopied && item.deed.kind === "copy-link" ? "Link copied" : item.label}</span>
             <small>{item.detail}</small>
           </div>
         </div>
@@ -124,10 +126,11 @@ function Items({ id, items, index, onPoint, onPerform }: ItemsProps) {
   );
 }
 
-function usePerform(onDone: () => void) {
+const COPIED_MS = 700;
+
+function usePerform(onDone: () => void, setCopied: (isCopied: boolean) => void) {
   const change = useChangeScreen();
   return (deed: Deed) => {
-    onDone();
     switch (deed.kind) {
       case "open":
         rememberHit(deed.hit);
@@ -140,9 +143,11 @@ function usePerform(onDone: () => void) {
         setTheme(deed.theme);
         break;
       case "copy-link":
-        void navigator.clipboard?.writeText(location.href);
-        break;
+        void navigator.clipboard?.writeText(location.href).then(() => setCopied(true));
+        setTimeout(onDone, COPIED_MS);
+        return;
     }
+    onDone();
   };
 }
 

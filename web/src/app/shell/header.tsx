@@ -20,7 +20,7 @@ export function Header() {
   return (
     <header className={styles.header}>
       <Logo />
-      {cluster && <span className={styles.cluster}>{cluster.cluster}</span>}
+      {cluster && cluster.cluster !== "demo" && <span className={styles.cluster}>{cluster.cluster}</span>}
       {cluster?.is_demo && (
         <Tag tone="warn" tip="A pretend cluster: nothing here is real">
           demo

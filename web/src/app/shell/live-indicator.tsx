@@ -45,8 +45,10 @@ export function LiveIndicator() {
       <Popover.Trigger asChild>
         <button type="button" className={styles.trigger} data-liveness={liveness}>
           <i aria-hidden="true" />
-          <span>{WORDS[liveness]}</span>
-          {age !== null && liveness !== "connecting" && <span className={styles.age}>· {age} ago</span>}
+          <span>
+            {WORDS[liveness]}
+            {age !== null && liveness !== "connecting" && <span className={styles.age}> · {age} ago</span>}
+          </span>
           {failing > 0 && <b data-tip={`${failing} failing`}>{failing}</b>}
         </button>
       </Popover.Trigger>

@@ -36,6 +36,14 @@ export default function Overview() {
       {(value) => <SummaryStrip cluster={value} />}
     </Frame>
   );
+  const facets = shown && (
+    <Facets
+      table={screen.table}
+      counts={shown.facets}
+      filters={screen.filters}
+      onToggle={(name, value) => change(toggleFilter(name, value))}
+    />
+  );
   const controls = (
     <div className={styles.controls}>
       <PartitionList
@@ -43,16 +51,7 @@ export default function Overview() {
         chosen={screen.filters.partition}
         onToggle={(partition) => change(toggleFilter("partition", partition))}
       />
-      {shown && (
-        <div className={styles.facets}>
-          <Facets
-            table={screen.table}
-            counts={shown.facets}
-            filters={screen.filters}
-            onToggle={(name, value) => change(toggleFilter(name, value))}
-          />
-        </div>
-      )}
+      <div className={styles.facets}>{facets}</div>
     </div>
   );
   return (
@@ -62,7 +61,7 @@ export default function Overview() {
       details={screen.selection && <DetailsPanel selection={screen.selection} />}
     >
       <div className={styles.main}>
-        <Toolbar screen={screen} counts={counts} />
+        <Toolbar screen={screen} counts={counts} filters={facets} />
         <Frame source={table} what={screen.table}>
           {(value) => shown && <TableArea screen={screen} spec={value.spec} shown={shown} total={value.total} />}
         </Frame>

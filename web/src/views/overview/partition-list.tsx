@@ -28,16 +28,20 @@ export function PartitionList({ partitions, chosen, onToggle }: PartitionListPro
             <b title={partition.name}>{partition.name}</b>
             {!partition.is_up && <Tag tone="bad">closed</Tag>}
             <small title={partition.machine_types.join(", ")}>{partition.machine_types.join(", ")}</small>
-          </span>
-          <StackedBar share={partition.units} size={6} />
-          <span className={styles.numbers}>
-            <span data-tip="GPUs allocated of all">
+            <span data-tip="GPUs allocated, of all">
               {formatCount(partition.units.allocated)}
               <small>/{formatCount(partition.units.total)}</small>
             </span>
-            <span data-tip="Mean utilisation of allocated GPUs">{formatRatio(partition.gpu_util_ratio)}</span>
+          </span>
+          <StackedBar share={partition.units} size={6} />
+          <span className={styles.numbers}>
+            <span data-tip="Mean utilisation of allocated GPUs">
+              {formatRatio(partition.gpu_util_ratio)}
+              <small> used</small>
+            </span>
             <span data-tip={waitingTip(partition)}>
-              {partition.waiting > 0 ? `${formatCount(partition.waiting)} waiting` : <small>none waiting</small>}
+              {formatCount(partition.waiting)}
+              <small> waiting</small>
             </span>
             <span data-tip="Most free GPUs on one node: the largest one-node workload that can start now">
               <small>block </small>

@@ -47,14 +47,14 @@ export function SummaryStrip({ cluster }: { cluster: ClusterSummary }) {
   );
 }
 
-/** Short: somebody waits although a whole node's worth of GPUs is free in pieces. */
-function largestBlock({ partitions, waiting, units }: ClusterSummary) {
+/** Short: somebody waits, and though a whole node's worth of GPUs is free, no node has so many. */
+function largestBlock({ partitions, waiting, units, nodes }: ClusterSummary) {
   const best = partitions.toSorted((a, b) => b.largest_free_block - a.largest_free_block)[0];
   const size = best?.largest_free_block ?? 0;
   return {
     size,
     partition: size > 0 && partitions.length > 1 ? best?.name : undefined,
-    isShort: waiting > 0 && units.free > 2 * size,
+    isShort: waiting > 0 && nodes > 0 && size < units.total / nodes && units.free >= units.total / nodes,
   };
 }
 

@@ -1,6 +1,7 @@
 // The table in the middle: which one, what is searched for, what is filtered away, and the rows themselves.
 
-import { useDeferredValue, useMemo } from "react";
+import * as Popover from "@radix-ui/react-popover";
+import { type ReactNode, useDeferredValue, useMemo } from "react";
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
@@ -47,6 +48,7 @@ export function TableArea<Row>({ screen, spec, shown, total }: TableAreaProps<Ro
       ) : (
         <div className={styles.table}>
           <DataTable
+            key={screen.table}
             label={screen.table}
             columns={spec.columns}
             rows={rows}
@@ -95,10 +97,12 @@ function exportCsv<Row>(table: TableName, spec: TableSpec<Row>, rows: readonly R
 
 interface ToolbarProps {
   readonly screen: Screen;
+  /** Filters for screens too narrow to show them beside the table. */
+  readonly filters: ReactNode;
   readonly counts: Readonly<Record<TableName, number | undefined>>;
 }
 
-export function Toolbar({ screen, counts }: ToolbarProps) {
+export function Toolbar({ screen, counts, filters }: ToolbarProps) {
   const change = useChangeScreen();
   const titles: Readonly<Record<TableName, string>> = { workloads: "Workloads", units: "Units", nodes: "Nodes" };
   return (
@@ -119,6 +123,18 @@ export function Toolbar({ screen, counts }: ToolbarProps) {
         value={screen.text}
         onChange={(text) => change(searchFor(text), "replace")}
       />
+      <Popover.Root>
+        <Popover.Trigger asChild>
+          <Button className={styles.filterButton}>
+            <Icon name="filter" size={14} /> Filters
+          </Button>
+        </Popover.Trigger>
+        <Popover.Portal>
+          <Popover.Content className={styles.filters} align="end" sideOffset={6} collisionPadding={8}>
+            {filters}
+          </Popover.Content>
+        </Popover.Portal>
+      </Popover.Root>
       <Chips screen={screen} />
     </div>
   );

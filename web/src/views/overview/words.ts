@@ -21,12 +21,12 @@ export const WORKLOAD_TONES: Readonly<Record<WorkloadState, Tone>> = {
 
 export const NODE_TONES: Readonly<Record<NodeState, Tone>> = {
   idle: "neutral",
-  mixed: "accent",
-  allocated: "accent",
+  mixed: "neutral",
+  allocated: "neutral",
   draining: "warn",
   drained: "bad",
   down: "bad",
-  unknown: "neutral",
+  unknown: "warn",
 };
 
 export const UNIT_TONES: Readonly<Record<UnitState, Tone>> = {

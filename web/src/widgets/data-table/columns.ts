@@ -22,16 +22,18 @@ export interface Column<Row> {
   csv(row: Row): CsvValue;
 }
 
-/** Columns in their order, without those of the highest ranks that do not fit. */
-export function fitColumns<C extends { readonly width: number; readonly rank: number }>(
+/** Columns in their order, without those of the highest ranks that do not fit. The one sorted by is always there. */
+export function fitColumns<C extends { readonly key: string; readonly width: number; readonly rank: number }>(
   columns: readonly C[],
   widthPx: number,
+  sortedBy: string,
 ): readonly C[] {
+  const rankOf = (column: C) => (column.key === sortedBy ? 0 : column.rank);
   let usedPx = 0;
   const kept = new Set<C>();
-  for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {
+  for (const column of columns.toSorted((a, b) => rankOf(a) - rankOf(b))) {
     usedPx += column.width;
-    if (column.rank > 0 && usedPx > widthPx) break;
+    if (rankOf(column) > 0 && usedPx > widthPx) break;
     kept.add(column);
   }
   return columns.filter((column) => kept.has(column));

@@ -2,7 +2,7 @@
 // heading or row was chosen, and is walked through with the arrow keys.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useId, useMemo, useRef, useState } from "react";
 import { classNames } from "../../base/class-names.ts";
 import { type Column, fitColumns, gridTemplate } from "./columns.ts";
 import styles from "./data-table.module.css";
@@ -34,7 +34,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, keyOf, selectedKey, onSelect } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
-  const columns = useMemo(() => fitColumns(props.columns, width - SIDE_PADDING_PX), [props.columns, width]);
+  const sortedBy = props.sort.column;
+  const columns = useMemo(
+    () => fitColumns(props.columns, width - SIDE_PADDING_PX, sortedBy),
+    [props.columns, width, sortedBy],
+  );
   const template = useMemo(() => gridTemplate(columns), [columns]);
   const virtualizer = useVirtualizer({
     count: rows.length,
@@ -43,6 +47,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     overscan: 12,
     scrollPaddingStart: HEADING_PX,
   });
+  useScrollToTop(scroller, props.sort);
   const { cursor, move } = useCursor(props, (index) => virtualizer.scrollToIndex(index));
   const id = useId();
 
@@ -99,6 +104,16 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </table>
     </div>
   );
+}
+
+/** Another order begins at its beginning. */
+function useScrollToTop(scroller: RefObject<HTMLDivElement | null>, sort: TableSort): void {
+  const order = `${sort.column} ${sort.descending}`;
+  const shown = useRef(order);
+  useEffect(() => {
+    if (shown.current !== order) scroller.current?.scrollTo({ top: 0 });
+    shown.current = order;
+  }, [scroller, order]);
 }
 
 /** The row the arrow keys stand on. It follows the selection, and takes it along while something is selected. */

@@ -58,7 +58,10 @@ function Lines({ bands: lines, range, tops }: LinesProps) {
         return (
           <div key={shown.metric} className={styles.line}>
             <span>{shown.title}</span>
-            <b data-tip={rangeTip(shown, band)}>{formatQuantity(band.means.at(-1), shown.unit)}</b>
+            <span data-tip={rangeTip(shown, band)}>
+              <b>{formatQuantity(band.means.at(-1), shown.unit)}</b>
+              {isKnown(tops[shown.metric]) && <small> of {formatQuantity(tops[shown.metric], shown.unit)}</small>}
+            </span>
             <Sparkline
               label={`${shown.title}: ${rangeTip(shown, band)}`}
               timesMs={band.timesMs}

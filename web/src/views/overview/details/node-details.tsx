@@ -14,6 +14,7 @@ import { Frame } from "../../../widgets/frame.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
 import { UnitMarks } from "../unit-marks.tsx";
 import { NODE_TONES, stateWords } from "../words.ts";
+import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import styles from "./node-details.module.css";
 import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
@@ -77,7 +78,11 @@ function Content({ detail: { node, workloads } }: { detail: NodeDetail }) {
         </Card>
       )}
       <Card title="Last 6 hours">
-        <MetricHistory subject={{ node: node.node }} range={range} />
+        <MetricHistory
+          subject={{ node: node.node }}
+          range={range}
+          {...(units && rows.length > 0 ? { tops: findLimits(units, rows) } : {})}
+        />
       </Card>
       <Card title="Host">
         <Facts

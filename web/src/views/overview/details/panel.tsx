@@ -35,10 +35,11 @@ export function PanelHead({ kind, title, tag, detail }: PanelHeadProps) {
   );
 }
 
-export function Card({ title, children }: { title: string; children: ReactNode }) {
+/** A card has a title, or a label for those who cannot see what it obviously is. */
+export function Card({ title, label, children }: { title?: string; label?: string; children: ReactNode }) {
   return (
-    <section className={styles.card} aria-label={title}>
-      <h2>{title}</h2>
+    <section className={styles.card} aria-label={label ?? title}>
+      {title && <h2>{title}</h2>}
       {children}
     </section>
   );

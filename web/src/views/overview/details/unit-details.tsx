@@ -1,6 +1,5 @@
 // One unit: where it is, who holds it, what it does now and did in the last hours.
 
-import { useMemo } from "react";
 import { nameAt, numberAt } from "../../../api/columns.ts";
 import type { UnitNameColumn, UnitNumberColumn } from "../../../api/snapshot.ts";
 import { formatBytes, formatCount, formatQuantity, formatRatio, formatWatts } from "../../../base/format.ts";
@@ -11,6 +10,7 @@ import { Frame } from "../../../widgets/frame.tsx";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
 import { toUnitState, UNIT_TONES } from "../words.ts";
+import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import { useRecentRange } from "./node-details.tsx";
 import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
@@ -47,7 +47,6 @@ function Content({ units, row, name }: { units: Units; row: number; name: string
   const state = toUnitState(word("unit_state"));
   const powerLimit = number("power_limit_watts");
   const memory = number("memory_bytes");
-  const tops = useMemo(() => ({ power_watts: powerLimit, memory_used_bytes: memory }), [powerLimit, memory]);
   return (
     <>
       <PanelHead
@@ -65,7 +64,7 @@ function Content({ units, row, name }: { units: Units; row: number; name: string
             <Facts facts={measured(units, row, powerLimit, memory)} />
           </Card>
           <Card title="Last 6 hours">
-            <MetricHistory subject={{ unit: name }} range={range} tops={tops} />
+            <MetricHistory subject={{ unit: name }} range={range} tops={findLimits(units, [row])} />
           </Card>
           <Card title="Place">
             <Facts

@@ -1,7 +1,7 @@
 // One workload: who, what, where, since when, how well, and why it waits.
 
 import type { WorkloadAnswer, WorkloadDetail } from "../../../api/generated.ts";
-import { formatCount, formatGpuHours, formatPlural } from "../../../base/format.ts";
+import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatDuration, formatExact } from "../../../base/time.ts";
 import { groupRows } from "../../../data/aggregate.ts";
 import { useWorkload } from "../../../data/queries.ts";
@@ -15,6 +15,7 @@ import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
 import { UnitMarks } from "../unit-marks.tsx";
 import { SOURCE_WORDS, stateWords, WORKLOAD_TONES } from "../words.ts";
+import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
 import styles from "./workload-details.module.css";
@@ -48,7 +49,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
         detail={<Owner workload={workload} />}
       />
       {workload.state === "waiting" && <WhyItWaits workload={workload} />}
-      <Card title="Workload">
+      <Card label="Facts">
         <Facts facts={facts(detail)} />
       </Card>
       {units && rows.length > 0 && workload.state !== "waiting" && (
@@ -66,6 +67,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
           <MetricHistory
             subject={{ workload: workload.workload }}
             range={{ startMs: workload.started_at, endMs: workload.ended_at }}
+            {...(units && rows.length > 0 ? { tops: findLimits(units, rows) } : {})}
           />
         </Card>
       )}
@@ -139,7 +141,7 @@ function facts({ workload, allocations }: WorkloadDetail): readonly Fact[] {
     { name: "submitted", value: workload.submitted_at === null ? null : <RelativeTime at={workload.submitted_at} /> },
     { name: "ended", value: ended ? <RelativeTime at={workload.ended_at} /> : null },
     { name: "exit", value: exitWords(workload) },
-    { name: "GPU-hours", value: workload.gpu_hours === null ? null : formatGpuHours(workload.gpu_hours) },
+    { name: "GPU-hours", value: workload.gpu_hours === null ? null : formatCount(workload.gpu_hours) },
     { name: "priority", value: workload.priority === null ? null : formatCount(workload.priority) },
     { name: "quality of service", value: workload.qos },
     { name: "restarts", value: workload.restarts > 0 ? formatCount(workload.restarts) : null },

@@ -30,7 +30,3 @@ export function Name({ mark, name, detail }: { mark: ReactNode; name: string; de
     </>
   );
 }
-
-export function Marks({ children }: { children: ReactNode }) {
-  return <span className={styles.marks}>{children}</span>;
-}

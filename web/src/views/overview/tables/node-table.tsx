@@ -11,6 +11,7 @@ import { Meter } from "../../../widgets/meter.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
 import { UnitMarks } from "../unit-marks.tsx";
 import { NODE_TONES, stateWords } from "../words.ts";
+import styles from "./cells.module.css";
 import { Missing, Name, Text } from "./cells.tsx";
 import type { TableSpec } from "./table-spec.ts";
 
@@ -68,7 +69,11 @@ function stateColumns(): readonly NodeColumn[] {
       rank: 2,
       cell: (row) => (
         <>
-          <Tag tone={NODE_TONES[row.state]}>{stateWords(row.state)}</Tag>
+          {NODE_TONES[row.state] === "neutral" ? (
+            <Text isMuted>{stateWords(row.state)}</Text>
+          ) : (
+            <Tag tone={NODE_TONES[row.state]}>{stateWords(row.state)}</Tag>
+          )}
           {row.is_stale && (
             <Tag tone="warn" tip="Its exporter is silent">
               stale
@@ -104,14 +109,14 @@ function unitColumns(units: Units | undefined, rowsOf: ReadonlyMap<string, reado
       key: "gpus",
       title: "GPUs",
       tip: "Each square is one unit: filled by its utilisation, outlined while free",
-      width: 150,
+      width: 160,
       grow: 0,
       rank: 1,
       isLargestFirst: true,
       cell: (row) => (
         <>
           {units && <UnitMarks units={units} rows={rowsOf.get(row.node) ?? []} most={8} />}
-          <span style={{ color: "var(--muted)", marginLeft: "auto" }}>
+          <span className={styles.held}>
             {row.gpus_allocated}/{row.gpu_count}
           </span>
         </>

@@ -10,6 +10,7 @@ import type { Column } from "../../../widgets/data-table/columns.ts";
 import { Meter } from "../../../widgets/meter.tsx";
 import { UnitMark } from "../../../widgets/unit-mark.tsx";
 import { stateWords, workloadMark } from "../words.ts";
+import styles from "./cells.module.css";
 import { Missing, Name, Text } from "./cells.tsx";
 import type { TableSpec } from "./table-spec.ts";
 
@@ -57,8 +58,8 @@ function namingColumns({ util }: Measured): readonly WorkloadColumn[] {
     {
       key: "workload",
       title: "Workload",
-      width: 168,
-      grow: 2.2,
+      width: 160,
+      grow: 1.8,
       rank: 0,
       cell: (row) => (
         <Name
@@ -76,13 +77,13 @@ function namingColumns({ util }: Measured): readonly WorkloadColumn[] {
       sortKey: (row) => row.name ?? row.workload,
       csv: (row) => row.workload,
     },
-    textColumn("user", "User", 72, 0.8, 2),
+    textColumn("user", "User", 72, 0.8, 3),
     textColumn("project", "Project", 84, 0.8, 4),
     textColumn("partition", "Partition", 92, 0.8, 7),
     {
       key: "gpus",
       title: "GPUs",
-      width: 56,
+      width: 64,
       grow: 0,
       rank: 1,
       align: "right",
@@ -102,7 +103,7 @@ function measuredColumns({ util, power, memory }: Measured): readonly WorkloadCo
       tip: "Mean over its GPUs now; the thin marks are the least and the most used one",
       width: 124,
       grow: 0.6,
-      rank: 3,
+      rank: 2,
       isLargestFirst: true,
       cell: (row) => {
         const value = util.get(row.workload);
@@ -160,8 +161,8 @@ function timeColumns(): readonly WorkloadColumn[] {
       key: "running",
       title: "Running",
       tip: "Since its start; for those that wait, why",
-      width: 148,
-      grow: 0.9,
+      width: 132,
+      grow: 1.6,
       rank: 5,
       isLargestFirst: true,
       cell: (row) => <Running row={row} />,
@@ -181,7 +182,7 @@ function Running({ row }: { row: WorkloadAnswer }) {
   return (
     <span data-tip={`started ${formatExact(row.started_at)}${ended}`}>
       {formatDuration(row.run_s)}
-      <span style={{ color: "var(--muted)" }}>{row.ended_at === null ? limit : ` · ${stateWords(row.state)}`}</span>
+      <span className={styles.muted}>{row.ended_at === null ? limit : ` · ${stateWords(row.state)}`}</span>
     </span>
   );
 }

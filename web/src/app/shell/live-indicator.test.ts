@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import type { LiveVersion } from "../../api/client.ts";
+import { judgeLiveness } from "./live-indicator.tsx";
+
+const NOW = 1_000_000;
+const version = (change: Partial<LiveVersion> = {}): LiveVersion => ({
+  inventory_version: 1,
+  tick_version: 1,
+  at: NOW,
+  newest_sample_at: NOW - 4000,
+  paused: null,
+  ...change,
+});
+
+describe("judgeLiveness", () => {
+  it.each([
+    ["connecting", { connection: "connecting", version: null }],
+    ["live", { connection: "open", version: version() }],
+    ["stale", { connection: "open", version: version({ newest_sample_at: NOW - 91_000 }) }],
+    ["waiting", { connection: "open", version: version({ newest_sample_at: null }) }],
+    ["paused", { connection: "open", version: version({ paused: "the disk is full" }) }],
+    ["reconnecting", { connection: "lost", version: version() }],
+  ] as const)("is %s", (liveness, state) => {
+    expect(judgeLiveness({ ...state, heard: 1 }, NOW)).toBe(liveness);
+  });
+});
