@@ -58,30 +58,43 @@ def _print(summary: dict[str, Any]) -> None:
     answers.print(
         f"[bold]{name}[/bold]  {count(units['total'], 'GPU')} on {count(summary['nodes'], 'node')}: "
         f"{units['allocated']:,} allocated, {units['free']:,} free, {units['unavailable']:,} unavailable, "
-        f"{units['stale']:,} stale"
+        f"{units['stale']:,} stale",
+        soft_wrap=True,
     )
     power = summary["power_watts"]
     answers.print(
         f"{percent(summary['gpu_util_ratio'])} utilisation of allocated GPUs · "
         f"{'–' if power is None else f'{power / 1000:,.0f} kW'} · {summary['running']:,} running · "
-        f"{summary['waiting']:,} waiting for {count(summary['waiting_gpus'], 'GPU')}"
+        f"{summary['waiting']:,} waiting for {count(summary['waiting_gpus'], 'GPU')}",
+        soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("partition", "machine", "nodes", "GPUs", "allocated", "free", "out", "util", "running", "waiting"):
-        table.add_column(heading, justify="left" if heading in ("partition", "machine") else "right")
+    for heading in (
+        "partition",
+        "machine",
+        "GPUs",
+        "allocated",
+        "free",
+        "out",
+        "util",
+        "running",
+        "waiting",
+        "for GPUs",
+    ):
+        table.add_column(heading, justify="left" if heading in ("partition", "machine") else "right", no_wrap=True)
     for part in summary["partitions"]:
         own = part["units"]
         table.add_row(
             part["name"] + ("" if part["is_up"] else " (closed)"),
             ", ".join(part["machine_types"]),
-            f"{part['nodes']:,}",
             f"{own['total']:,}",
             f"{own['allocated']:,}",
             f"{own['free']:,}",
             f"{own['unavailable'] + own['stale']:,}",
             percent(part["gpu_util_ratio"]),
             f"{part['running']:,}",
-            f"{part['waiting']:,} ({part['waiting_gpus']:,} GPUs)",
+            f"{part['waiting']:,}",
+            f"{part['waiting_gpus']:,}",
         )
     answers.print(table)
     if summary["paused"]:

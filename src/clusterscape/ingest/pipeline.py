@@ -28,6 +28,9 @@ from clusterscape.store.records.contract import RecordStore
 
 log = logging.getLogger(__name__)
 
+FORGET_SOURCE_AFTER_MS = 30 * 60_000
+"""Far more than the longest pause between two attempts at a dead source."""
+
 
 class Ingest:
     """The one way into the stores."""
@@ -43,7 +46,10 @@ class Ingest:
         self._changes = changes
         self._clock = clock
         self._normalizer = Normalizer(self.drops)
-        self._statuses = {status.source: status for status in records.sources()}
+        self._statuses: dict[str, SourceStatus] = {}
+        self._looked_for_silent_at = UnixMs(0)
+        # The sources of an earlier run may not be configured any more; those that are report at once.
+        records.remove_sources([status.source for status in records.sources()])
         self._ledger = self._load_ledger()
         self._must_reload = False
 
@@ -168,10 +174,25 @@ class Ingest:
             if before is None or before.is_ok != status.is_ok or before.message != status.message:
                 turned.append(status)
                 _log_turn(status, before)
+        gone = self._find_silent(statuses)
+        if gone:
+            self._records.remove_sources(gone)
         if turned:
             self._records.write_sources(turned)
+        if turned or gone:
             # A silent exporter makes its node's units stale, which the picture of the cluster shows.
             self._changes.bump_inventory()
+
+    def _find_silent(self, statuses: Sequence[SourceStatus]) -> list[str]:
+        """Sources that nobody has reported on for long: targets taken out of the configuration. Looked for once a minute."""
+        now = max((status.at for status in statuses), default=UnixMs(0))
+        if now - self._looked_for_silent_at < 60_000:
+            return []
+        self._looked_for_silent_at = now
+        gone = [name for name, status in self._statuses.items() if now - status.at > FORGET_SOURCE_AFTER_MS]
+        for name in gone:
+            del self._statuses[name]
+        return gone
 
 
 def _log_turn(status: SourceStatus, before: SourceStatus | None) -> None:

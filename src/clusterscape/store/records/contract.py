@@ -88,6 +88,10 @@ class RecordStore(Protocol):
         """Insert or replace the state of sources."""
         ...
 
+    def remove_sources(self, sources: Iterable[str]) -> None:
+        """Forget sources, such as targets that are no longer configured."""
+        ...
+
     def nodes(self) -> list[Node]:
         """All nodes, by id."""
         ...

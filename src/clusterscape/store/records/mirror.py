@@ -162,6 +162,12 @@ class MirroredRecordStore:
         self._store.write_sources(written)
         self._sources.put(written)
 
+    def remove_sources(self, sources: Iterable[str]) -> None:
+        """Forget sources."""
+        gone = set(sources)
+        self._store.remove_sources(gone)
+        self._sources.keep_only(lambda status: status.source not in gone)
+
     def remove_ended_before(self, at_ms: UnixMs) -> int:
         """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
         removed = self._store.remove_ended_before(at_ms)

@@ -95,6 +95,11 @@ class SqlRecordStore:
         with self._writing() as connection:
             upsert(connection, tables.sources, list(newest.values()))
 
+    def remove_sources(self, sources: Iterable[str]) -> None:
+        """Forget sources."""
+        with self._writing() as connection:
+            delete_each(connection, tables.sources.c.source, sources)
+
     def nodes(self) -> list[Node]:
         """All nodes, by id."""
         return self._read(select(*rows.NODE_COLUMNS).order_by(tables.nodes.c.id), rows.node_of)
