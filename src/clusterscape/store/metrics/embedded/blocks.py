@@ -177,15 +177,15 @@ def _scatter(keys: Keys, row: Int64s, metric: Int32s, value: Float64s, names: Se
     return Block(keys, {names[m]: matrix[i] for i, m in enumerate(present.tolist())})
 
 
-def select(block: Block, metrics: Sequence[str], *, start_ms: int, end_ms: int, only: Int32s | None = None) -> Block:
-    """The named columns of ``block``; its rows in [start, end), of all units or ``only`` of those named by code."""
+def select(block: Block, metrics: Sequence[str], *, start_ms: int, end_ms: int, wanted: Bools | None = None) -> Block:
+    """The named columns of ``block``; its rows in [start, end), of all units or those with ``wanted[code]``."""
     keys = block.keys
     columns = {name: block.columns[name] for name in metrics if name in block.columns}
     if not columns or len(keys) == 0:
         return EMPTY
     keep = (keys.time_ms >= start_ms) & (keys.time_ms < end_ms)
-    if only is not None:
-        keep &= np.repeat(np.isin(keys.units, only), keys.lengths)
+    if wanted is not None:
+        keep &= np.repeat(wanted[keys.units], keys.lengths)
     return take_rows(Block(keys, columns), keep)
 
 

@@ -4,7 +4,7 @@ Owns which files are put together and the writing of the result. The store puts 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count, groupby
 from pathlib import Path
@@ -15,10 +15,9 @@ from clusterscape.model.samples import Float64s
 from clusterscape.store.metrics.embedded.blocks import Block, Merge, merge_blocks, take_rows
 from clusterscape.store.metrics.embedded.coarse import add_late, coarse_columns, coarse_metrics, downsample
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
-from clusterscape.store.metrics.embedded.reading import View, damage_of, read_segment
+from clusterscape.store.metrics.embedded.reading import DAY_MS, View, damage_of, read_segment
+from clusterscape.store.metrics.embedded.recent import Ring
 from clusterscape.store.metrics.embedded.segments import Segment, UnitNames, write_segment
-
-DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +125,7 @@ class Compactor:
     def write_coarse(self, view: View, day: int, *, beside: Sequence[Segment] = ()) -> list[SegmentEntry]:
         """The coarse values of a day from all its raw samples, together with those of ``beside`` (from samples long gone)."""
         start_ms, end_ms = day * DAY_MS, (day + 1) * DAY_MS
+        view = replace(view, ring=Ring())  # what is not compacted yet would be taken in twice
         raw = [segment for segment in view.raw if segment.overlaps(start_ms, end_ms)]
         names = {name for segment in raw for name in segment.entry.metrics}
         names |= {name for segment in beside for name in coarse_metrics(segment.entry.metrics)}

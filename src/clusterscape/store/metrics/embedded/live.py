@@ -13,7 +13,7 @@ from pathlib import Path
 
 from clusterscape.store.metrics.embedded.files import TEMPORARY_SUFFIX
 from clusterscape.store.metrics.embedded.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
-from clusterscape.store.metrics.embedded.reading import DamagedSegmentError, View, read_segment
+from clusterscape.store.metrics.embedded.reading import DAY_MS, DamagedSegmentError, View, read_segment
 from clusterscape.store.metrics.embedded.recent import RecentBlock, Ring
 from clusterscape.store.metrics.embedded.segments import DAMAGE, Segment, UnitNames, read_block
 
@@ -33,6 +33,7 @@ class LiveFiles:
         self._readers: Counter[int] = Counter()  # of each generation
         self._retired: list[tuple[int, Path]] = []  # files that left the store, and the generation that lacks them
         self._manifest = read_manifest(folder)
+        self._sealed_seq = self._manifest.compacted_seq
         self._clear_leftovers()
         self._view = self._load()
         recent = [block.seq for block in self._view.ring.blocks]
@@ -63,6 +64,7 @@ class LiveFiles:
             ring=Ring(),
             compacted_seq=self._manifest.compacted_seq,
             raw_from_ms=self._manifest.raw_from_ms,
+            coarse_days=self._manifest.coarse_days,
         )
         self._view = view
         for segment in (*view.raw, *view.coarse):
@@ -72,8 +74,10 @@ class LiveFiles:
         newest_ms = max([b.last_ms for b in recent] + [s.entry.last_ms for s in self._view.raw], default=0)
         border_ms = newest_ms - self._ring_ms
         tails = [tail for segment in self._view.raw if (tail := self._load_tail(segment, border_ms))]
-        blocks = tuple(sorted([*tails, *recent], key=lambda block: block.seq))
-        return replace(self._view, ring=Ring(blocks, border_ms if self._view.raw else 0))
+        ring = Ring(tuple(sorted(tails, key=lambda block: block.seq)), border_ms if self._view.raw else 0)
+        for block in recent:
+            ring = ring.add(block, sealed_seq=self._sealed_seq)
+        return replace(self._view, ring=ring)
 
     def _load_recent(self, path: Path) -> RecentBlock | None:
         try:
@@ -131,9 +135,20 @@ class LiveFiles:
 
     def add_recent(self, block: RecentBlock) -> None:
         """Show a write, which is durable, to readers."""
+        while True:
+            view, sealed_seq = self._view, self._sealed_seq
+            ring = view.ring.add(block, sealed_seq=sealed_seq)
+            ring = ring.trim(compacted_seq=view.compacted_seq, keep_ms=self._ring_ms)
+            with self._lock:
+                if self._view is view and self._sealed_seq == sealed_seq:
+                    self._view = replace(view, ring=ring)
+                    return
+
+    def seal(self) -> View:
+        """The view of now, whose recent blocks will not change any more: they can be compacted."""
         with self._lock:
-            ring = self._view.ring.add(block).trim(compacted_seq=self._view.compacted_seq, keep_ms=self._ring_ms)
-            self._view = replace(self._view, ring=ring)
+            self._sealed_seq = max([self._sealed_seq, *(block.seq for block in self._view.ring.blocks)])
+            return self._view
 
     def publish(
         self,
@@ -161,7 +176,11 @@ class LiveFiles:
                 coarse_days=old.coarse_days if coarse_days is None else dict(coarse_days),
             )
             write_manifest(self._folder, manifest)
-            ring = view.ring if tail is None else view.ring.add(tail).complete_from(tail.start_ms)
+            ring = (
+                view.ring
+                if tail is None
+                else view.ring.add(tail, sealed_seq=manifest.compacted_seq).complete_from(tail.start_ms)
+            )
             self._manifest = manifest
             self._view = View(
                 units=self._units,
@@ -170,12 +189,13 @@ class LiveFiles:
                 ring=ring.trim(compacted_seq=manifest.compacted_seq, keep_ms=self._ring_ms),
                 compacted_seq=manifest.compacted_seq,
                 raw_from_ms=manifest.raw_from_ms,
+                coarse_days=manifest.coarse_days,
             )
             self._generation += 1
             self._retired += [(self._generation, segment.path) for segment in without]
             waiting = view.ring.waiting(old.compacted_seq)
-            compacted = [block.seq for block in waiting if block.seq <= manifest.compacted_seq]
-        for seq in compacted:
+            compacted = [block for block in waiting if block.seq <= manifest.compacted_seq]
+        for seq in (seq for block in compacted for seq in range(block.first_seq, block.seq + 1)):
             self.recent_path(seq).unlink(missing_ok=True)
 
     def _segments(self, known: Sequence[Segment], entries: Sequence[SegmentEntry]) -> tuple[Segment, ...]:
@@ -199,7 +219,10 @@ class LiveFiles:
             live = (*self._manifest.raw, *self._manifest.coarse)
             if segment.entry.file not in {entry.file for entry in live}:
                 return  # another reader was first
-            self.publish(without=[segment])
+            days = self._manifest.coarse_days
+            if segment.entry.step_ms:  # to be written again, as long as the samples are there
+                days = {day: seq for day, seq in days.items() if day != segment.entry.start_ms // DAY_MS}
+            self.publish(without=[segment], coarse_days=days)
             self._retired = [item for item in self._retired if item[1] != segment.path]
         self._move_aside(segment.path, reason)
 

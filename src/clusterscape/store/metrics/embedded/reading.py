@@ -3,7 +3,7 @@
 Owns how raw samples and coarse values are put together. Changes nothing: a view stays as it is while the store goes on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -24,6 +24,9 @@ from clusterscape.store.metrics.kernels import (
     compute_statistics,
     group_steps,
 )
+
+DAY_MS = 86_400_000
+Range = tuple[int, int]
 
 
 class DamagedSegmentError(Exception):
@@ -52,7 +55,8 @@ class View:
     coarse: tuple[Segment, ...]
     ring: Ring
     compacted_seq: int
-    raw_from_ms: int
+    raw_from_ms: int  # before this time only coarse values are left
+    coarse_days: Mapping[int, int]  # day → number of the last write that its coarse values take in
 
     def read_raw(self, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None) -> list[Block]:
         """Raw samples in [start, end) as blocks in the order they were written."""
@@ -61,9 +65,12 @@ class View:
             for segment in self.raw
             if segment.overlaps(start_ms, end_ms)
         ]
-        codes = None if only is None else self.units.find(only)
+        wanted = None
+        if only is not None:
+            wanted = np.zeros(len(self.units), np.bool_)
+            wanted[self.units.find(only)] = True
         parts += [
-            (recent.seq, select(recent.block, metrics, start_ms=start_ms, end_ms=end_ms, only=codes))
+            (recent.seq, select(recent.block, metrics, start_ms=start_ms, end_ms=end_ms, wanted=wanted))
             for recent in self.ring.waiting(self.compacted_seq)
             if recent.overlaps(start_ms, end_ms)
         ]
@@ -72,8 +79,7 @@ class View:
     def read_coarse(
         self, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None
     ) -> list[Block]:
-        """Coarse values of steps that start in [start, end), as far as no raw samples are left of that time."""
-        end_ms = min(end_ms, self.raw_from_ms)
+        """Coarse values of steps that start in [start, end)."""
         columns = [column for metric in metrics for column in coarse_columns(metric)]
         blocks = [
             read_segment(segment, columns, start_ms, end_ms, only)
@@ -81,6 +87,39 @@ class View:
             if segment.overlaps(start_ms, end_ms)
         ]
         return [block for block in blocks if len(block)]
+
+    def find_sources(self, start_ms: int, end_ms: int, step_ms: int | None) -> tuple[list[Range], list[Range]]:
+        """Which parts of [start, end) are read from raw samples and which from coarse values.
+
+        Coarse values serve where nothing else is left (late samples may stand beside them until they are taken in), and
+        where the step is a multiple of theirs and they are up to date: the answer is the same and less is read.
+        """
+        raw, coarse = [], []
+        if start_ms < self.raw_from_ms:
+            coarse.append((start_ms, min(end_ms, self.raw_from_ms)))
+            raw.append(coarse[0])
+            start_ms = min(end_ms, self.raw_from_ms)
+        for day, fine_ms in self._current_days(start_ms, end_ms, step_ms) if step_ms else ():
+            from_ms = -(-max(day * DAY_MS, start_ms) // fine_ms) * fine_ms
+            to_ms = min((day + 1) * DAY_MS, end_ms) // fine_ms * fine_ms
+            if from_ms < to_ms:
+                raw.append((start_ms, from_ms))
+                coarse.append((from_ms, to_ms))
+                start_ms = to_ms
+        raw.append((start_ms, end_ms))
+        return [part for part in raw if part[0] < part[1]], coarse
+
+    def _current_days(self, start_ms: int, end_ms: int, step_ms: int) -> Iterator[tuple[int, int]]:
+        """The days whose coarse values take in every sample and fit the step, and the step of those values."""
+        for day in range(start_ms // DAY_MS, -(-end_ms // DAY_MS)):
+            begin, end = day * DAY_MS, (day + 1) * DAY_MS
+            seq = self.coarse_days.get(day)
+            if seq is None or any(block.overlaps(begin, end) for block in self.ring.waiting(self.compacted_seq)):
+                continue
+            steps = {segment.entry.step_ms for segment in self.coarse if segment.overlaps(begin, end)}
+            is_current = all(segment.entry.seq <= seq for segment in self.raw if segment.overlaps(begin, end))
+            if is_current and len(steps) == 1 and step_ms % min(steps) == 0:
+                yield day, min(steps)
 
     def rank(self, only: Sequence[str] | None) -> Int64s:
         """The order of units in an answer: alphabetical among those named, any where all are asked for."""
@@ -115,7 +154,8 @@ def read_latest(view: View, metrics: Sequence[str], at_ms: int, lookback_ms: int
         blocks = view.read_raw(metrics, start_ms, end_ms, None)
         # A coarse value stands for its whole step.
         step_ms = max((segment.entry.step_ms for segment in view.coarse), default=1)
-        blocks += map(_as_samples, view.read_coarse(metrics, start_ms - step_ms + 1, end_ms, None))
+        coarse_end_ms = min(end_ms, view.raw_from_ms)
+        blocks += map(_as_samples, view.read_coarse(metrics, start_ms - step_ms + 1, coarse_end_ms, None))
     value = np.full((len(metrics), len(view.units)), np.nan)
     for block in _newest_first(blocks, view):
         _fill(value, block, metrics)
@@ -170,16 +210,19 @@ def _fill(value: Float64s, block: Block, metrics: Sequence[str]) -> None:
         value[i, units] = np.where(np.isnan(value[i, units]), column, value[i, units])
 
 
-def _merged(view: View, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None) -> Block:
-    return merge_blocks(view.read_raw(metrics, start_ms, end_ms, only), view.rank(only))
-
-
 def _aggregated(
-    view: View, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None
+    view: View,
+    metrics: Sequence[str],
+    start_ms: int,
+    end_ms: int,
+    only: Sequence[str] | None,
+    step_ms: int | None = None,
 ) -> tuple[Keys, dict[str, Aggregates]]:
     """Coarse values and raw samples (as steps of one sample each) side by side."""
-    coarse = merge_blocks(view.read_coarse(metrics, start_ms, end_ms, only), view.rank(only))
-    raw = _merged(view, metrics, start_ms, end_ms, only)
+    raw_ranges, coarse_ranges = view.find_sources(start_ms, end_ms, step_ms)
+    coarse_blocks = [block for part in coarse_ranges for block in view.read_coarse(metrics, *part, only)]
+    raw_blocks = [block for part in raw_ranges for block in view.read_raw(metrics, *part, only)]
+    coarse, raw = merge_blocks(coarse_blocks, view.rank(only)), merge_blocks(raw_blocks, view.rank(only))
     if not len(coarse):
         return raw.keys, {metric: _single(raw, metric) for metric in metrics}
     if not len(raw):
@@ -214,7 +257,7 @@ def read_series(
 ) -> pl.DataFrame:
     """See ``MetricStore.series``. O(samples of the row groups that hold these units) for each segment in the range."""
     metrics, only = sorted(set(metrics)), sorted(set(units))
-    keys, aggregates = _aggregated(view, metrics, start_ms, end_ms, only)
+    keys, aggregates = _aggregated(view, metrics, start_ms, end_ms, only, step_ms)
     frames = []
     for metric, fine in aggregates.items():
         rows, values = keys, fine
@@ -263,7 +306,7 @@ def read_statistics(
         fine = Aggregates(fine.mean[there], fine.min[there], fine.max[there], fine.last[there], fine.count[there])
         result = compute_coarse_statistics(fine, keys.offsets, statistics, is_counter=_is_counter(metric))
     else:
-        block = _merged(view, [metric], start_ms, end_ms, only)
+        block = merge_blocks(view.read_raw([metric], start_ms, end_ms, only), view.rank(only))
         value = block.columns.get(metric, np.empty(0))
         keys, there = _without_holes(block.keys, ~np.isnan(value))
         result = compute_statistics(value[there], keys.offsets, statistics)

@@ -1,18 +1,25 @@
-"""The latest scrapes in memory: what is not compacted yet, and at least the last minutes, for the live page.
+"""The latest writes in memory: what is not compacted yet, and at least the last minutes, for the live page.
 
 Owns what is kept and for how long. Immutable: a change makes a new ring, so that readers need no lock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clusterscape.store.metrics.embedded.blocks import Block
+import numpy as np
+
+from clusterscape.store.metrics.embedded.blocks import Block, merge_blocks
+
+_FAN_IN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentBlock:
-    """One write in memory, and the number of its file."""
+    """One write in memory, or several that follow one another, and the numbers of their files."""
 
-    seq: int
+    first_seq: int
+    seq: int  # of the last write
+    writes: int
     block: Block
     start_ms: int
     last_ms: int
@@ -24,7 +31,9 @@ class RecentBlock:
         """``block`` with its time range and its number of samples."""
         time_ms = block.keys.time_ms
         return cls(
+            first_seq=seq,
             seq=seq,
+            writes=1,
             block=block,
             start_ms=int(time_ms.min()),
             last_ms=int(time_ms.max()),
@@ -37,6 +46,22 @@ class RecentBlock:
         return self.start_ms < end_ms and self.last_ms >= start_ms
 
 
+def _is_full(blocks: Sequence[RecentBlock], sealed_seq: int) -> bool:
+    """Whether these are enough blocks of the same size, none of them sealed."""
+    return (
+        len(blocks) == _FAN_IN
+        and blocks[0].seq > sealed_seq
+        and all(block.writes == blocks[0].writes for block in blocks)
+    )
+
+
+def _join(blocks: Sequence[RecentBlock]) -> RecentBlock:
+    size = 1 + max(int(block.block.keys.units.max()) for block in blocks)
+    joined = merge_blocks([block.block for block in blocks], np.arange(size))
+    whole = RecentBlock.of(joined, seq=blocks[-1].seq, size_bytes=sum(block.size_bytes for block in blocks))
+    return replace(whole, first_seq=blocks[0].first_seq, writes=sum(block.writes for block in blocks))
+
+
 @dataclass(frozen=True, slots=True)
 class Ring:
     """Blocks in the order they were written. Every sample of the store since ``complete_from_ms`` is in here."""
@@ -44,9 +69,16 @@ class Ring:
     blocks: tuple[RecentBlock, ...] = ()
     complete_from_ms: int = 0
 
-    def add(self, block: RecentBlock) -> "Ring":
-        """With one more block at the end."""
-        return replace(self, blocks=(*self.blocks, block))
+    def add(self, block: RecentBlock, *, sealed_seq: int) -> "Ring":
+        """With one more block at the end.
+
+        Every eight writes become one block, and eight of those again, so that a reader meets few blocks; but those up to
+        ``sealed_seq``, which are compacted or about to be, stay apart from those after.
+        """
+        blocks = [*self.blocks, block]
+        while _is_full(blocks[-_FAN_IN:], sealed_seq):
+            blocks[-_FAN_IN:] = [_join(blocks[-_FAN_IN:])]
+        return replace(self, blocks=tuple(blocks))
 
     def complete_from(self, time_ms: int) -> "Ring":
         """Without the promise for samples before ``time_ms``."""

@@ -19,11 +19,12 @@ from clusterscape.model.samples import Int32s
 from clusterscape.settings import RetentionSettings
 from clusterscape.store.metrics.contract import MetricStoreInfo, Statistic
 from clusterscape.store.metrics.embedded.blocks import Block, join_columns, merge_blocks, pivot, select
-from clusterscape.store.metrics.embedded.compaction import DAY_MS, CompactionPolicy, Compactor, day_of
+from clusterscape.store.metrics.embedded.compaction import CompactionPolicy, Compactor, day_of
 from clusterscape.store.metrics.embedded.files import need_space, storage_errors
 from clusterscape.store.metrics.embedded.live import FOREVER_MS, LiveFiles
 from clusterscape.store.metrics.embedded.manifest import check_version, create, locked
 from clusterscape.store.metrics.embedded.reading import (
+    DAY_MS,
     DamagedSegmentError,
     View,
     read_latest,
@@ -198,8 +199,9 @@ class EmbeddedMetricStore:
             self._live.delete_retired()
 
     def _compact(self) -> None:
-        if self._live.view.ring.waiting(self._live.view.compacted_seq):
-            entries, seq = self._compactor.write_waiting(self._live.view)
+        view = self._live.seal()
+        if view.ring.waiting(view.compacted_seq):
+            entries, seq = self._compactor.write_waiting(view)
             self._live.publish(raw=entries, compacted_seq=seq)
 
     def _downsample_days(self, now_ms: int) -> None:
@@ -229,10 +231,11 @@ class EmbeddedMetricStore:
                 )
 
     def _drop_coarse(self, now_ms: int) -> None:
-        border = int(now_ms - self._retention.coarse_days * DAY_MS)
-        gone = [segment for segment in self._live.view.coarse if segment.entry.last_ms < border - DAY_MS]
+        keep_from = day_of(int(now_ms - self._retention.coarse_days * DAY_MS))
+        gone = [segment for segment in self._live.view.coarse if day_of(segment.entry.start_ms) < keep_from]
         if gone:
-            self._live.publish(without=gone)
+            days = {day: seq for day, seq in self._live.manifest.coarse_days.items() if day >= keep_from}
+            self._live.publish(without=gone, coarse_days=days)
 
     def close(self) -> None:
         """Release the folder; what was appended stays."""
