@@ -2,7 +2,18 @@
 // heading or row was chosen, and is walked through with the arrow keys.
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type RefObject, useEffect, useId, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { classNames } from "../../base/class-names.ts";
 import { type Column, fitColumns, gridTemplate } from "./columns.ts";
 import styles from "./data-table.module.css";
@@ -44,12 +55,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    overscan: 12,
+    overscan: 8,
     scrollPaddingStart: HEADING_PX,
   });
   useScrollToTop(scroller, props.sort);
   const { cursor, move } = useCursor(props, (index) => virtualizer.scrollToIndex(index));
   const id = useId();
+  const items = virtualizer.getVirtualItems();
+  const slots = useSlots(items.length);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const row = rows[cursor];
@@ -59,6 +72,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     if (target === null) return;
     event.preventDefault();
     move(target);
+  };
+
+  const onClick = (event: MouseEvent) => {
+    const index = findRowIndex(event.target);
+    const row = index === null ? undefined : rows[index];
+    if (index === null || row === undefined) return;
+    move(index, false);
+    onSelect(row, false);
   };
 
   return (
@@ -71,39 +92,76 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         aria-activedescendant={cursor >= 0 ? `${id}-${cursor}` : undefined}
         tabIndex={0}
         onKeyDown={onKeyDown}
+        onClick={onClick}
         className={styles.table}
       >
         <Headings {...props} columns={columns} template={template} />
         <tbody style={{ height: virtualizer.getTotalSize() }}>
-          {virtualizer.getVirtualItems().map((item) => {
+          {items.map((item) => {
             const row = rows[item.index];
             if (row === undefined) return null;
-            const isSelected = selectedKey !== null && keyOf(row) === selectedKey;
             return (
-              <tr
-                key={item.index}
+              <TableRow
+                key={item.index % slots}
                 id={`${id}-${item.index}`}
-                aria-rowindex={item.index + 2}
-                aria-selected={isSelected}
-                data-cursor={item.index === cursor || undefined}
-                style={{ transform: `translateY(${item.start}px)`, gridTemplateColumns: template }}
-                onClick={() => {
-                  move(item.index, false);
-                  onSelect(row, false);
-                }}
-              >
-                {columns.map((column) => (
-                  <td key={column.key} className={column.align === "right" ? styles.right : undefined}>
-                    {column.cell(row)}
-                  </td>
-                ))}
-              </tr>
+                index={item.index}
+                top={item.start}
+                row={row}
+                columns={columns}
+                template={template}
+                isSelected={selectedKey !== null && keyOf(row) === selectedKey}
+                isCursor={item.index === cursor}
+              />
             );
           })}
         </tbody>
       </table>
     </div>
   );
+}
+
+interface TableRowProps<Row> {
+  readonly id: string;
+  readonly index: number;
+  readonly top: number;
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly template: string;
+  readonly isSelected: boolean;
+  readonly isCursor: boolean;
+}
+
+/** Drawn again only when something of it changed: scrolling costs the rows that come into sight and no others. */
+const TableRow = memo(function TableRow<Row>(props: TableRowProps<Row>) {
+  const { id, index, top, row, columns, template, isSelected, isCursor } = props;
+  return (
+    <tr
+      id={id}
+      data-index={index}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      data-cursor={isCursor || undefined}
+      style={{ transform: `translateY(${top}px)`, gridTemplateColumns: template }}
+    >
+      {columns.map((column) => (
+        <td key={column.key} className={column.align === "right" ? styles.right : undefined}>
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+}) as <Row>(props: TableRowProps<Row>) => ReactNode;
+
+function findRowIndex(target: EventTarget): number | null {
+  const index = target instanceof Element ? target.closest("tr")?.dataset.index : undefined;
+  return index === undefined ? null : Number(index);
+}
+
+/** How many rows to keep and reuse: as many as were ever drawn at once, so that no two share a place. */
+function useSlots(drawn: number): number {
+  const [slots, setSlots] = useState(drawn);
+  if (drawn > slots) setSlots(drawn);
+  return Math.max(slots, drawn, 1);
 }
 
 /** Another order begins at its beginning. */
