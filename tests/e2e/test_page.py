@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from servers.demo import get_json
+from servers.demo import get_json, running_demo
+from servers.programs import free_port
 
 OUTPUT = Path(__file__).parent / "output"
 
@@ -15,6 +16,10 @@ pytestmark = pytest.mark.browser
 def open_overview(page: Page, path: str = "/") -> None:
     page.goto(path)
     expect(page.get_by_text("utilisation of allocated")).to_be_visible(timeout=15_000)
+
+
+def show_table(page: Page, name: str) -> None:
+    page.get_by_role("group", name="Table of").locator("label", has_text=name).click()
 
 
 def test_summary_says_what_the_api_says_when_the_page_opens(page: Page, demo_url: str) -> None:
@@ -31,22 +36,22 @@ def test_summary_says_what_the_api_says_when_the_page_opens(page: Page, demo_url
 
 def test_link_brings_back_the_same_screen_when_it_is_shared(page: Page, browser: Browser, demo_url: str) -> None:
     open_overview(page)
-    page.get_by_text("Units", exact=True).first.click()
+    show_table(page, "Units")
     page.get_by_label("Filter units").fill("gpu-001")
     first = page.get_by_role("row").nth(1)
     first.click()
-    expect(page.get_by_role("complementary")).to_be_visible()
+    expect(page.get_by_role("complementary", name="Details")).to_be_visible()
     page.wait_for_url(re.compile("gpu-001"))
     other = browser.new_context(base_url=demo_url).new_page()
     other.goto(page.url)
     expect(other.get_by_label("Filter units")).to_have_value("gpu-001")
-    expect(other.get_by_role("complementary")).to_be_visible()
+    expect(other.get_by_role("complementary", name="Details")).to_be_visible()
     other.context.close()
 
 
 def test_back_button_undoes_a_step_when_tables_are_switched(page: Page) -> None:
     open_overview(page)
-    page.get_by_text("Nodes", exact=True).first.click()
+    show_table(page, "Nodes")
     expect(page.get_by_label("Filter nodes")).to_be_visible()
     page.go_back()
     expect(page.get_by_label("Filter workloads")).to_be_visible()
@@ -58,7 +63,7 @@ def test_palette_finds_and_opens_a_node_when_only_keys_are_used(page: Page) -> N
     page.keyboard.type("gpu-003", delay=20)
     expect(page.get_by_role("option", name=re.compile("gpu-003")).first).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("complementary")).to_contain_text("gpu-003")
+    expect(page.get_by_role("complementary", name="Details")).to_contain_text("gpu-003")
 
 
 def test_sources_panel_shows_collectors_and_drops_when_the_live_state_is_clicked(page: Page) -> None:
@@ -69,12 +74,18 @@ def test_sources_panel_shows_collectors_and_drops_when_the_live_state_is_clicked
     expect(panel).to_contain_text("slurm")
 
 
-def test_page_says_so_and_recovers_when_the_line_breaks(page: Page) -> None:
-    open_overview(page)
-    page.context.set_offline(True)
-    page.evaluate("window.dispatchEvent(new Event('offline'))")
-    page.context.set_offline(False)
-    expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible(timeout=30_000)
+def test_page_says_so_and_recovers_when_the_server_goes_and_comes_back(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    port = free_port()
+    page = browser.new_page()
+    for attempt in ("first", "second"):
+        with running_demo(tmp_path_factory.mktemp(attempt), gpus=8, port=port) as url:
+            if attempt == "first":
+                open_overview(page, url)
+            expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("button", name=re.compile("^reconnecting"))).to_be_visible(timeout=30_000)
+    page.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

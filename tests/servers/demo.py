@@ -15,9 +15,9 @@ START_LIMIT_S = 120
 
 
 @contextmanager
-def running_demo(folder: Path, *, gpus: int) -> Iterator[str]:
+def running_demo(folder: Path, *, gpus: int, port: int = 0) -> Iterator[str]:
     """The address of a demo that shows all its GPUs and has its history."""
-    command = [sys.executable, "-m", "clusterscape.cli", "demo", "--gpus", str(gpus), "--port", "0", "--json"]
+    command = [sys.executable, "-m", "clusterscape.cli", "demo", "--gpus", str(gpus), "--port", str(port), "--json"]
     log = (folder / "demo.log").open("wb")
     child = subprocess.Popen([*command, "--data-dir", str(folder / "data")], stdout=subprocess.PIPE, stderr=log)
     try:
