@@ -85,7 +85,8 @@ def cut(readings: list[Reading], stages: list[Stage]) -> Iterator[tuple[str, str
         if reading.sm_mhz == IDLE_CLOCK_MHZ and reading.util_percent == 0:
             yield "idle", "idle", reading
     for reading in readings:
-        if reading.time_s < first_start_s and reading.memory_used_mib > CONTEXT_MEMORY_MIB:
+        is_held = reading.memory_used_mib > CONTEXT_MEMORY_MIB and reading.util_percent == 0
+        if is_held and reading.time_s < first_start_s:
             yield "context", "context", reading
     for mode in ("healthy", "inputbound"):
         start_s, end_s = (_time_of(stages, mode, phase) for phase in ("start", "end"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from clusterscape.demo.faults import DemoFault
 from clusterscape.demo.hardware import LARGE, SMALL, V100, DemoNode, Hardware
+from clusterscape.demo.stream import user_limits
 from clusterscape.demo.work import Behavior, DemoJob
 from clusterscape.model import WorkloadState
 from clusterscape.simulate import FaultKind, Job, NodeFault
@@ -74,7 +75,8 @@ class Planted:
         self._hardware = hardware
         self._anchor_s = anchor_s
         large = hardware.partition(LARGE)
-        self._pretrain_nodes = large[: min(PRETRAIN_NODES, max(1, len(large) // 2))]
+        allowed = user_limits(hardware)[LARGE] // hardware.gpus_per_node
+        self._pretrain_nodes = large[: min(PRETRAIN_NODES, allowed, max(1, len(large) // 2))]
 
     def jobs(self, start_s: int, end_s: int) -> list[DemoJob]:
         """Planted jobs submitted in [start, end); their ids are given by the caller."""
