@@ -1,12 +1,11 @@
 """Samples in memory as wide tables: one row per (unit, time), one column per metric, NaN where there is no sample.
 
-Owns pivoting, selecting and merging of such tables. Knows nothing of files. NaN never leaves this package: results have
+Owns pivoting and selecting of such tables. Knows nothing of files. NaN never leaves this package: results have
 nulls or no row.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +104,7 @@ def _pivot_stacked(
     if len(set(metrics)) < len(metrics) or not (_repeats(unit, rows) and _repeats(time_ms, rows)):
         return None
     keys = keys_of_rows(unit[:rows], time_ms[:rows])
-    if len(np.unique(keys.units)) < len(keys.units) or not _rises(keys):
+    if len(np.unique(keys.units)) < len(keys.units) or not is_rising(keys):
         return None
     return Block(keys, {names[m]: value[s : s + rows] for m, s in zip(metrics, starts.tolist(), strict=True)})
 
@@ -114,7 +113,8 @@ def _repeats(column: Int32s | Int64s, rows: int) -> bool:
     return bool((column[rows:] == column[:-rows]).all()) if len(column) > rows else True
 
 
-def _rises(keys: Keys) -> bool:
+def is_rising(keys: Keys) -> bool:
+    """Whether time rises strictly within each run."""
     rising = np.diff(keys.time_ms) > 0
     rising[keys.offsets[1:-1] - 1] = True  # a new unit may start earlier
     return bool(rising.all())
@@ -199,108 +199,6 @@ def take_rows(block: Block, keep: Bools) -> Block:
     offsets = np.concatenate(([0], np.cumsum(lengths[left])))
     kept = Keys(keys.units[left], offsets, keys.time_ms[keep])
     return Block(kept, {name: column[keep] for name, column in block.columns.items()})
-
-
-class Merge:
-    """How the rows of several tables become one table, and the same for each of their columns.
-
-    ``tables`` come in the order they were written: where two hold a sample of the same (metric, unit, time), the later
-    one's counts. Rows come out by ``rank[unit]``, then time. Tables that follow one another in time are merged in O(rows)
-    by counting; overlapping ones are sorted.
-    """
-
-    def __init__(self, tables: Sequence[Keys], rank: Int64s) -> None:
-        self.tables = tables
-        self._count = sum(map(len, tables))
-        sequence = _in_time_order(tables)
-        self._places: list[Int64s] = [np.empty(0, np.int64)] * len(tables)
-        lengths = np.zeros(len(rank), np.int64)
-        for table in tables:
-            lengths[table.units] += table.lengths
-        units = np.flatnonzero(lengths).astype(np.int32)
-        units = units[np.argsort(rank[units], kind="stable")]
-        offsets = np.concatenate(([0], np.cumsum(lengths[units])))
-        cursor = np.zeros(len(rank), np.int64)
-        cursor[units] = offsets[:-1]
-        time_ms = np.empty(self._count, np.int64)
-        for index in sequence:
-            table = tables[index]
-            place = np.arange(len(table)) + np.repeat(cursor[table.units] - table.offsets[:-1], table.lengths)
-            cursor[table.units] += table.lengths
-            time_ms[place] = table.time_ms
-            self._places[index] = place
-        self._order: Int64s | None = None
-        self._first_of_group: Int64s | None = None
-        self.keys = Keys(units, offsets, time_ms)
-        if not _rises(self.keys):
-            self._sort()
-
-    def _sort(self) -> None:
-        """Order rows by time within each unit, and find rows that stand for the same (unit, time).
-
-        Rows lie in the order they were written here (see ``_in_time_order``), and the sort is stable.
-        """
-        keys = self.keys
-        run = np.repeat(np.arange(len(keys.units)), keys.lengths)
-        order = _stable_order(run, keys.time_ms)
-        time_ms, run = keys.time_ms[order], run[order]
-        is_first = np.ones(len(order), np.bool_)
-        is_first[1:] = (np.diff(time_ms) != 0) | (np.diff(run) != 0)
-        self._order = order
-        if not is_first.all():
-            self._first_of_group = np.flatnonzero(is_first)
-            time_ms = time_ms[is_first]
-        lengths = np.bincount(run[is_first], minlength=len(keys.units))
-        self.keys = Keys(keys.units, np.concatenate(([0], np.cumsum(lengths))), time_ms)
-
-    def column(self, parts: Sequence[Float64s | None]) -> Float64s:
-        """One merged column of its parts, one for each table; None where a table lacks it."""
-        merged = np.full(self._count, np.nan)
-        for place, part in zip(self._places, parts, strict=True):
-            if part is not None:
-                merged[place] = part
-        if self._order is None:
-            return merged
-        merged = merged[self._order]
-        if self._first_of_group is None:
-            return merged
-        row = np.where(np.isnan(merged), -1, np.arange(len(merged)))
-        last = np.maximum.reduceat(row, self._first_of_group)
-        return np.where(last >= 0, merged[last], np.nan)
-
-
-def _stable_order(run: Int64s, time_ms: Int64s) -> Int64s:
-    """The order by (run, time), rows that are equal staying as they are."""
-    start = int(time_ms.min())
-    span = int(time_ms.max()) - start + 1
-    if (int(run[-1]) + 1) * span >= 2**63:
-        return np.lexsort((time_ms, run))
-    # One key instead of two: rows lie in sorted runs, of which the stable sort makes use.
-    return np.argsort(run * span + (time_ms - start), kind="stable")
-
-
-def _in_time_order(tables: Sequence[Keys]) -> list[int]:
-    """The tables' indices by time where their ranges do not overlap, else as written (the last row then wins)."""
-    ranges = sorted((int(t.time_ms.min()), int(t.time_ms.max()), i) for i, t in enumerate(tables) if len(t))
-    if all(before[1] < after[0] for before, after in pairwise(ranges)):
-        return [i for _, _, i in ranges]
-    return list(range(len(tables)))
-
-
-def merge_blocks(blocks: Sequence[Block], rank: Int64s) -> Block:
-    """One table of several, given in the order they were written; see :class:`Merge`."""
-    blocks = [block for block in blocks if len(block)]
-    if not blocks:
-        return EMPTY
-    if len(blocks) == 1 and _is_ranked(blocks[0].keys, rank):
-        return blocks[0]
-    merge = Merge([block.keys for block in blocks], rank)
-    names = dict.fromkeys(name for block in blocks for name in block.columns)
-    return Block(merge.keys, {name: merge.column([block.columns.get(name) for block in blocks]) for name in names})
-
-
-def _is_ranked(keys: Keys, rank: Int64s) -> bool:
-    return bool((np.diff(rank[keys.units]) > 0).all())
 
 
 def join_columns(blocks: Sequence[Block]) -> list[Block]:

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from clusterscape.model.samples import Float64s
-from clusterscape.store.metrics.embedded.blocks import Block, Merge, merge_blocks, take_rows
+from clusterscape.store.metrics.embedded.blocks import Block, take_rows
 from clusterscape.store.metrics.embedded.coarse import add_late, coarse_columns, coarse_metrics, downsample
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
+from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.reading import DAY_MS, View, damage_of, read_segment
 from clusterscape.store.metrics.embedded.recent import Ring
 from clusterscape.store.metrics.embedded.segments import Segment, UnitNames, write_segment

@@ -13,8 +13,9 @@ import polars as pl
 from clusterscape.model import METRICS, MetricKind
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.store.metrics.contract import Statistic
-from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, Merge, merge_blocks, select, take_rows
+from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, select, take_rows
 from clusterscape.store.metrics.embedded.coarse import aggregates_of, coarse_columns
+from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.recent import Ring
 from clusterscape.store.metrics.embedded.segments import DAMAGE, Segment, UnitNames
 from clusterscape.store.metrics.kernels import (

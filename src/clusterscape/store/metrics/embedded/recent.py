@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterscape.store.metrics.embedded.blocks import Block, merge_blocks
+from clusterscape.store.metrics.embedded.blocks import Block
+from clusterscape.store.metrics.embedded.merging import merge_blocks
 
 _FAN_IN = 8
 

@@ -22,6 +22,8 @@ _ESCAPE = "metric:"
 ROW_GROUP_ROWS = 16_384
 _GAP_ROWS = 2 * ROW_GROUP_ROWS  # reading on over a gap this short is cheaper than opening the file again
 _MAX_SLICES = 24  # beyond this, decoding whole columns is cheaper
+# Polars would else find that the slices have the scan in common, and read the whole file once for all of them.
+_EACH_BY_ITSELF = pl.QueryOptFlags(comm_subplan_elim=False)
 DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, FileNotFoundError, ValueError)
 """What reading a damaged file may raise."""
 
@@ -157,8 +159,11 @@ class Segment:
         columns = self._read([TIME, *map(column_of, names)], slices)
         keys = Keys(units, offsets, columns[TIME])
         block = Block(keys, {name: columns[column_of(name)] for name in names})
+        is_inside = start_ms <= self.entry.start_ms and self.entry.last_ms < end_ms
+        if is_inside and is_wanted.all():
+            return block
         keep = np.repeat(is_wanted, keys.lengths)
-        if self.entry.start_ms < start_ms or self.entry.last_ms >= end_ms:
+        if not is_inside:
             keep &= (keys.time_ms >= start_ms) & (keys.time_ms < end_ms)
         return take_rows(block, keep)
 
@@ -167,7 +172,8 @@ class Segment:
             frame = pl.read_parquet(self.path, columns=list(columns))
         else:
             scan = pl.scan_parquet(self.path).select(columns)
-            frame = pl.concat([scan.slice(start, stop - start).collect() for start, stop in slices])
+            parts = [scan.slice(start, stop - start) for start, stop in slices]
+            frame = pl.concat(pl.collect_all(parts, optimizations=_EACH_BY_ITSELF))
         return {name: _numpy(frame, name) for name in columns}
 
 

@@ -18,11 +18,12 @@ from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
 from clusterscape.model.samples import Int32s
 from clusterscape.settings import RetentionSettings
 from clusterscape.store.metrics.contract import MetricStoreInfo, Statistic
-from clusterscape.store.metrics.embedded.blocks import Block, join_columns, merge_blocks, pivot, select
+from clusterscape.store.metrics.embedded.blocks import Block, join_columns, pivot, select
 from clusterscape.store.metrics.embedded.compaction import CompactionPolicy, Compactor, day_of
 from clusterscape.store.metrics.embedded.files import need_space, storage_errors
 from clusterscape.store.metrics.embedded.live import FOREVER_MS, LiveFiles
 from clusterscape.store.metrics.embedded.manifest import check_version, create, locked
+from clusterscape.store.metrics.embedded.merging import merge_blocks
 from clusterscape.store.metrics.embedded.reading import (
     DAY_MS,
     DamagedSegmentError,
