@@ -30,6 +30,7 @@ check: .venv/.dev web/node_modules/.installed ## Format, lint, types, import rul
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/python tools/codegen.py --check
+	$(BIN)/python tools/docs.py --check
 	cd web && npm run check --silent
 
 .PHONY: dev

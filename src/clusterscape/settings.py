@@ -16,7 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from clusterscape.errors import ConfigError
 
 ENV_PREFIX = "CLUSTERSCAPE_"
-ENV_NOT_SETTINGS = frozenset({"CLUSTERSCAPE_REFERENCE_DATA", "CLUSTERSCAPE_REFERENCE_DATA_REQUIRED"})
+ENV_NOT_SETTINGS = frozenset(
+    {"CLUSTERSCAPE_REFERENCE_DATA", "CLUSTERSCAPE_REFERENCE_DATA_REQUIRED", "CLUSTERSCAPE_SCREENSHOTS"}
+)
 """Variables of the tests, not settings."""
 
 

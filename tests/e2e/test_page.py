@@ -1,5 +1,6 @@
 """The page as a user drives it, on a running demo."""
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from servers.demo import get_json, running_demo
 from servers.programs import free_port
 
 OUTPUT = Path(__file__).parent / "output"
+IMAGES = Path(__file__).parents[2] / "docs/images"  # written anew with CLUSTERSCAPE_SCREENSHOTS=1
 
 pytestmark = pytest.mark.browser
 
@@ -104,5 +106,7 @@ def test_page_fits_its_window_when_sizes_and_themes_change(
     page.wait_for_timeout(800)
     OUTPUT.mkdir(exist_ok=True)
     page.screenshot(path=OUTPUT / f"overview-{theme}-{width}.png")
+    if os.environ.get("CLUSTERSCAPE_SCREENSHOTS") and width == 1280:
+        page.screenshot(path=IMAGES / f"overview-{theme}.png")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing sticks out sideways"
     context.close()
