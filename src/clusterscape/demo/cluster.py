@@ -113,7 +113,8 @@ def start_demo_server(cluster: DemoCluster) -> Iterator[int]:
             *("--gpus", str(cluster.gpus), "--seed", str(cluster.seed), "--anchor", str(cluster.anchor_ms)),
             *("--listener", str(listener.fileno())),
         ]
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(listener.fileno(),))
+        # A session of its own: Ctrl-C in a terminal is for this process, which then ends the child in order.
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(listener.fileno(),), start_new_session=True)
     try:
         yield port
     finally:

@@ -27,6 +27,7 @@ from clusterscape.model import UnixMs
 HOST = "127.0.0.1"
 BACKLOG = 4096  # all exporters may be asked while the cluster is still being built
 DAY_S = 86_400
+SHUTDOWN_TIMEOUT_S = 1.0
 
 
 class DemoServer:
@@ -92,7 +93,7 @@ def _system_clock() -> UnixMs:
 
 async def _serve(app: web.Application, listener: socket.socket, *, until_input_closes: bool) -> None:
     """Serve until told to stop by a signal, or until whoever started this process is gone."""
-    runner = web.AppRunner(app, access_log=None, handle_signals=False)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=SHUTDOWN_TIMEOUT_S)
     await runner.setup()
     await web.SockSite(runner, listener, backlog=BACKLOG).start()
     stop = asyncio.Event()

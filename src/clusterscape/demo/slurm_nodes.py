@@ -1,13 +1,12 @@
 """Speaks as slurmrestd's ``/slurm/…/nodes``, ``partitions`` and ``ping``."""
 
-from clusterscape.demo.hardware import LARGE, PARTITION_SHARES, SMALL, DemoNode, Hardware
+from clusterscape.demo.hardware import PARTITION_SHARES, SMALL, DemoNode, Hardware
 from clusterscape.demo.lives import Outage
 from clusterscape.demo.moment import Moment
 from clusterscape.demo.slurm_values import Json, envelope, host_list, index_list, number
 from clusterscape.simulate import FaultKind
 
-MAX_TIME_MINUTES = {SMALL: 2 * 1440, LARGE: 5 * 1440}
-DEFAULT_MAX_TIME_MINUTES = 5 * 1440
+MAX_TIME_MINUTES = 5 * 1440
 BOOTED_AGO_S = 40 * 86_400
 
 
@@ -109,7 +108,7 @@ def _partition(name: str, hardware: Hardware) -> Json:
         "tres": {"billing_weights": "", "configured": f"cpu={cpus},node={len(nodes)},billing={cpus},gres/gpu={gpus}"},
         "cpus": {"task_binding": 0, "total": cpus},
         "defaults": {"time": number(60)},
-        "maximums": {"time": number(MAX_TIME_MINUTES.get(name, DEFAULT_MAX_TIME_MINUTES)), "nodes": number(None)},
+        "maximums": {"time": number(MAX_TIME_MINUTES), "nodes": number(None)},
         "minimums": {"nodes": 1},
         "priority": {"job_factor": 1, "tier": 1},
         "partition": {"state": ["UP"]},

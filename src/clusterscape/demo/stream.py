@@ -42,8 +42,8 @@ MIXES = {
         sigma=1.3,
         session_share=0.08,
         array_share=0.04,
-        user_limit_share=0.18,
-        target_demand=1.25,
+        user_limit_share=0.15,
+        target_demand=1.35,
     ),
     LARGE: Mix(
         sizes=((8, 0.3), (16, 0.3), (24, 0.06), (32, 0.2), (64, 0.09), (128, 0.035), (256, 0.012), (512, 0.003)),
@@ -51,7 +51,7 @@ MIXES = {
         sigma=1.2,
         session_share=0.0,
         array_share=0.0,
-        user_limit_share=0.35,
+        user_limit_share=0.32,
         target_demand=1.4,
     ),
     V100: Mix(
@@ -60,8 +60,8 @@ MIXES = {
         sigma=1.3,
         session_share=0.12,
         array_share=0.05,
-        user_limit_share=0.2,
-        target_demand=1.3,
+        user_limit_share=0.17,
+        target_demand=1.35,
     ),
 }
 
