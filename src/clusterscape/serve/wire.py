@@ -48,7 +48,9 @@ class Wire:
 def to_ipc(frame: pl.DataFrame) -> bytes:
     """Arrow IPC stream bytes. The oldest compatibility level: every reader knows plain (not view) strings."""
     buffer = io.BytesIO()
-    frame.write_ipc_stream(buffer, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
+    # A frame is locked while it is written, and the writer needs the GIL for the buffer: another thread that holds the GIL
+    # and merely looks at the same frame would wait for ever. A clone shares the data and has a lock of its own.
+    frame.clone().write_ipc_stream(buffer, compression="uncompressed", compat_level=pl.CompatLevel.oldest())
     return buffer.getvalue()
 
 
