@@ -1,4 +1,4 @@
-"""What every record store must do, run against SQLite and against a real PostgreSQL."""
+"""What every record store must do, run against SQLite (plain and mirrored) and against a real PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +40,7 @@ from clusterscape.model import (
 )
 from clusterscape.settings import StorageSettings
 from clusterscape.store.records import RecordStore, WorkloadFilter, open_record_store
+from clusterscape.store.records.mirror import MirroredRecordStore
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +49,28 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+@pytest.fixture(params=["sqlite", "sqlite mirrored", pytest.param("postgresql", marks=pytest.mark.server)])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], RecordStore]]:
     """Opens the same, at first empty, store again and again."""
-    records = "sqlite" if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    is_postgres = request.param == "postgresql"
+    records = request.getfixturevalue("postgres").new_database() if is_postgres else "sqlite"
     storage = StorageSettings(data_dir=tmp_path / "data", records=records)
     opened: list[RecordStore] = []
 
     def open_() -> RecordStore:
-        opened.append(open_record_store(storage))
+        store = open_record_store(storage)
+        opened.append(MirroredRecordStore(store) if request.param == "sqlite mirrored" else store)
         return opened[-1]
 
     yield open_
     for store in opened:
         store.close()
+
+
+several_writers = pytest.mark.parametrize(
+    "open_store", ["sqlite", pytest.param("postgresql", marks=pytest.mark.server)], indirect=True
+)
+"""A mirror is right only where its process is the one writer."""
 
 
 @pytest.fixture
@@ -380,6 +389,7 @@ def test_readers_see_whole_writes_when_threads_read_and_write(store: RecordStore
     assert len(store.active_workloads()) == 1500
 
 
+@several_writers
 def test_what_one_store_writes_another_reads_when_both_are_open(open_store: Callable[[], RecordStore]) -> None:
     first, second = open_store(), open_store()
     jobs = [job(i) for i in range(100)]
@@ -390,8 +400,16 @@ def test_what_one_store_writes_another_reads_when_both_are_open(open_store: Call
     assert second.workload(jobs[0].id) == jobs[0]
 
 
+@several_writers
 def test_one_schema_results_when_several_open_an_empty_store_at_once(open_store: Callable[[], RecordStore]) -> None:
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(lambda _: open_store(), range(4)))
     stores[0].write_workloads([job(1)], at_ms=T0)
     assert all(ids(store.active_workloads()) == ["slurm:1"] for store in stores)
+
+
+def test_sources_are_forgotten_when_they_are_removed(store: RecordStore) -> None:
+    other = replace(FULL_STATUS, source="other")
+    store.write_sources([FULL_STATUS, other])
+    store.remove_sources([FULL_STATUS.source, "never seen"])
+    assert store.sources() == [other]

@@ -102,6 +102,7 @@ class Ledger:
         self._ended: OrderedDict[WorkloadId, Workload] = OrderedDict()
         self._unclaimed = set(self.nodes)
         self._claims: dict[str, set[NodeId]] = {}
+        self._instances: dict[str, set[UnitId]] = {}  # MIG instances by the source that last named them
         self._hardware = {node.id: node for node in self.nodes.values() if node.driver_version is not None}
         self._disagree_since: dict[tuple[UnitId, WorkloadId], UnixMs] = {}
         self._first_at: UnixMs | None = None
@@ -123,10 +124,13 @@ class Ledger:
         change = self._apply(nodes, partitions, units, removed)
         if not (seen.is_complete and named):
             return change
+        instances = {unit.id for unit in seen.units if unit.kind is UnitKind.MIG}
+        lost = self._instances.get(seen.source, set()) - instances
+        self._instances[seen.source] = instances
         return replace(
             change,
             removed_partitions=self._forget_partitions({p.name for p in seen.partitions}),
-            removed_units=self._forget_units(lambda unit: self._is_pulled(unit, named)),
+            removed_units=self._forget_units(lambda unit: self._is_pulled(unit, named) or unit.id in lost),
         )
 
     def see_hardware(self, facts: ExporterFacts, *, source: str, at: UnixMs) -> InventoryChange:

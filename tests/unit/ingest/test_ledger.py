@@ -181,3 +181,14 @@ def test_instance_is_forgotten_when_its_exporter_shows_it_no_longer() -> None:
     change = ledger.see_hardware(ExporterFacts(gone=[instance.id]), source="x", at=UnixMs(1))
     assert list(change.removed_units) == ["n1:0/1"]
     assert list(ledger.units) == [UNIT]
+
+
+def test_instances_are_forgotten_when_a_complete_inventory_names_others() -> None:
+    def instance(number: int) -> Unit:
+        return Unit(id=mig_unit_id(NODE, 0, number), kind=UnitKind.MIG, node=NODE, index=0, parent=UNIT)
+
+    ledger = Ledger()
+    gpu = Unit(id=UNIT, node=NODE, index=0)
+    ledger.see_inventory(inventory(1, Node(id=NODE), units=(gpu, instance(1), instance(2))))
+    change = ledger.see_inventory(inventory(2, Node(id=NODE), units=(gpu, instance(2))))
+    assert list(change.removed_units) == ["n1:0/1"]

@@ -6,7 +6,9 @@ lists it returns are shared and stay the same object until they change: readers 
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Generic, TypeVar
+from dataclasses import fields, replace
+from enum import Enum
+from typing import Any, Generic, TypeVar
 
 from clusterscape.model import (
     Allocation,
@@ -16,13 +18,15 @@ from clusterscape.model import (
     SourceStatus,
     Unit,
     UnitId,
+    UnitKind,
     UnixMs,
     Workload,
     WorkloadId,
 )
 from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
+from clusterscape.store.records.rows import storable
 
-Record = TypeVar("Record")
+Record = TypeVar("Record", Node, Partition, Unit, Workload, Allocation, SourceStatus)
 
 
 class _Shelf(Generic[Record]):
@@ -58,7 +62,7 @@ class _Shelf(Generic[Record]):
         with self._lock:
             for record in records:
                 if self._keeps(record):
-                    self._records[self._key(record)] = record
+                    self._records[self._key(record)] = _as_stored(record)
                 else:
                     self._records.pop(self._key(record), None)
             self._listed = None
@@ -76,7 +80,12 @@ class MirroredRecordStore:
         self._store = store
         self._nodes = _Shelf(store.nodes(), lambda node: node.id, order=lambda node: (node.id,))
         self._partitions = _Shelf(store.partitions(), lambda part: part.name, order=lambda part: (part.name,))
-        self._units = _Shelf(store.units(), lambda unit: unit.id, order=_place)
+        self._units = _Shelf(
+            store.units(),
+            lambda unit: unit.id,
+            order=_place,
+            keeps=lambda unit: unit.kind is not UnitKind.REQUESTED,
+        )
         self._sources = _Shelf(store.sources(), lambda status: status.source, order=lambda status: (status.source,))
         self._active = _Shelf(
             store.active_workloads(), lambda workload: workload.id, keeps=lambda workload: workload.state.is_active
@@ -215,6 +224,18 @@ class MirroredRecordStore:
     def close(self) -> None:
         """Release the connections."""
         self._store.close()
+
+
+def _as_stored(record: Record) -> Record:
+    """``record`` as it would be read back: text that no column can hold is no text for the page either."""
+    cleaned: dict[str, Any] = {}
+    for name in (f.name for f in fields(record)):
+        value = getattr(record, name)
+        if isinstance(value, str) and not isinstance(value, Enum) and storable(value) != value:
+            cleaned[name] = storable(value)
+        elif isinstance(value, Mapping) and any(storable(f"{k}{v}") != f"{k}{v}" for k, v in value.items()):
+            cleaned[name] = {storable(str(k)): storable(str(v)) for k, v in value.items()}
+    return replace(record, **cleaned) if cleaned else record
 
 
 def _place(unit: Unit) -> tuple[str | int, ...]:
