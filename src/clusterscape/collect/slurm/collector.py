@@ -11,7 +11,7 @@ from clusterscape.collect.slurm.parse_jobs import ParsedJobs, parse_jobs
 from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes, parse_partitions, partitions_of_nodes
 from clusterscape.collect.slurm.rest import SlurmRest
 from clusterscape.collect.slurm.source import SlurmSource
-from clusterscape.collect.slurm.windows import HistoryWindows
+from clusterscape.collect.slurm.windows import AHEAD_S, HistoryWindows
 from clusterscape.model import (
     HistoryObserved,
     InventoryObserved,
@@ -123,7 +123,7 @@ class SlurmCollector:
         until = loop.time() + self._settings.interval_s
         answer: Answer | None = None
         while (window := self._windows.next_window(now_ms)) is not None and loop.time() < until:
-            answer = await ask(self._source.fetch_history(*window))
+            answer = await ask(self._source.fetch_history(window[0], window[1] + AHEAD_S))
             if answer.document is None:
                 self._windows.failed(now_ms)
                 continue

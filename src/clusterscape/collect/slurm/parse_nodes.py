@@ -113,8 +113,9 @@ def _parse_node(entry: dict[str, object]) -> _ParsedNode | str | None:
 
 
 def _machine_type(gpus: Sequence[Gres], features: Sequence[str]) -> str | None:
-    names = [name_machine_type(gpu.type, features) for gpu in gpus]
-    return next((name for name in names if name), None)
+    """The GPUs' name; ``H100+H200`` where a node has both."""
+    names = dict.fromkeys(name_machine_type(gpu.type, features) for gpu in gpus)
+    return "+".join(name for name in names if name) or None
 
 
 def _iter_units(node: NodeId, gpus: Sequence[Gres], features: Sequence[str]) -> Iterator[Unit]:

@@ -67,13 +67,7 @@ class SlurmRest:
         status, body = await self._get(path, query or {}, self._settings.timeout_s * patience)
         asked = f"slurmrestd {path}"
         if status == 404:
-            self._version = None  # slurmrestd may have been upgraded since
-            raise SourceError(
-                f"{asked}: there is no such path",
-                hint="slurmrestd serves no accounting: start it without `-s`, or with the openapi/dbv… plugin as well."
-                if service == "slurmdb"
-                else "slurmrestd was changed; the next poll looks for its versions again.",
-            )
+            raise self._missing(asked, service)
         if status in (401, 403):
             raise self._refused(asked, status)
         try:
@@ -134,6 +128,14 @@ class SlurmRest:
             self._session = aiohttp.ClientSession(connector=connector, headers=headers)
         return self._session
 
+    def _missing(self, asked: str, service: str) -> SourceError:
+        if service == "slurmdb":
+            hint = "slurmrestd serves no accounting: start it without `-s`, or with the openapi/dbv… plugin as well."
+        else:
+            self._version = None
+            hint = "slurmrestd was changed; the next poll looks for its versions again."
+        return SourceError(f"{asked}: there is no such path", hint=hint)
+
     def _refused(self, asked: str, status: int) -> SourceError:
         if not self._settings.token:
             return SourceError(
@@ -144,10 +146,12 @@ class SlurmRest:
         return self._with_expiry(explain(asked, f"unauthorized, HTTP status {status}"))
 
     def _with_expiry(self, error: SourceError) -> SourceError:
-        """The same error, unless the token says itself that its time is over."""
+        """The same error, unless the token says itself that its time is over. Slurm 22.05 calls that an unspecified error."""
         expires_s = read_token_expiry(self._settings.token or "")
         if expires_s is None or expires_s * 1000 > self._clock():
-            return error
+            is_vague = bool(self._settings.token) and "unspecified error" in error.message.lower()
+            doubt = " Or the token is not valid: `scontrol token` makes a new one." if is_vague else ""
+            return SourceError(error.message, hint=f"{error.hint or ''}{doubt}" or None)
         when = datetime.fromtimestamp(expires_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
         return SourceError(
             f"the token for slurmrestd expired on {when}",

@@ -11,6 +11,9 @@ INCREMENT_S = 300
 OVERLAP_S = 900
 """Accounting arrives late: slurmctld keeps records while slurmdbd is away, and sends them in bulk."""
 
+AHEAD_S = 60
+"""Asked for beyond a window's end: jobs of this very second, and of a controller whose clock is ahead."""
+
 RETRY_S = 60
 
 Window = tuple[int, int]

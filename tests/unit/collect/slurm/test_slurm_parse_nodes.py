@@ -46,7 +46,7 @@ def test_reason_is_slurms_own_word_when_the_operator_gave_none() -> None:
 
 def test_units_keep_slurms_order_when_a_node_has_several_types() -> None:
     inventory = parse_nodes(nodes(node("mix", gres="gpu:a100:2(S:0),gpu:v100:1(S:1),shard:8")))
-    assert only(inventory) == ("mix", "A100", 3)
+    assert only(inventory) == ("mix", "A100+V100", 3)
     assert [(unit.id, unit.machine_type) for unit in inventory.units] == [
         ("mix:0", "A100"),
         ("mix:1", "A100"),

@@ -21,6 +21,7 @@ from clusterscape.collect.contract import Collector
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.collect.slurm.cli import SlurmCommands
 from clusterscape.collect.slurm.source import Document
+from clusterscape.collect.slurm.windows import AHEAD_S
 from clusterscape.errors import SourceError
 from clusterscape.model import (
     HistoryObserved,
@@ -149,7 +150,7 @@ async def test_history_is_read_once_and_then_in_increments_when_polled_again() -
     assert len(answers.windows) == 4
     assert not find(await poll(collector, UnixMs(NOW + 15_000)), HistoryObserved)
     await poll(collector, UnixMs(NOW + 301_000))
-    assert answers.windows[4][1] == NOW // 1000 + 301
+    assert answers.windows[4][1] == NOW // 1000 + 301 + AHEAD_S
 
 
 async def test_history_gives_no_allocations_when_the_queue_told_the_indices() -> None:

@@ -1,0 +1,369 @@
+"""The Slurm collector against a real Slurm with accounting: by commands and by slurmrestd, in health and in failure."""
+
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+from servers.slurm import SlurmServer, slurm_server
+
+from clusterscape.collect.slurm import SlurmCollector
+from clusterscape.model import (
+    Allocation,
+    AllocationSource,
+    HistoryObserved,
+    InventoryObserved,
+    Node,
+    NodeState,
+    QueueObserved,
+    SourceStatus,
+    UnixMs,
+    Workload,
+    WorkloadState,
+)
+from clusterscape.settings import SlurmSettings
+
+pytestmark = pytest.mark.server
+
+
+def clock() -> UnixMs:
+    return UnixMs(time.time_ns() // 1_000_000)
+
+
+@dataclass
+class Seen:
+    """One poll's observations, sorted."""
+
+    inventory: InventoryObserved | None
+    queue: QueueObserved | None
+    history: dict[str, Workload]
+    history_allocations: list[Allocation]
+    statuses: dict[str, SourceStatus]
+
+    @property
+    def workloads(self) -> dict[str, Workload]:
+        assert self.queue is not None
+        return {workload.id: workload for workload in self.queue.workloads}
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        assert self.inventory is not None
+        return {node.id: node for node in self.inventory.nodes}
+
+    def units_of(self, workload: str) -> list[str]:
+        assert self.queue is not None
+        return [allocation.unit for allocation in self.queue.allocations if allocation.workload == workload]
+
+
+async def look(collector: SlurmCollector) -> Seen:
+    seen = Seen(None, None, {}, [], {})
+    async for observation in collector.poll(clock()):
+        if isinstance(observation, InventoryObserved):
+            seen.inventory = observation
+        elif isinstance(observation, QueueObserved):
+            seen.queue = observation
+        elif isinstance(observation, HistoryObserved):
+            seen.history |= {workload.id: workload for workload in observation.workloads}
+            seen.history_allocations += observation.allocations
+        elif isinstance(observation, SourceStatus):
+            seen.statuses[observation.source] = observation
+    return seen
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[SlurmServer]:
+    with slurm_server(accounting=True, jwt=True) as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: SlurmServer) -> Iterator[SlurmServer]:
+    """The server, emptied of jobs after each test."""
+    yield shared_server
+    shared_server.cancel_all()
+
+
+@pytest.fixture(params=["cli", "rest"])
+async def collector(request: pytest.FixtureRequest, server: SlurmServer) -> AsyncIterator[SlurmCollector]:
+    found = by_commands(server) if request.param == "cli" else by_rest(server)
+    yield found
+    await found.close()
+
+
+def by_commands(server: SlurmServer) -> SlurmCollector:
+    return SlurmCollector(SlurmSettings(mode="cli", conf=server.conf, history_days=0.2), clock)
+
+
+def by_rest(server: SlurmServer) -> SlurmCollector:
+    return SlurmCollector(SlurmSettings(mode="rest", url=f"unix:{server.rest_socket}", history_days=0.2), clock)
+
+
+def units_by_scontrol(server: SlurmServer, job: int) -> list[str]:
+    """What ``scontrol show job -d`` says, taken apart by other means than the collector's."""
+    units = []
+    text = server.command("scontrol", "show", "job", "-d", str(job))
+    for hosts, indices in re.findall(r"^\s+Nodes=(\S+) .*GRES=gpu:\w+:\d+\(IDX:([\d,-]+)\)", text, re.MULTILINE):
+        for host in server.command("scontrol", "show", "hostnames", hosts).split():
+            for piece in indices.split(","):
+                first, _, last = piece.partition("-")
+                units += [f"{host}:{index}" for index in range(int(first), int(last or first) + 1)]
+    return units
+
+
+async def test_commands_and_slurmrestd_agree_with_scontrol_when_jobs_of_all_kinds_are_there(
+    server: SlurmServer,
+) -> None:
+    uneven = server.submit("-N2", "--gpus=3", "-c1", "-w", "gpu02,gpu03", "--job-name=uneven-07")
+    whole = server.submit("--exclusive", "-w", "gpu01", '--comment={"experiment": "exp-a", "model": "llama"}')
+    server.wait_for_state(uneven, "RUNNING")
+    server.wait_for_state(whole, "RUNNING")
+    array = server.submit("--array=1-4%2", "--gpus=2", "-w", "gpu02")
+    shared = server.submit("-p", "v100", "--gres=shard:2")
+    server.wait_for_state(shared, "RUNNING")
+    blocked = server.submit("-N3", "--gpus-per-node=8", "-p", "a100")
+    held = server.submit("--hold", "--gpus=a100:4")
+    failed = server.submit("-p", "v100", "--gpus=1", script="exit 3")
+    server.wait_for_state(failed, "FAILED")
+    server.wait_until(lambda: server.command("squeue", "-h", "-t", "R", "-j", str(array)).count("\n") == 2, "two tasks")
+    server.wait_until(lambda: server.reason_of(blocked) == "Resources", "the large job to be considered")
+
+    cli, rest = by_commands(server), by_rest(server)
+    one, other = await look(cli), await look(rest)
+    await rest.close()
+
+    assert one.queue is not None
+    assert other.queue is not None
+    assert one.queue.is_complete
+    assert not one.queue.dropped
+    # The scheduler revises its plans between the two looks.
+    plans = [
+        [replace(workload, expected_start_at=None) for workload in seen.workloads.values()] for seen in (one, other)
+    ]
+    assert plans[0] == plans[1]
+    assert one.queue.allocations == other.queue.allocations
+    assert one.nodes == other.nodes
+
+    for job in (uneven, whole):
+        assert one.units_of(f"slurm:{job}") == units_by_scontrol(server, job)
+    assert len(one.units_of(f"slurm:{uneven}")) == 3
+    assert len(one.units_of(f"slurm:{whole}")) == 8
+    assert {allocation.source for allocation in one.queue.allocations} == {AllocationSource.SCHEDULER_INDEX}
+
+    jobs = one.workloads
+    assert jobs[f"slurm:{uneven}"].experiment == "uneven"
+    assert jobs[f"slurm:{uneven}"].resource_type == "A100-3"
+    assert jobs[f"slurm:{uneven}"].nodes == ("gpu02", "gpu03")
+    assert (jobs[f"slurm:{whole}"].experiment, jobs[f"slurm:{whole}"].tags) == ("exp-a", {"model": "llama"})
+    assert jobs[f"slurm:{whole}"].gpus_requested == 8
+
+    tasks = [jobs[f"slurm:{array}_{task}"] for task in range(1, 5)]
+    assert [task.state for task in tasks] == [WorkloadState.RUNNING] * 2 + [WorkloadState.WAITING] * 2
+    assert tasks[3].pending_reason == "JobArrayTaskLimit"
+    assert len(one.units_of(tasks[0].id)) == 2
+    assert not set(one.units_of(tasks[0].id)) & set(one.units_of(tasks[1].id))
+
+    assert len(one.units_of(f"slurm:{shared}")) == 1
+    assert (jobs[f"slurm:{shared}"].gpus_requested, jobs[f"slurm:{shared}"].tags["shared_gpu"]) == (0, "shard:2")
+
+    assert (jobs[f"slurm:{blocked}"].state, jobs[f"slurm:{blocked}"].pending_reason) == (
+        WorkloadState.WAITING,
+        "Resources",
+    )
+    assert (jobs[f"slurm:{blocked}"].gpus_requested, jobs[f"slurm:{blocked}"].resource_type) == (24, "A100-24")
+    assert (jobs[f"slurm:{held}"].pending_reason, jobs[f"slurm:{held}"].resource_type) == ("JobHeldUser", "A100-4")
+    assert (jobs[f"slurm:{failed}"].state, jobs[f"slurm:{failed}"].exit_code) == (WorkloadState.FAILED, 3)
+
+
+async def test_inventory_names_every_gpu_when_slurm_numbers_them(
+    server: SlurmServer, collector: SlurmCollector
+) -> None:
+    seen = await look(collector)
+    assert seen.inventory is not None
+    assert {node.id: (node.machine_type, node.gpu_count) for node in seen.inventory.nodes} == {
+        "gpu01": ("A100", 8),
+        "gpu02": ("A100", 8),
+        "gpu03": ("A100", 8),
+        "vgpu1": ("V100", 4),
+    }
+    assert len(seen.inventory.units) == 28
+    partitions = {partition.name: partition for partition in seen.inventory.partitions}
+    assert partitions["a100"].nodes == ("gpu01", "gpu02", "gpu03")
+    assert partitions["a100"].is_default
+    assert partitions["all"].nodes == ("gpu01", "gpu02", "gpu03", "vgpu1")
+    assert partitions["all"].max_time_s == 7 * 86_400
+    assert all(status.is_ok for status in seen.statuses.values())
+
+
+async def test_history_tells_how_jobs_ended_when_they_are_over(server: SlurmServer, collector: SlurmCollector) -> None:
+    done = server.submit("--exclusive", "-w", "gpu03", script="true")
+    failed = server.submit("--gpus=1", script="exit 3")
+    killed = server.submit("--gpus=1", script="kill -9 $$")
+    cancelled = server.submit("--gpus=2")
+    never = server.submit("--gpus=2", "--hold")
+    server.wait_for_state(cancelled, "RUNNING")
+    server.command("scancel", str(cancelled), str(never))
+    wanted = {
+        f"slurm:{done}": WorkloadState.COMPLETED,
+        f"slurm:{failed}": WorkloadState.FAILED,
+        f"slurm:{killed}": WorkloadState.FAILED,
+        f"slurm:{cancelled}": WorkloadState.CANCELLED,
+    }
+    for job in (done, failed, killed, cancelled, never):
+        server.wait_for_state(job, "COMPLETED", "FAILED", "CANCELLED")
+    server.wait_until(lambda: server.is_accounted(done, failed, killed, cancelled), "the accounting to know")
+
+    seen = await look(collector)
+    found = {key: workload.state for key, workload in seen.history.items() if key in wanted}
+    assert found == wanted
+    queue, history = seen.workloads, seen.history
+    assert (queue[f"slurm:{failed}"].exit_code, queue[f"slurm:{killed}"].exit_signal) == (3, 9)
+    assert history[f"slurm:{killed}"].exit_signal == 9
+    assert history[f"slurm:{done}"].exit_code == 0
+    assert (history[f"slurm:{done}"].gpus_requested, history[f"slurm:{done}"].resource_type) == (8, "A100-8")
+    assert queue[f"slurm:{never}"].started_at is None
+    assert history[f"slurm:{failed}"].ended_at == queue[f"slurm:{failed}"].ended_at
+    # Nobody saw which GPUs these jobs had; only of the one that had all of its node is it known.
+    known = [allocation for allocation in seen.history_allocations if allocation.workload in wanted]
+    assert {(allocation.workload, allocation.source) for allocation in known} == {
+        (f"slurm:{done}", AllocationSource.WHOLE_NODE)
+    }
+    assert len(known) == 8
+
+
+async def test_new_life_begins_when_a_job_is_requeued(server: SlurmServer) -> None:
+    collector = by_commands(server)
+    started = server.folder / "started"
+    job = server.submit("--gpus=1", "--requeue", script=f"touch {started}; sleep 600")
+    # Slurm calls a job running before its node knows of it, and requeues one unknown to the node only minutes later.
+    server.wait_until(started.exists, "the job's script to start")
+    first = await look(collector)
+    server.command("scontrol", "requeue", str(job))
+    server.wait_for_state(job, "PENDING")
+    waiting = await look(collector)
+    server.start_requeued(job)
+    again = await look(collector)
+
+    key = f"slurm:{job}"
+    assert (waiting.workloads[key].state, waiting.workloads[key].restarts) == (WorkloadState.WAITING, 1)
+    assert not waiting.units_of(key)
+    assert again.workloads[key].restarts == 1
+    assert first.queue is not None
+    assert again.queue is not None
+    assert again.queue.allocations[0].from_at > first.queue.allocations[0].from_at
+
+
+async def test_drained_node_has_its_reason_when_an_operator_drains_it(
+    server: SlurmServer, collector: SlurmCollector
+) -> None:
+    job = server.submit("--gpus=1", "-w", "gpu02")
+    server.wait_for_state(job, "RUNNING")
+    server.command("scontrol", "update", "nodename=gpu02,gpu03", "state=drain", "reason=ECC errors on GPU 3")
+    try:
+        nodes = (await look(collector)).nodes
+    finally:
+        server.command("scontrol", "update", "nodename=gpu02,gpu03", "state=resume")
+        server.wait_for_nodes()
+    assert (nodes["gpu02"].state, nodes["gpu02"].reason) == (NodeState.DRAINING, "ECC errors on GPU 3")
+    assert (nodes["gpu03"].state, nodes["gpu03"].reason) == (NodeState.DRAINED, "ECC errors on GPU 3")
+    assert nodes["gpu01"].state is NodeState.IDLE
+
+
+async def test_failure_is_told_and_recovery_follows_when_slurmctld_goes_away(
+    server: SlurmServer, collector: SlurmCollector
+) -> None:
+    job = server.submit("--gpus=2")
+    server.wait_for_state(job, "RUNNING")
+    before = await look(collector)
+    server.stop("slurmctld")
+    try:
+        during = await look(collector)
+    finally:
+        server.start_controller()
+        server.wait_for_nodes()
+    after = await look(collector)
+
+    # An empty queue here would mean that every job had ended.
+    assert during.queue is None
+    assert during.inventory is None
+    for part in ("slurm queue", "slurm nodes", "slurm partitions"):
+        assert not during.statuses[part].is_ok
+        assert during.statuses[part].message
+        assert "slurmctld" in (during.statuses[part].hint or "")
+    assert all(status.is_ok for status in after.statuses.values())
+    key = f"slurm:{job}"
+    assert after.units_of(key) == before.units_of(key)
+    assert after.workloads[key].started_at == before.workloads[key].started_at
+
+
+async def test_only_accounting_fails_when_slurmdbd_is_down(server: SlurmServer, collector: SlurmCollector) -> None:
+    server.stop("slurmdbd")
+    try:
+        seen = await look(collector)
+    finally:
+        server.start_accounting_daemon()
+    assert [name for name, status in seen.statuses.items() if not status.is_ok] == ["slurm accounting"]
+    assert "slurmdbd" in (seen.statuses["slurm accounting"].hint or "")
+    assert seen.queue is not None
+    assert seen.inventory is not None
+
+
+async def test_hint_names_munge_when_it_is_down(server: SlurmServer) -> None:
+    server.stop("munged")
+    try:
+        seen = await look(by_commands(server))
+    finally:
+        server.start_munge()
+    assert seen.queue is None
+    assert "munge" in (seen.statuses["slurm queue"].hint or "")
+
+
+async def test_token_is_taken_while_valid_and_named_when_expired(server: SlurmServer) -> None:
+    url = f"http://127.0.0.1:{server.rest_port}"
+    tokens = {life_s: server.make_token("root", life_s) for life_s in (600, 1)}
+    expires_at = clock() + 1_000
+    valid = SlurmCollector(SlurmSettings(mode="rest", url=url, user="root", token=tokens[600], history_days=0), clock)
+    assert all(status.is_ok for status in (await look(valid)).statuses.values())
+    await valid.close()
+
+    server.wait_until(lambda: clock() > expires_at + 1_000, "the token to expire")
+    expired = SlurmCollector(SlurmSettings(mode="rest", url=url, user="root", token=tokens[1], history_days=0), clock)
+    status = (await look(expired)).statuses["slurm queue"]
+    await expired.close()
+    assert not status.is_ok
+    assert "the token for slurmrestd expired on" in (status.message or "")
+    assert "scontrol token username=root" in (status.hint or "")
+
+    without = SlurmCollector(SlurmSettings(mode="rest", url=url, history_days=0), clock)
+    status = (await look(without)).statuses["slurm queue"]
+    await without.close()
+    assert "wants a token" in (status.message or "")
+
+
+async def test_check_finds_everything_in_order_when_it_is(server: SlurmServer, collector: SlurmCollector) -> None:
+    found = {status.source: status for status in await collector.check()}
+    assert all(status.is_ok for status in found.values())
+    assert "Slurm 22.05" in (found["slurm nodes"].message or "")
+    assert "4 nodes, 4 with GPUs (28 in all)" in (found["slurm nodes"].message or "")
+    assert set(found) == {"slurm nodes", "slurm partitions", "slurm queue", "slurm GPU indices", "slurm accounting"}
+
+
+async def test_missing_socket_is_named_when_slurmrestd_is_not_there(server: SlurmServer) -> None:
+    collector = SlurmCollector(SlurmSettings(mode="rest", url="unix:/nonexistent/sock"), clock)
+    seen = await look(collector)
+    await collector.close()
+    assert not any(status.is_ok for status in seen.statuses.values())
+    assert "no socket at unix:/nonexistent/sock" in (seen.statuses["slurm queue"].message or "")
+
+
+def test_nothing_is_left_behind_when_the_server_ends() -> None:
+    with slurm_server() as server:
+        job = server.submit("--gpus=1")
+        server.wait_for_state(job, "RUNNING")
+        pids = [process.pid for process in server.processes.values()]
+        folder = server.folder
+    assert not folder.exists()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
