@@ -40,9 +40,11 @@ class _Shelf(Generic[Record]):
         order: Callable[[Record], tuple[str | int, ...]] | None = None,
         keeps: Callable[[Record], bool] = lambda _: True,
     ) -> None:
-        self._key, self._order, self._keeps = key, order, keeps
+        self._key = key
+        self._order = order
+        self._keeps = keeps
         self._lock = threading.Lock()
-        self._records = {key(record): record for record in records}
+        self._records: dict[object, Record] = {key(record): record for record in records}
         self._listed: list[Record] | None = None
 
     def list(self) -> list[Record]:
