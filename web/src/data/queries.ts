@@ -49,6 +49,7 @@ export function useWorkloads(states: readonly WorkloadState[], enabled: boolean)
     key: ["workloads", states],
     follows: "inventory",
     enabled,
+    keepsLast: true,
     ask: (client, signal) => client.workloads({ states, limit: MOST_WORKLOADS }, signal),
   });
 }

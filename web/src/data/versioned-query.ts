@@ -2,7 +2,7 @@
 // for at another version than the server's, ask once more. So a burst of changes costs one request, a reconnect catches
 // up by itself, and requests never pile up. A hidden page asks nothing until it is looked at.
 
-import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import type { Client, LiveVersion } from "../api/client.ts";
 import type { Loadable } from "../base/loadable.ts";
@@ -23,9 +23,17 @@ export interface VersionedQuery<T> {
   /** `held` is the answer it will replace. */
   ask(client: Client, signal: AbortSignal, held: T | undefined): Promise<T>;
   readonly enabled?: boolean;
+  /** Whether the answer to the last question stays in sight until that to a new one comes. */
+  readonly keepsLast?: boolean;
 }
 
-export function useVersionedQuery<T>({ key, follows, ask, enabled = true }: VersionedQuery<T>): Loadable<T> {
+export function useVersionedQuery<T>({
+  key,
+  follows,
+  ask,
+  enabled = true,
+  keepsLast = false,
+}: VersionedQuery<T>): Loadable<T> {
   const { client, live } = useServices();
   const cache = useQueryClient();
   const { version, heard } = useLive();
@@ -33,6 +41,7 @@ export function useVersionedQuery<T>({ key, follows, ask, enabled = true }: Vers
   const query = useQuery({
     queryKey: key,
     enabled,
+    ...(keepsLast ? { placeholderData: keepPreviousData } : {}),
     queryFn: async ({ signal }): Promise<Stamped<T>> => {
       const stamp = stampOf(live.read().version, follows);
       const held = cache.getQueryData<Stamped<T>>(key)?.value;

@@ -16,6 +16,9 @@ interface MeterProps {
   readonly tip?: string | undefined;
 }
 
+/** What is closer together than this looks like a speck, not like a range. */
+const NARROWEST_RANGE = 0.06;
+
 export function Meter({ ratio, range, text, look = "ramp", tip }: MeterProps) {
   const label = text ?? formatRatio(ratio);
   return (
@@ -27,7 +30,7 @@ export function Meter({ ratio, range, text, look = "ramp", tip }: MeterProps) {
             style={{ width: percent(ratio), ...(look === "ramp" ? { background: rampColor(ratio) } : {}) }}
           />
         )}
-        {range && range[1] - range[0] > 0.02 && (
+        {range && range[1] - range[0] > NARROWEST_RANGE && (
           <i className={styles.range} style={{ left: percent(range[0]), right: percent(1 - range[1]) }} />
         )}
       </span>

@@ -77,7 +77,7 @@ function namingColumns({ util }: Measured): readonly WorkloadColumn[] {
       sortKey: (row) => row.name ?? row.workload,
       csv: (row) => row.workload,
     },
-    textColumn("user", "User", 72, 0.8, 3),
+    textColumn("user", "User", 76, 0.8, 3),
     textColumn("project", "Project", 84, 0.8, 4),
     textColumn("partition", "Partition", 92, 0.8, 7),
     {
@@ -161,7 +161,7 @@ function timeColumns(): readonly WorkloadColumn[] {
       key: "running",
       title: "Running",
       tip: "Since its start; for those that wait, why",
-      width: 132,
+      width: 124,
       grow: 1.6,
       rank: 5,
       isLargestFirst: true,
@@ -180,7 +180,7 @@ function Running({ row }: { row: WorkloadAnswer }) {
   const limit = row.time_limit_s === null ? "" : ` of ${formatDuration(row.time_limit_s)}`;
   const ended = row.ended_at === null ? "" : `\nended ${formatExact(row.ended_at)}`;
   return (
-    <span data-tip={`started ${formatExact(row.started_at)}${ended}`}>
+    <span className={styles.cut} data-tip={`started ${formatExact(row.started_at)}${ended}`}>
       {formatDuration(row.run_s)}
       <span className={styles.muted}>{row.ended_at === null ? limit : ` · ${stateWords(row.state)}`}</span>
     </span>
