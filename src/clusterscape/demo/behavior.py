@@ -1,15 +1,15 @@
 """How a job's GPUs behave while it runs: its life cut into phases, each a recorded shape with a size and a colour of its own."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from clusterscape.demo.recorded import Mode
 from clusterscape.demo.work import Behavior, DemoJob
 
 MINUTE_S = 60.0
+FULL_RATIO = 0.985  # of the memory: here an allocation fails
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(NamedTuple):
     """From ``start_s`` after the job's start to the next phase. Rates are for a GPU that is fully active."""
 
     start_s: float
@@ -31,27 +31,27 @@ IDLE = Phase(
     start_s=0.0, mode=Mode.IDLE, level=0.0, sm=0.0, tensor=0.0, pcie_rx_bytes_per_s=2e4, pcie_tx_bytes_per_s=5e4
 )
 # Holds its GPUs and computes nothing.
-_WAITING = replace(IDLE, mode=Mode.CONTEXT, level=1.0, pcie_rx_bytes_per_s=3e6, pcie_tx_bytes_per_s=1e6)
+_WAITING = IDLE._replace(mode=Mode.CONTEXT, level=1.0, pcie_rx_bytes_per_s=3e6, pcie_tx_bytes_per_s=1e6)
 
 
 def plan_phases(demo: DemoJob) -> tuple[Phase, ...]:
     """The phases of most of the job's GPUs, in order; the first starts at 0."""
     run_s = float(min(demo.job.run_s, demo.job.limit_s))
-    memory_ratio = 0.35 + 0.6 * demo.draws[0] ** 0.6
+    is_leaking = demo.behavior is Behavior.MEMORY_LEAK
+    memory_ratio = 0.3 + 0.2 * demo.draws[0] if is_leaking else 0.35 + 0.6 * demo.draws[0] ** 0.6
     loading_s = min(MINUTE_S * (1.0 + 3.0 * demo.draws[1]), 0.2 * run_s)
-    loading = replace(
-        _WAITING, memory_ratio=0.01, memory_per_s=(memory_ratio - 0.01) / loading_s, pcie_rx_bytes_per_s=4e9
+    loading = _WAITING._replace(
+        memory_ratio=0.01, memory_per_s=(memory_ratio - 0.01) / loading_s, pcie_rx_bytes_per_s=4e9
     )
-    main = replace(_main_phase(demo), start_s=loading_s, memory_ratio=memory_ratio)
+    main = _main_phase(demo)._replace(start_s=loading_s, memory_ratio=memory_ratio)
     turning_s = loading_s + (0.1 + 0.3 * demo.draws[2]) * (run_s - loading_s)
     match demo.behavior:
         case Behavior.STALLED:
             return loading, main, _stall(main, turning_s)
         case Behavior.IDLE_TAIL:
-            return loading, main, replace(_WAITING, start_s=turning_s, memory_ratio=memory_ratio)
+            return loading, main, _WAITING._replace(start_s=turning_s, memory_ratio=memory_ratio)
         case Behavior.MEMORY_LEAK:
-            first = 0.3 + 0.2 * demo.draws[0]
-            return loading, replace(main, memory_ratio=first, memory_per_s=(0.985 - first) / (run_s - loading_s))
+            return loading, main._replace(memory_per_s=(FULL_RATIO - memory_ratio) / (run_s - loading_s))
         case Behavior.INTERACTIVE:
             return (loading, *_bursts(demo, main, run_s))
         case _:
@@ -63,8 +63,7 @@ def plan_master_phases(demo: DemoJob) -> tuple[Phase, ...] | None:
     if demo.behavior is not Behavior.NODE_MASTER:
         return None
     loading, main = plan_phases(demo)
-    busy = replace(
-        main,
+    busy = main._replace(
         level=0.79,
         power=0.85,
         memory_ratio=min(0.97, main.memory_ratio + 0.12),
@@ -96,15 +95,15 @@ def _main_phase(demo: DemoJob) -> Phase:
     match demo.behavior:
         case Behavior.VALIDATION:
             mode = Mode.MIXED if pause < 0.4 else Mode.MIXED_LIGHT
-            return replace(main, mode=mode, cycle_s=cycle_s)
+            return main._replace(mode=mode, cycle_s=cycle_s)
         case Behavior.NODE_MASTER:
-            return replace(
-                main, mode=Mode.MIXED_LIGHT, cycle_s=cycle_s, level=0.48, jitter=0.12, power=0.58, nvlink=0.2
+            return main._replace(
+                mode=Mode.MIXED_LIGHT, cycle_s=cycle_s, level=0.48, jitter=0.12, power=0.58, nvlink=0.2
             )
         case Behavior.INPUT_BOUND:
             level = 1.0 + 4.0 * hard
-            return replace(
-                main, mode=Mode.INPUT_BOUND, level=level, jitter=0.1, power=0.8 + 0.4 * level, nvlink=0.1 * nvlink
+            return main._replace(
+                mode=Mode.INPUT_BOUND, level=level, jitter=0.1, power=0.8 + 0.4 * level, nvlink=0.1 * nvlink
             )
         case _:
             return main
@@ -112,8 +111,7 @@ def _main_phase(demo: DemoJob) -> Phase:
 
 def _stall(main: Phase, start_s: float) -> Phase:
     """A collective that never completes: some kernel spins on every GPU, and nothing moves."""
-    return replace(
-        main,
+    return main._replace(
         start_s=start_s,
         mode=Mode.HANG,
         cycle_s=0.0,
@@ -136,6 +134,6 @@ def _bursts(demo: DemoJob, main: Phase, run_s: float) -> list[Phase]:
     for slot in range(count):
         start_s = main.start_s + slot * slot_s
         share = 0.15 + 0.35 * ((demo.draws[6] + slot * 0.618) % 1.0)
-        phases.append(replace(main, start_s=start_s))
-        phases.append(replace(_WAITING, start_s=start_s + share * slot_s, memory_ratio=main.memory_ratio))
+        phases.append(main._replace(start_s=start_s))
+        phases.append(_WAITING._replace(start_s=start_s + share * slot_s, memory_ratio=main.memory_ratio))
     return phases

@@ -15,7 +15,7 @@ from clusterscape.simulate import FaultKind, Job, NodeFault
 
 HOUR_S = 3600
 MINUTE_S = 60
-WARM_UP_S = 60 * HOUR_S  # from the origin of the course of events to the anchor
+WARM_UP_S = 44 * HOUR_S  # from the origin of the course of events to the anchor
 TOP_PRIORITY = 9000
 RESERVE_NODES = 3  # the last of a partition, one of which is out of service at the anchor
 

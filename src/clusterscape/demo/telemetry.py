@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterscape.demo.behavior import FULL_RATIO
 from clusterscape.demo.fields import FIELDS, Field
 from clusterscape.demo.recorded import RECORDED_IDLE_CELSIUS, read_shapes
 from clusterscape.demo.scenario import Scenario
@@ -191,7 +192,7 @@ class Telemetry:
 
     def _memory_used(self, points: Points, row: NDArray[np.int32], elapsed_s: Float32s) -> Float32s:
         rows = self._timeline.rows
-        ratio = np.minimum(rows.memory_ratio[row] + rows.memory_per_s[row] * elapsed_s, 0.985)
+        ratio = np.minimum(rows.memory_ratio[row] + rows.memory_per_s[row] * elapsed_s, FULL_RATIO)
         held = (
             ratio * self._memory_skew[points.unit] * (self._memory_mib[points.unit] - self._reserved_mib[points.unit])
         )
@@ -219,7 +220,11 @@ class Telemetry:
         return total
 
     def _mark_xid_errors(self, points: Points, codes: Float64s) -> None:
-        for error in self._scenario.xid_errors:
+        if not len(codes):
+            return
+        first_ms, last_ms = points.time_ms.min(), points.time_ms.max()
+        recent = [e for e in self._scenario.xid_errors if e.from_ms <= last_ms and e.to_ms > first_ms]
+        for error in sorted(recent, key=lambda error: error.from_ms):  # the last one is shown
             low, high = np.searchsorted(points.unit, (error.unit, error.unit + 1))
             times = points.time_ms[low:high]
             start, stop = np.searchsorted(times, (error.from_ms, error.to_ms))

@@ -3,9 +3,8 @@
 Built from the course of events and rebuilt when that has grown. Knows nothing of metrics.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,11 +179,10 @@ class Timeline:
         return units, starts, list(range(first_row, first_row + len(phases)))
 
     def _build_rows(self) -> Rows:
-        phases = self._phases
-        names = [field.name for field in fields(Phase) if field.name not in ("start_s", "mode")]
-        table = np.array(list(map(attrgetter(*names), phases)), np.float32).T
-        columns = {name: np.ascontiguousarray(column) for name, column in zip(names, table, strict=True)}
-        mode = np.array([phase.mode for phase in phases], np.int64)
+        table = np.array(self._phases, np.float32).T
+        columns = dict(zip(Phase._fields, map(np.ascontiguousarray, table), strict=True))
+        del columns["start_s"]
+        mode = columns.pop("mode").astype(np.int64)
         job = np.array(self._jobs, np.int64)
         return Rows(mode=mode, salt=(job * 2_654_435_761).astype(np.uint32), job=job, **columns)
 
