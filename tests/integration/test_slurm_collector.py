@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from servers.slurm import SlurmServer, slurm_server
+from servers.slurm import SlurmServer, slurm_server, strays_of
 
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.model import (
@@ -357,13 +357,16 @@ async def test_missing_socket_is_named_when_slurmrestd_is_not_there(server: Slur
     assert "no socket at unix:/nonexistent/sock" in (seen.statuses["slurm queue"].message or "")
 
 
-def test_nothing_is_left_behind_when_the_server_ends() -> None:
+def test_nothing_is_left_behind_when_the_server_ends_without_its_controller() -> None:
     with slurm_server() as server:
-        job = server.submit("--gpus=1")
-        server.wait_for_state(job, "RUNNING")
-        pids = [process.pid for process in server.processes.values()]
-        folder = server.folder
+        started = server.folder / "started"
+        server.submit("--gpus=1", script=f"touch {started}; sleep 600")
+        server.wait_until(started.exists, "the job's script to start")
+        server.stop("slurmctld")
+        folder, pids = server.folder, [process.pid for process in server.processes.values()]
+        assert len(strays_of(folder)) > len(pids)  # the job and its slurmstepd
     assert not folder.exists()
+    server.wait_until(lambda: not strays_of(folder), "all to be gone")
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -45,6 +45,7 @@ class SlurmServer:
     folder: Path
     ports: Ports
     node_groups: tuple[NodeGroup, ...]
+    launcher: tuple[str, ...]  # what root's daemons are started through
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
     @property
@@ -146,7 +147,7 @@ class SlurmServer:
         """Start one daemon in the foreground; its output goes to the folder's ``log``."""
         with (self.folder / "log" / f"{name}.out").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                arguments,
+                arguments if user else (*self.launcher, *arguments),
                 env=self.environment | dict(extra or {}),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
@@ -210,7 +211,7 @@ def slurm_server(
 
     ``accounting`` adds MariaDB and slurmdbd (some seconds more). ``jwt`` lets slurmrestd's TCP port take tokens.
     """
-    _need_everything(accounting=accounting, jwt=jwt)
+    launcher = _need_everything(accounting=accounting, jwt=jwt)
     names = [name for group in node_groups for name in group.names]
     controller, accounts, database, rest, *node_ports = _free_ports(4 + len(names))
     ports = Ports(
@@ -221,7 +222,7 @@ def slurm_server(
         nodes=dict(zip(names, node_ports, strict=True)),
     )
     # In /tmp and short: a unix socket's path may have at most 107 characters. 0755: slurmrestd runs as another user.
-    server = SlurmServer(Path(tempfile.mkdtemp(prefix="cs-slurm-", dir="/tmp")), ports, node_groups)
+    server = SlurmServer(Path(tempfile.mkdtemp(prefix="cs-slurm-", dir="/tmp")), ports, node_groups, launcher)
     server.folder.chmod(0o755)
     try:
         _prepare_folder(server)
@@ -233,19 +234,36 @@ def slurm_server(
         shutil.rmtree(server.folder, ignore_errors=True)
 
 
-def _need_everything(*, accounting: bool, jwt: bool) -> None:
+def _need_everything(*, accounting: bool, jwt: bool) -> tuple[str, ...]:
+    """What root's daemons are started through; without what is needed the test is skipped, or fails in CI."""
     programs = ["munged", "slurmctld", "slurmd", "slurmrestd", "sbatch"]
     for name in [*programs, "slurmdbd", "mariadbd"] if accounting else programs:
         need_program(name, PACKAGES)
+    launcher = _find_launcher()
     problem = None
     if os.geteuid() != 0:
         problem = "a real Slurm starts only as root (slurmd switches users, mknod); run the tests as root"
+    elif launcher is None:
+        problem = "Slurm listens at the address of this machine's own name: add a line `127.0.0.1 NAME` to /etc/hosts"
     elif jwt and not any(Path("/usr/lib").glob("*/slurm*/auth_jwt.so")):
         problem = "Slurm's auth_jwt.so is not installed; `apt-get install slurm-wlm-jwt-plugin` brings it"
     if problem and os.environ.get("CI") == "true":
         pytest.fail(problem)
     elif problem:
         pytest.skip(problem)
+    return launcher or ()
+
+
+def _find_launcher() -> tuple[str, ...] | None:
+    """Slurm's daemons listen where their host's name leads, so they get a host name of their own that leads to loopback."""
+    as_localhost = ("unshare", "--uts", "--", "sh", "-c", 'hostname localhost && exec "$@"', "sh")
+    with contextlib.suppress(FileNotFoundError):
+        if subprocess.run([*as_localhost, "true"], capture_output=True, check=False).returncode == 0:
+            return as_localhost
+    with contextlib.suppress(OSError):
+        if socket.gethostbyname(socket.gethostname()) == "127.0.0.1":
+            return ()
+    return None
 
 
 def _prepare_folder(server: SlurmServer) -> None:
@@ -326,12 +344,20 @@ def _end_everything(server: SlurmServer) -> None:
 
 
 def _end_strays(folder: Path) -> None:
-    """End slurmstepd and jobs, which outlive their slurmd; known by the SLURM_CONF they inherited."""
-    mark = f"SLURM_CONF={folder}/etc/slurm.conf".encode()
-    for environment in Path("/proc").glob("[0-9]*/environ"):
+    """End slurmstepd and jobs, which outlive their slurmd where nobody could cancel them."""
+    for pid in strays_of(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def strays_of(folder: Path) -> list[int]:
+    """Processes that work in the folder; it need not exist any more."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if mark in environment.read_bytes().split(b"\0"):
-                os.kill(int(environment.parent.name), signal.SIGKILL)
+            if str((process / "cwd").readlink()).removesuffix(" (deleted)") == str(folder):
+                found.append(int(process.name))
+    return found
 
 
 def _free_ports(count: int) -> list[int]:
