@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clusterscape.model import (
     Allocation,
@@ -26,7 +26,10 @@ from clusterscape.model import (
 from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
 from clusterscape.store.records.rows import storable
 
-Record = TypeVar("Record", Node, Partition, Unit, Workload, Allocation, SourceStatus)
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 class _Shelf(Generic[Record]):
