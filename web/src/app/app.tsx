@@ -2,7 +2,6 @@
 
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Suspense } from "react";
-import type { Clock } from "../base/clock.ts";
 import { type Services, ServicesContext } from "../data/services.ts";
 import type { ScreenStore } from "../state/screen-store.ts";
 import { ScreenContext, useScreen } from "../state/use-screen.ts";
@@ -18,13 +17,12 @@ import { VIEWS } from "./views.ts";
 
 interface AppProps {
   readonly services: Services;
-  readonly clock: Clock;
   readonly screen: ScreenStore;
   readonly session: Session;
   readonly queries: QueryClient;
 }
 
-export function App({ services, clock, screen, session, queries }: AppProps) {
+export function App({ services, screen, session, queries }: AppProps) {
   const signIn = async (token: string) => {
     await services.client.signIn(token);
     session.setNeeded(false);
@@ -35,7 +33,7 @@ export function App({ services, clock, screen, session, queries }: AppProps) {
     <CrashScreen>
       <QueryClientProvider client={queries}>
         <ServicesContext value={services}>
-          <ClockContext value={clock}>
+          <ClockContext value={services.clock}>
             <ScreenContext value={screen}>
               <Page session={session} signIn={signIn} />
               <TipLayer />

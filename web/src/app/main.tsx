@@ -49,6 +49,6 @@ const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");
 createRoot(root).render(
   <StrictMode>
-    <App services={{ client, live }} clock={clock} screen={screen} session={session} queries={queries} />
+    <App services={{ client, live, clock }} screen={screen} session={session} queries={queries} />
   </StrictMode>,
 );

@@ -1,7 +1,7 @@
 // Asks for the token where the server wants one.
 
 import { type FormEvent, useState } from "react";
-import { type Problem, toProblem } from "../base/problem.ts";
+import { type Problem, toProblem, toSentence } from "../base/problem.ts";
 import { Button } from "../widgets/button.tsx";
 import { Logo } from "./shell/logo.tsx";
 import styles from "./sign-in.module.css";
@@ -41,7 +41,7 @@ export function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<void
         </label>
         {problem && (
           <p id="sign-in-problem" role="alert" className={styles.problem}>
-            {problem.message} {problem.hint}
+            {toSentence(problem.message)} {problem.hint}
           </p>
         )}
         <Button look="primary" type="submit" disabled={isBusy}>

@@ -25,3 +25,9 @@ export function toProblem(error: unknown): Problem {
 export function isSignInNeeded(error: unknown): boolean {
   return error instanceof Problem && error.status === 401;
 }
+
+/** Messages come in both habits; on the page they are sentences. */
+export function toSentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(first) ? first : `${first}.`;
+}

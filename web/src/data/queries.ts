@@ -77,25 +77,31 @@ export interface SeriesRange {
   readonly endMs: number | null;
 }
 
-/** A series that runs on is asked for anew with each scrape. */
+const MOST_POINTS = 160;
+const FEWEST_POINTS = 40;
+/** Values in one answer: what a browser takes in without a pause. */
+const MOST_VALUES = 120_000;
+const REFRESH_MS = 15_000;
+
+/** Many units get fewer points each, and a series that runs on is asked for again when it has a new point to show. */
 export function useSeries(
   subject: SeriesSubject,
   metrics: readonly string[],
-  range: SeriesRange | null,
+  range: SeriesRange,
+  unitCount: number,
 ): Loadable<readonly SeriesLine[]> {
-  const isRunning = range !== null && range.endMs === null;
+  const { clock } = useServices();
+  const affordable = Math.floor(MOST_VALUES / Math.max(1, unitCount * metrics.length));
+  const points = Math.min(MOST_POINTS, Math.max(FEWEST_POINTS, affordable));
+  // In whole multiples: the timer would start anew with every small change of its interval.
+  const everyMs = Math.max(1, Math.ceil((clock.now() - range.startMs) / points / REFRESH_MS)) * REFRESH_MS;
   return useVersionedQuery({
-    key: ["series", subject, metrics, range],
-    follows: isRunning ? "tick" : "nothing",
-    enabled: range !== null,
-    ask: (client, signal) => {
-      const { startMs, endMs } = range ?? { startMs: 0, endMs: 0 };
-      return client.series({ subject, metrics, startMs, endMs, points: SERIES_POINTS }, signal);
-    },
+    key: ["series", subject, metrics, range, points],
+    follows: "nothing",
+    ...(range.endMs === null ? { everyMs } : {}),
+    ask: (client, signal) => client.series({ subject, metrics, ...range, points }, signal),
   });
 }
-
-const SERIES_POINTS = 160;
 
 /** Hits for what is being typed; those of the letters before stay until the new ones come. */
 export function useSearch(text: string): Loadable<SearchHits> {

@@ -1,12 +1,14 @@
-// What the data hooks are handed: the client to ask and the live store to follow. Built by app.
+// What the data hooks are handed: the client to ask, the live store to follow, the clock. Built by app.
 
 import { createContext, useContext, useSyncExternalStore } from "react";
 import type { Client } from "../api/client.ts";
+import type { Clock } from "../base/clock.ts";
 import type { LiveState, LiveStore } from "./live-store.ts";
 
 export interface Services {
   readonly client: Client;
   readonly live: LiveStore;
+  readonly clock: Clock;
 }
 
 export const ServicesContext = createContext<Services | null>(null);

@@ -31,13 +31,14 @@ function setUp() {
   const waiting: ((answer: Promise<ClusterSummary>) => void)[] = [];
   const cluster = vi.fn(() => new Promise<ClusterSummary>((resolve) => waiting.push(resolve)));
   const client = createStaticClient({ cluster });
-  const live = createLiveStore(client, createClock(Date.now));
+  const clock = createClock(Date.now);
+  const live = createLiveStore(client, clock);
   const queries = new QueryClient({
     defaultOptions: { queries: { retry: false, staleTime: Number.POSITIVE_INFINITY } },
   });
   render(
     <QueryClientProvider client={queries}>
-      <ServicesContext value={{ client, live }}>
+      <ServicesContext value={{ client, live, clock }}>
         <Power />
         <Power />
       </ServicesContext>

@@ -25,15 +25,12 @@ export interface VersionedQuery<T> {
   readonly enabled?: boolean;
   /** Whether the answer to the last question stays in sight until that to a new one comes. */
   readonly keepsLast?: boolean;
+  /** How often to ask again by the clock, for what no version tells of; never on a hidden page. */
+  readonly everyMs?: number;
 }
 
-export function useVersionedQuery<T>({
-  key,
-  follows,
-  ask,
-  enabled = true,
-  keepsLast = false,
-}: VersionedQuery<T>): Loadable<T> {
+export function useVersionedQuery<T>(question: VersionedQuery<T>): Loadable<T> {
+  const { key, follows, ask, enabled = true, keepsLast = false, everyMs } = question;
   const { client, live } = useServices();
   const cache = useQueryClient();
   const { version, heard } = useLive();
@@ -42,6 +39,7 @@ export function useVersionedQuery<T>({
     queryKey: key,
     enabled,
     ...(keepsLast ? { placeholderData: keepPreviousData } : {}),
+    ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
     queryFn: async ({ signal }): Promise<Stamped<T>> => {
       const stamp = stampOf(live.read().version, follows);
       const held = cache.getQueryData<Stamped<T>>(key)?.value;

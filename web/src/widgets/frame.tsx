@@ -3,7 +3,7 @@
 
 import type { ReactNode } from "react";
 import type { Loadable } from "../base/loadable.ts";
-import type { Problem } from "../base/problem.ts";
+import { type Problem, toSentence } from "../base/problem.ts";
 import { Button } from "./button.tsx";
 import styles from "./frame.module.css";
 import { Icon } from "./icon.tsx";
@@ -59,8 +59,8 @@ function Failed({ what, problem, onRetry }: TroubleProps & { what: string }) {
         <Icon name="alert" size={20} />
       </span>
       <strong>Could not load {what}</strong>
-      <span>{sentence(problem.message)}</span>
-      {problem.hint && <span className={styles.hint}>{sentence(problem.hint)}</span>}
+      <span>{toSentence(problem.message)}</span>
+      {problem.hint && <span className={styles.hint}>{toSentence(problem.hint)}</span>}
       <Button onClick={onRetry}>
         <Icon name="retry" size={14} /> Try again
       </Button>
@@ -73,17 +73,11 @@ function StaleBar({ problem, receivedAt, onRetry }: TroubleProps & { receivedAt:
     <div className={styles.stale} role="status">
       <Icon name="alert" size={14} />
       <span data-tip={problem.hint ?? undefined}>
-        Last known state, from <RelativeTime at={receivedAt} />. {sentence(problem.message)}
+        Last known state, from <RelativeTime at={receivedAt} />. {toSentence(problem.message)}
       </span>
       <button type="button" onClick={onRetry}>
         Try again
       </button>
     </div>
   );
-}
-
-/** Messages come in both habits; on the page they are sentences. */
-function sentence(text: string): string {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?…]$/.test(first) ? first : `${first}.`;
 }

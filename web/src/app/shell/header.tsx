@@ -17,6 +17,7 @@ import { ThemeMenu } from "./theme-menu.tsx";
 
 export function Header() {
   const cluster = useCluster().value;
+  useTitle(cluster?.cluster);
   return (
     <header className={styles.header}>
       <Logo />
@@ -33,6 +34,14 @@ export function Header() {
       <ThemeMenu />
     </header>
   );
+}
+
+/** What is selected, the cluster, the name: a row of tabs stays readable. */
+function useTitle(cluster: string | undefined): void {
+  const { selection } = useScreen();
+  useEffect(() => {
+    document.title = [selection?.key, cluster, "ClusterScape"].filter(Boolean).join(" · ");
+  }, [selection, cluster]);
 }
 
 function Navigation() {

@@ -1,17 +1,36 @@
-// What of the link could not be shown, and that ingest is paused: said once, above everything, until put away.
+// What the reader must know before believing the page: that the server is gone, that nothing is stored, that part of the
+// link was left out. Said above everything, until mended or put away.
 
 import { useState } from "react";
+import { toSentence } from "../../base/problem.ts";
+import { formatExact } from "../../base/time.ts";
+import type { LiveState } from "../../data/live-store.ts";
 import { useLive } from "../../data/services.ts";
 import { useLinkNotices } from "../../state/use-screen.ts";
 import { IconButton } from "../../widgets/button.tsx";
+import { useNow } from "../../widgets/clock-context.ts";
 import { Icon } from "../../widgets/icon.tsx";
 import styles from "./notices.module.css";
 
+/** More than a heartbeat: a short break is not worth a line. */
+const SILENCE_MS = 20_000;
+
+export function listTroubles({ connection, version }: LiveState, nowMs: number): readonly string[] {
+  if (version === null) return [];
+  const troubles: string[] = [];
+  if (connection === "lost" && nowMs - version.at > SILENCE_MS) {
+    troubles.push(`The server does not answer. The page shows what it said last, at ${formatExact(version.at)}.`);
+  }
+  if (version.paused !== null) troubles.push(`Nothing new is stored. ${toSentence(version.paused)}`);
+  return troubles;
+}
+
 export function Notices() {
   const link = useLinkNotices();
-  const paused = useLive().version?.paused ?? null;
+  const live = useLive();
+  const now = useNow();
   const [putAway, setPutAway] = useState<readonly string[]>([]);
-  const notices = [...(paused === null ? [] : [`Nothing new is stored: ${paused}`]), ...link];
+  const notices = [...listTroubles(live, now), ...link];
   const shown = notices.filter((notice) => !putAway.includes(notice));
   if (shown.length === 0) return null;
   return (

@@ -28,12 +28,13 @@ const METRICS = SHOWN.map(({ metric }) => metric);
 interface MetricHistoryProps {
   readonly subject: SeriesSubject;
   readonly range: SeriesRange;
+  readonly unitCount: number;
   /** What the lines are scaled to, where it is known: the power limit, the memory of a GPU. */
   readonly tops?: Readonly<Record<string, number | null>>;
 }
 
-export function MetricHistory({ subject, range, tops = {} }: MetricHistoryProps) {
-  const series = useSeries(subject, METRICS, range);
+export function MetricHistory({ subject, range, unitCount, tops = {} }: MetricHistoryProps) {
+  const series = useSeries(subject, METRICS, range, unitCount);
   return (
     <Frame source={series} what="history" isEmpty={(lines) => lines.length === 0} empty="No samples in this time.">
       {(lines) => <Lines bands={lines} range={range} tops={tops} />}

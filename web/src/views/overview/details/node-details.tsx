@@ -81,6 +81,7 @@ function Content({ detail: { node, workloads } }: { detail: NodeDetail }) {
         <MetricHistory
           subject={{ node: node.node }}
           range={range}
+          unitCount={node.gpu_count}
           {...(units && rows.length > 0 ? { tops: findLimits(units, rows) } : {})}
         />
       </Card>

@@ -64,7 +64,7 @@ function Content({ units, row, name }: { units: Units; row: number; name: string
             <Facts facts={measured(units, row, powerLimit, memory)} />
           </Card>
           <Card title="Last 6 hours">
-            <MetricHistory subject={{ unit: name }} range={range} tops={findLimits(units, [row])} />
+            <MetricHistory subject={{ unit: name }} range={range} unitCount={1} tops={findLimits(units, [row])} />
           </Card>
           <Card title="Place">
             <Facts

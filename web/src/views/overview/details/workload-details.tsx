@@ -67,6 +67,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
           <MetricHistory
             subject={{ workload: workload.workload }}
             range={{ startMs: workload.started_at, endMs: workload.ended_at }}
+            unitCount={allocations.length}
             {...(units && rows.length > 0 ? { tops: findLimits(units, rows) } : {})}
           />
         </Card>
