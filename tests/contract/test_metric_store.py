@@ -1,33 +1,21 @@
 """What every metric store promises: the same cases against the embedded store and a real VictoriaMetrics."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from servers.victoria import VictoriaServer, run_victoria
+from stores.batches import DAY, NOON, Sample, batch_of, window
 
-from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
+from clusterscape.model import UnitId, UnixMs
 from clusterscape.settings import RetentionSettings
 from clusterscape.store.metrics import EmbeddedMetricStore, MetricStore, Statistic, VictoriaMetricStore
 
-DAY = 86_400_000
-NOON = 19_700 * DAY + DAY // 2
 SCRAPE = 15_000
-
-
-class Window(TypedDict):
-    """The range of a question."""
-
-    start_ms: UnixMs
-    end_ms: UnixMs
-
-
-Sample = tuple[str, str, int, float]  # metric, unit, time, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +28,8 @@ class Engine:
 
     def write(self, *samples: Sample) -> None:
         """Append and show."""
-        self.store.append(batch_of(samples))
+        self.store.append(batch_of(*samples))
         self.settle()
-
-
-def batch_of(samples: Sequence[Sample]) -> SampleBatch:
-    """A batch with dictionaries of its own."""
-    units, metrics = Names(), Names()
-    return SampleBatch(
-        units=units,
-        metrics=metrics,
-        unit=np.array([units.code(s[1]) for s in samples], dtype=np.int32),
-        metric=np.array([metrics.code(s[0]) for s in samples], dtype=np.int32),
-        time_ms=np.array([s[2] for s in samples], dtype=np.int64),
-        value=np.array([s[3] for s in samples], dtype=np.float64),
-    )
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +53,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 
 def series(engine: Engine, metric: str, unit: str, start: int, end: int) -> list[tuple[int, float]]:
-    frame = engine.store.series([metric], [UnitId(unit)], start_ms=UnixMs(start), end_ms=UnixMs(end))
+    frame = engine.store.series([metric], [UnitId(unit)], **window(start, end))
     return list(zip(frame["time_ms"].to_list(), frame["value"].to_list(), strict=True))
 
 
@@ -93,14 +68,12 @@ def test_answers_are_empty_but_typed_when_store_is_empty(engine: Engine) -> None
     latest = engine.store.latest(["power_watts"], at_ms=UnixMs(NOON), lookback_ms=60_000)
     assert latest.schema == {"unit": pl.String, "power_watts": pl.Float64}
     assert latest.height == 0
-    rows = engine.store.series(["power_watts"], [UnitId("n1:0")], start_ms=UnixMs(0), end_ms=UnixMs(NOON))
+    rows = engine.store.series(["power_watts"], [UnitId("n1:0")], **window(0, NOON))
     assert rows.schema == {"metric": pl.String, "unit": pl.String, "time_ms": pl.Int64, "value": pl.Float64}
     assert rows.height == 0
-    steps = engine.store.series(
-        ["x"], [UnitId("n1:0")], start_ms=UnixMs(NOON - DAY), end_ms=UnixMs(NOON), step_ms=60_000
-    )
+    steps = engine.store.series(["x"], [UnitId("n1:0")], **window(NOON - DAY, NOON), step_ms=60_000)
     assert steps.columns == ["metric", "unit", "time_ms", "value", "min", "max"]
-    found = engine.store.statistics("x", [Statistic.P50, Statistic.INCREASE], start_ms=UnixMs(0), end_ms=UnixMs(NOON))
+    found = engine.store.statistics("x", [Statistic.P50, Statistic.INCREASE], **window(0, NOON))
     assert found.schema == {"unit": pl.String, "p50": pl.Float64, "increase": pl.Float64}
     assert found.height == 0
 
@@ -111,32 +84,30 @@ def test_answers_are_empty_when_names_are_unknown(engine: Engine) -> None:
     assert series(engine, "nonsense", "n1:0", NOON, NOON + 1) == []
     latest = engine.store.latest(["nonsense"], at_ms=UnixMs(NOON), lookback_ms=60_000)
     assert latest.height == 0
-    found = engine.store.statistics(
-        "power_watts", [Statistic.MAX], start_ms=UnixMs(NOON), end_ms=UnixMs(NOON + 1), units=[UnitId("n9:9")]
-    )
+    found = engine.store.statistics("power_watts", [Statistic.MAX], **window(NOON, NOON + 1), units=[UnitId("n9:9")])
     assert found.height == 0
 
 
 def test_nothing_is_asked_for_when_lists_are_empty(engine: Engine) -> None:
     engine.write(("power_watts", "n1:0", NOON, 300.0))
-    window: Window = {"start_ms": UnixMs(NOON), "end_ms": UnixMs(NOON + 1)}
-    assert engine.store.series([], [UnitId("n1:0")], **window).height == 0
-    assert engine.store.series(["power_watts"], [], **window).height == 0
-    assert engine.store.statistics("power_watts", [Statistic.MAX], units=[], **window).height == 0
+    asked = window(NOON, NOON + 1)
+    assert engine.store.series([], [UnitId("n1:0")], **asked).height == 0
+    assert engine.store.series(["power_watts"], [], **asked).height == 0
+    assert engine.store.statistics("power_watts", [Statistic.MAX], units=[], **asked).height == 0
     assert engine.store.latest([], at_ms=UnixMs(NOON), lookback_ms=1).height == 0
 
 
 def test_range_without_length_is_empty_when_samples_stand_at_its_border(engine: Engine) -> None:
     engine.write(("power_watts", "n1:0", NOON, 300.0))
     assert series(engine, "power_watts", "n1:0", NOON, NOON) == []
-    found = engine.store.statistics("power_watts", [Statistic.MAX], start_ms=UnixMs(NOON), end_ms=UnixMs(NOON))
+    found = engine.store.statistics("power_watts", [Statistic.MAX], **window(NOON, NOON))
     assert found.height == 0
 
 
 def test_batch_is_accepted_when_it_is_empty(engine: Engine) -> None:
-    engine.store.append(batch_of([]))
+    engine.store.append(batch_of())
     engine.store.append_history([])
-    engine.store.append_history([batch_of([])])
+    engine.store.append_history([batch_of()])
     assert series(engine, "power_watts", "n1:0", 0, NOON) == []
 
 
@@ -154,9 +125,7 @@ def test_range_is_half_open_when_samples_stand_on_its_borders(engine: Engine) ->
     engine.write(*(("power_watts", "n1:0", NOON + i * SCRAPE, float(i)) for i in range(4)))
     rows = series(engine, "power_watts", "n1:0", NOON + SCRAPE, NOON + 3 * SCRAPE)
     assert rows == [(NOON + SCRAPE, 1.0), (NOON + 2 * SCRAPE, 2.0)]
-    found = engine.store.statistics(
-        "power_watts", [Statistic.COUNT], start_ms=UnixMs(NOON + SCRAPE), end_ms=UnixMs(NOON + 3 * SCRAPE)
-    )
+    found = engine.store.statistics("power_watts", [Statistic.COUNT], **window(NOON + SCRAPE, NOON + 3 * SCRAPE))
     assert table(found) == {"n1:0": (2.0,)}
 
 
@@ -165,9 +134,7 @@ def test_milliseconds_are_kept_when_times_are_odd(engine: Engine) -> None:
     engine.write(*(("power_watts", "n1:0", time, 1.0) for time in times))
     for time in times[::17]:
         assert series(engine, "power_watts", "n1:0", time, time + 1) == [(time, 1.0)]
-        found = engine.store.statistics(
-            "power_watts", [Statistic.COUNT], start_ms=UnixMs(time), end_ms=UnixMs(time + 8)
-        )
+        found = engine.store.statistics("power_watts", [Statistic.COUNT], **window(time, time + 8))
         assert table(found) == {"n1:0": (2.0 if time + 7 <= times[-1] else 1.0,)}
 
 
@@ -187,9 +154,7 @@ def test_one_sample_stays_when_the_same_time_is_written_twice(engine: Engine) ->
     assert len(rows) == 1
     if engine.is_exact:
         assert rows == [(NOON, 2.0)]
-    found = engine.store.statistics(
-        "power_watts", [Statistic.COUNT, Statistic.MAX], start_ms=UnixMs(NOON), end_ms=UnixMs(NOON + DAY)
-    )
+    found = engine.store.statistics("power_watts", [Statistic.COUNT, Statistic.MAX], **window(NOON, NOON + DAY))
     assert table(found) == {"n1:0": (2.0, 5.0)}
 
 
@@ -210,9 +175,7 @@ def test_series_are_sorted_by_metric_unit_time_when_asked_in_another_order(engin
     ]
     engine.write(*samples)
     names = [UnitId("n2:0"), UnitId("n1:1"), UnitId("n1:0"), UnitId("n1:1")]
-    rows = engine.store.series(
-        ["power_watts", "gpu_util_ratio"], names, start_ms=UnixMs(NOON), end_ms=UnixMs(NOON + DAY)
-    )
+    rows = engine.store.series(["power_watts", "gpu_util_ratio"], names, **window(NOON, NOON + DAY))
     assert rows.rows() == sorted(samples)
 
 
@@ -279,7 +242,7 @@ def test_statistics_equal_numpy_when_series_have_different_lengths(engine: Engin
         )
     )
     asked = [statistic for statistic in Statistic if statistic is not Statistic.INCREASE]
-    found = engine.store.statistics("power_watts", asked, start_ms=UnixMs(NOON), end_ms=UnixMs(NOON + DAY))
+    found = engine.store.statistics("power_watts", asked, **window(NOON, NOON + DAY))
     assert found.columns == ["unit", *map(str, asked)]
     assert set(found["unit"]) == set(lengths)
     for row in found.iter_rows(named=True):
@@ -298,12 +261,12 @@ def test_statistics_equal_numpy_when_series_have_different_lengths(engine: Engin
 
 def test_statistics_are_of_named_units_when_units_are_named(engine: Engine) -> None:
     engine.write(*(("power_watts", f"n{i}:0", NOON, float(i)) for i in range(300)))
-    window: Window = {"start_ms": UnixMs(NOON), "end_ms": UnixMs(NOON + 1)}
+    asked = window(NOON, NOON + 1)
     few = [UnitId("n7:0"), UnitId("n3:0"), UnitId("n3:0"), UnitId("nowhere")]
-    found = engine.store.statistics("power_watts", [Statistic.MEAN], units=few, **window)
+    found = engine.store.statistics("power_watts", [Statistic.MEAN], units=few, **asked)
     assert table(found) == {"n3:0": (3.0,), "n7:0": (7.0,)}
     many = [UnitId(f"n{i}:0") for i in range(290)]
-    found = engine.store.statistics("power_watts", [Statistic.MEAN], units=many, **window)
+    found = engine.store.statistics("power_watts", [Statistic.MEAN], units=many, **asked)
     assert set(found["unit"]) == set(many)
 
 
@@ -317,9 +280,7 @@ def test_increase_adds_up_resets_when_counter_restarts(engine: Engine) -> None:
         ),
         ("energy_joules", "n1:0", NOON - SCRAPE, 1.0),
     )
-    found = engine.store.statistics(
-        "energy_joules", [Statistic.INCREASE, Statistic.LAST], start_ms=UnixMs(NOON), end_ms=UnixMs(NOON + DAY)
-    )
+    found = engine.store.statistics("energy_joules", [Statistic.INCREASE, Statistic.LAST], **window(NOON, NOON + DAY))
     assert found.columns == ["unit", "increase", "last"]
     assert table(found) == {"n1:0": (15.0, 25.0), "n1:1": (22.0, 4.0), "n1:2": (0.0, 42.0)}
 
@@ -331,9 +292,7 @@ def test_steps_hold_mean_min_max_when_metric_is_a_gauge(engine: Engine) -> None:
     values = [1.0, 2.0, 6.0, 3.0, 8.0, 10.0, 20.0, 7.0, 5.0]
     start = NOON + 30_000
     engine.write(*(("power_watts", "n1:0", start + i * SCRAPE, value) for i, value in enumerate(values)))
-    steps = engine.store.series(
-        ["power_watts"], [UnitId("n1:0")], start_ms=UnixMs(start + 1), end_ms=UnixMs(NOON + DAY), step_ms=60_000
-    )
+    steps = engine.store.series(["power_watts"], [UnitId("n1:0")], **window(start + 1, NOON + DAY), step_ms=60_000)
     assert steps.select("time_ms", "value", "min", "max").rows() == [
         (NOON, 2.0, 2.0, 2.0),
         (NOON + 60_000, 6.75, 3.0, 10.0),
@@ -343,9 +302,7 @@ def test_steps_hold_mean_min_max_when_metric_is_a_gauge(engine: Engine) -> None:
 
 def test_steps_hold_last_when_metric_is_a_counter(engine: Engine) -> None:
     engine.write(*(("energy_joules", "n1:0", NOON + i * SCRAPE, float(10 * i)) for i in range(8)))
-    steps = engine.store.series(
-        ["energy_joules"], [UnitId("n1:0")], start_ms=UnixMs(NOON), end_ms=UnixMs(NOON + 120_000), step_ms=60_000
-    )
+    steps = engine.store.series(["energy_joules"], [UnitId("n1:0")], **window(NOON, NOON + 120_000), step_ms=60_000)
     assert steps.select("time_ms", "value", "min", "max").rows() == [
         (NOON, 30.0, 0.0, 30.0),
         (NOON + 60_000, 70.0, 40.0, 70.0),
@@ -354,9 +311,7 @@ def test_steps_hold_last_when_metric_is_a_counter(engine: Engine) -> None:
 
 def test_steps_without_samples_are_absent_when_series_has_a_gap(engine: Engine) -> None:
     engine.write(("power_watts", "n1:0", NOON, 1.0), ("power_watts", "n1:0", NOON + 3_600_000, 2.0))
-    steps = engine.store.series(
-        ["power_watts"], [UnitId("n1:0")], start_ms=UnixMs(NOON), end_ms=UnixMs(NOON + 2 * 3_600_000), step_ms=60_000
-    )
+    steps = engine.store.series(["power_watts"], [UnitId("n1:0")], **window(NOON, NOON + 2 * 3_600_000), step_ms=60_000)
     assert steps["time_ms"].to_list() == [NOON, NOON + 3_600_000]
 
 
@@ -365,8 +320,7 @@ def test_step_is_cut_when_range_ends_within_it(engine: Engine) -> None:
     steps = engine.store.series(
         ["power_watts"],
         [UnitId("n1:0")],
-        start_ms=UnixMs(NOON + 1),
-        end_ms=UnixMs(NOON + 3 * SCRAPE),
+        **window(NOON + 1, NOON + 3 * SCRAPE),
         step_ms=3_600_000,
     )
     assert steps.select("time_ms", "value", "min", "max").rows() == [(NOON, 1.5, 1.0, 2.0)]
@@ -393,13 +347,12 @@ def test_history_equals_appends_when_it_comes_in_any_shape(engine: Engine, group
     for sample in samples:
         key = {"by metric": sample[0], "by hour": sample[2] // 3_600_000}.get(grouping)
         groups.setdefault(key, []).append(sample)
-    engine.store.append_history([batch_of(group) for group in groups.values()])
+    engine.store.append_history([batch_of(*group) for group in groups.values()])
     engine.settle()
     rows = engine.store.series(
         ["power_watts", "gpu_util_ratio"],
         [UnitId(f"n{unit}:0") for unit in range(4)],
-        start_ms=UnixMs(NOON),
-        end_ms=UnixMs(NOON + DAY),
+        **window(NOON, NOON + DAY),
     )
     assert rows.rows() == expected
     at = NOON + (13 * 60 - 1) * 60_000
@@ -413,26 +366,26 @@ def test_answers_stay_when_store_is_maintained(engine: Engine) -> None:
     for scrape in range(40):
         engine.store.append(
             batch_of(
-                [
+                *(
                     (metric, unit, NOON + scrape * 600_000 + int(rng.integers(0, 1000)), float(rng.integers(0, 100)))
                     for metric in ("power_watts", "energy_joules")
                     for unit in units
-                ]
+                )
             )
         )
     engine.settle()
     end = NOON + 40 * 600_000
 
     def answers() -> list[pl.DataFrame]:
-        window: Window = {"start_ms": UnixMs(NOON + 100), "end_ms": UnixMs(end - 100)}
+        asked = window(NOON + 100, end - 100)
         names = [UnitId(unit) for unit in units]
         both = ["power_watts", "energy_joules"]
         return [
             engine.store.latest(both, at_ms=UnixMs(end), lookback_ms=900_000).sort("unit"),
             engine.store.latest(both, at_ms=UnixMs(NOON + 6_000_000), lookback_ms=900_000).sort("unit"),
-            engine.store.series(both, names, **window),
-            engine.store.series(both, names, step_ms=900_000, **window),
-            engine.store.statistics("power_watts", [s for s in Statistic if s != Statistic.STD], **window).sort("unit"),
+            engine.store.series(both, names, **asked),
+            engine.store.series(both, names, step_ms=900_000, **asked),
+            engine.store.statistics("power_watts", [s for s in Statistic if s != Statistic.STD], **asked).sort("unit"),
         ]
 
     before = answers()

@@ -29,10 +29,10 @@ class VictoriaServer:
 
 
 @contextmanager
-def run_victoria(folder: Path, *options: str) -> Iterator[VictoriaServer]:
+def run_victoria(folder: Path, *options: str, port: int | None = None) -> Iterator[VictoriaServer]:
     """A VictoriaMetrics with its data in ``folder``, which keeps samples of any age and one of two equal ones."""
     program = need_program("victoria-metrics", "victoria-metrics")
-    port = free_port()
+    port = port or free_port()
     log_path = folder.with_name(folder.name + ".log")
     command = [
         program,

@@ -32,8 +32,8 @@ class _Item(TypedDict):
     values: list[tuple[float, str]]
 
 
-class NotSupportedError(Exception):
-    """The server has no such path: it is Prometheus-compatible but not VictoriaMetrics."""
+class NotSupportedError(StoreError):
+    """The server has no such path: it is Prometheus-compatible at best, but not VictoriaMetrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,10 @@ class PrometheusApi:
     def _failure(self, status: int, path: str, content: bytes) -> Exception:
         text = content.decode("utf-8", errors="replace").strip()
         if status == 404 or "unsupported path requested" in text:
-            return NotSupportedError(path)
+            return NotSupportedError(
+                f"{self.address} has no {path}: it is not VictoriaMetrics",
+                hint="Give `storage.metrics` the address of a VictoriaMetrics; others can only be read.",
+            )
         if "read-only mode" in text or "no space left" in text:
             return StoreFullError(
                 f"the disk of {self.address} is full", hint="Free space there; writing goes on by itself then."

@@ -237,7 +237,7 @@ class VictoriaMetricStore:
         """What the whole server holds, as its own metrics tell; None where it does not tell."""
         try:
             text = self._api.get_text("/metrics")
-        except (NotSupportedError, StoreError):
+        except StoreError:
             text = ""
         return MetricStoreInfo(
             engine="victoriametrics",

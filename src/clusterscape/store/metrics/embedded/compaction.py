@@ -4,6 +4,7 @@ Owns which files are put together and the writing of the result. The store puts 
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count, groupby
@@ -14,6 +15,7 @@ import numpy as np
 from clusterscape.model.samples import Float64s
 from clusterscape.store.metrics.embedded.blocks import Block, take_rows
 from clusterscape.store.metrics.embedded.coarse import add_late, coarse_columns, coarse_metrics, downsample
+from clusterscape.store.metrics.embedded.files import storage_errors
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
 from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.reading import DAY_MS, View, damage_of, read_segment
@@ -64,7 +66,21 @@ class Compactor:
 
     def write_raw(self, block: Block, *, seq: int) -> list[SegmentEntry]:
         """Segments of ``block``, which is in the order of :class:`Merge`: one or more for each day."""
-        return [self._write(f"raw/{_day_name(day)}", part, seq) for day, part in self._split(block)]
+        with self._all_or_nothing() as entries:
+            for day, part in self._split(block):
+                entries.append(self._write(f"raw/{_day_name(day)}", part, seq))
+        return entries
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[list[SegmentEntry]]:
+        """A list for segments; where writing fails, those in it are deleted."""
+        entries: list[SegmentEntry] = []
+        try:
+            yield entries
+        except BaseException:
+            for entry in entries:
+                (self._folder / entry.file).unlink(missing_ok=True)
+            raise
 
     def _split(self, block: Block) -> Iterator[tuple[int, Block]]:
         time_ms = block.keys.time_ms
@@ -133,15 +149,15 @@ class Compactor:
         rows = sum(segment.entry.rows for segment in raw)
         at_once = max(1, self._policy.segment_cells // rows)
         seq = max(segment.entry.seq for segment in raw)
-        entries = []
-        for metrics in _batched(sorted(names), at_once):
-            columns = [column for metric in metrics for column in coarse_columns(metric)]
-            kept = [read_segment(segment, columns, start_ms, end_ms) for segment in beside]
-            old = merge_blocks(kept, self._units.rank())
-            new = self._downsample(view, metrics, start_ms, end_ms, rows)
-            block = add_late(old, new, self._step_ms, self._units.rank())
-            if len(block):
-                entries.append(self._write(f"coarse/{_day_name(day)}", block, seq, step_ms=self._step_ms))
+        with self._all_or_nothing() as entries:
+            for metrics in _batched(sorted(names), at_once):
+                columns = [column for metric in metrics for column in coarse_columns(metric)]
+                kept = [read_segment(segment, columns, start_ms, end_ms) for segment in beside]
+                old = merge_blocks(kept, self._units.rank())
+                new = self._downsample(view, metrics, start_ms, end_ms, rows)
+                block = add_late(old, new, self._step_ms, self._units.rank())
+                if len(block):
+                    entries.append(self._write(f"coarse/{_day_name(day)}", block, seq, step_ms=self._step_ms))
         return entries
 
     def _downsample(self, view: View, metrics: Sequence[str], start_ms: int, end_ms: int, rows: int) -> Block:
@@ -155,7 +171,8 @@ class Compactor:
         return merge_blocks(parts, self._units.rank())
 
     def _write(self, folder: str, block: Block, seq: int, *, step_ms: int = 0) -> SegmentEntry:
-        (self._folder / folder).mkdir(parents=True, exist_ok=True)
+        with storage_errors(self._folder / folder):
+            (self._folder / folder).mkdir(parents=True, exist_ok=True)
         names = (f"{folder}/{seq:010d}-{number}.parquet" for number in count())
         file = next(name for name in names if not (self._folder / name).exists())
         size_bytes = write_segment(self._folder / file, block, self._units)

@@ -5,7 +5,7 @@ Owns every write of the embedded store to the disk. Does not know what the bytes
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,27 +15,23 @@ TEMPORARY_SUFFIX = ".tmp"
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-def write_file(path: Path, write: Callable[[Path], None]) -> int:
-    """Let ``write`` fill a temporary file, make it durable under ``path`` and return its size in bytes.
+def write_file(path: Path, content: bytes | memoryview) -> None:
+    """Put ``content`` durably under ``path``. Where that fails, the file is as it was before, or absent.
 
-    When it fails, nothing is left behind. Raises StoreFullError where there is no space.
+    Raises StoreFullError where there is no space.
     """
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     try:
         with storage_errors(path):
-            write(temporary)
-            descriptor = os.open(temporary, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-                size = os.fstat(descriptor).st_size
-            finally:
-                os.close(descriptor)
+            with temporary.open("wb", buffering=0) as file:
+                while content:
+                    content = content[file.write(content) :]
+                os.fsync(file.fileno())
             temporary.rename(path)
             sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    return size
 
 
 def sync_folder(folder: Path) -> None:
@@ -61,8 +57,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # Polars passes on the system's words but not always its number.
-        if error.errno in _NO_SPACE or "No space left" in str(error) or "quota exceeded" in str(error):
+        if error.errno in _NO_SPACE:
             raise _full(path, error.strerror or "no space left") from error
         raise StoreError(
             f"cannot write {path}: {error.strerror or error}", hint="Check that the folder exists and may be written."

@@ -175,7 +175,7 @@ class LiveFiles:
                 coarse=(*(entry for entry in old.coarse if entry.file not in gone), *coarse),
                 coarse_days=old.coarse_days if coarse_days is None else dict(coarse_days),
             )
-            write_manifest(self._folder, manifest)
+            self._switch(manifest, new=(*raw, *coarse))
             ring = (
                 view.ring
                 if tail is None
@@ -197,6 +197,15 @@ class LiveFiles:
             compacted = [block for block in waiting if block.seq <= manifest.compacted_seq]
         for seq in (seq for block in compacted for seq in range(block.first_seq, block.seq + 1)):
             self.recent_path(seq).unlink(missing_ok=True)
+
+    def _switch(self, manifest: Manifest, *, new: Sequence[SegmentEntry]) -> None:
+        try:
+            write_manifest(self._folder, manifest)
+        except BaseException:
+            if read_manifest(self._folder) == self._manifest:
+                for entry in new:
+                    (self._folder / entry.file).unlink(missing_ok=True)
+            raise
 
     def _segments(self, known: Sequence[Segment], entries: Sequence[SegmentEntry]) -> tuple[Segment, ...]:
         by_file = {segment.entry.file: segment for segment in known}

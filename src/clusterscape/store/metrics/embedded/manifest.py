@@ -74,7 +74,7 @@ def create(folder: Path) -> None:
     path = folder / "FORMAT"
     if not path.exists():
         write_manifest(folder, Manifest())
-        write_file(path, lambda temporary: _write_text(temporary, f"clusterscape-metrics {FORMAT_VERSION}\n"))
+        write_file(path, f"clusterscape-metrics {FORMAT_VERSION}\n".encode("ascii"))
 
 
 @contextmanager
@@ -127,9 +127,4 @@ def _entry(item: dict[str, object]) -> SegmentEntry:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Switch the store to ``manifest``, atomically and durably."""
-    text = json.dumps(asdict(manifest), indent=1)
-    write_file(folder / "manifest.json", lambda temporary: _write_text(temporary, text))
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    write_file(folder / "manifest.json", json.dumps(asdict(manifest), indent=1).encode())

@@ -4,6 +4,7 @@ Owns the file layout and reading parts of it; any other tool reads these files a
 for all metrics of a scrape. Row groups are small, so that reading some units of a large file decodes little else.
 """
 
+import io
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -77,18 +78,17 @@ def column_of(metric: str) -> str:
 
 def write_segment(path: Path, block: Block, units: UnitNames, *, compression_level: int = 1) -> int:
     """Write ``block`` durably to ``path``; returns the file's size in bytes."""
-    frame = block_frame(block, units)
-
-    def write(temporary: Path) -> None:
-        frame.write_parquet(
-            temporary,
-            compression="zstd",
-            compression_level=compression_level,
-            row_group_size=ROW_GROUP_ROWS,
-            statistics=False,
-        )
-
-    return write_file(path, write)
+    buffer = io.BytesIO()
+    block_frame(block, units).write_parquet(
+        buffer,
+        compression="zstd",
+        compression_level=compression_level,
+        row_group_size=ROW_GROUP_ROWS,
+        statistics=False,
+    )
+    content = buffer.getbuffer()
+    write_file(path, content)
+    return len(content)
 
 
 def block_frame(block: Block, units: UnitNames) -> pl.DataFrame:

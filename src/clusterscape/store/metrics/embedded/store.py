@@ -208,6 +208,7 @@ class EmbeddedMetricStore:
     def _downsample_days(self, now_ms: int) -> None:
         """Coarse values for each complete day that has new samples; then days beyond ``raw_days`` lose their samples."""
         keep_from = day_of(int(now_ms - self._retention.raw_days * DAY_MS))
+        coarse_from = day_of(int(now_ms - self._retention.coarse_days * DAY_MS))
         complete = day_of(now_ms - self._policy.late_ms)
         for day in sorted({day_of(segment.entry.start_ms) for segment in self._live.view.raw}):
             if day >= complete:
@@ -218,7 +219,7 @@ class EmbeddedMetricStore:
             old = [segment for segment in view.coarse if day_of(segment.entry.start_ms) == day]
             coarse_days = manifest.coarse_days
             coarse = []
-            if coarse_days.get(day, 0) < seq:
+            if day >= coarse_from and coarse_days.get(day, 0) < seq:
                 is_late = day * DAY_MS < manifest.raw_from_ms
                 coarse = self._compactor.write_coarse(view, day, beside=old if is_late else ())
                 coarse_days = {**coarse_days, day: seq}

@@ -1,0 +1,1 @@
+"""Samples and stores that tests of the metric stores share."""
