@@ -4,22 +4,22 @@ import asyncio
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from clusterscape import __version__
+from clusterscape.cli.options import HostOption, JsonOption, PortOption, given
 from clusterscape.cli.output import answers, count, errors, print_json
-from clusterscape.cli.running import bind, run_site
-from clusterscape.cli.serve import HostOption, JsonOption, PortOption, given
-from clusterscape.cli.site import DAY_MS, Site, build_collectors, open_site, system_clock
-from clusterscape.demo import DemoCluster, HistoryPart, start_demo_server
-from clusterscape.model import UnixMs
-from clusterscape.settings import read_settings
 
+if TYPE_CHECKING:
+    from clusterscape.cli.site import Site
+    from clusterscape.demo import DemoCluster, HistoryPart
+
+DAY_MS = 86_400_000
 HISTORY_MS = DAY_MS
 ANCHOR_KEPT_MS = 3 * DAY_MS
 """A pretend cluster older than this begins anew: its past would take too long to play through again."""
@@ -37,48 +37,62 @@ def demo(
     as_json: JsonOption = False,
 ) -> None:
     """Run ClusterScape on a pretend cluster: no GPU, no server and no rights needed."""
+    from clusterscape.demo import DemoCluster, start_demo_server
+    from clusterscape.model import UnixMs
+
     folder = data_dir or _cache_folder() / f"demo-{gpus}-{seed}"
-    anchor = _anchor(folder, fresh=fresh)
+    cluster = DemoCluster(gpus=gpus, seed=seed, anchor_ms=UnixMs(_anchor(folder, fresh=fresh)))
+    if not as_json:
+        errors.print(f"Building a pretend cluster of {count(gpus, 'GPU')} …", highlight=False)
+    # The cluster builds itself in its own process while this one is still loading.
+    with start_demo_server(cluster) as demo_port:
+        _serve(cluster, demo_port, folder, host=host, port=port, as_json=as_json)
+
+
+def _serve(
+    cluster: "DemoCluster", demo_port: int, folder: Path, *, host: str | None, port: int | None, as_json: bool
+) -> None:
+    from clusterscape.cli.running import bind, run_site
+    from clusterscape.cli.site import build_collectors, open_site
+    from clusterscape.serve.auth import refuse_open_address
+    from clusterscape.settings import read_settings
+
     settings = read_settings(
         overrides={
             "cluster": "demo",
             "server": given(host=host, port=port),
             "storage": {"data_dir": folder, "metrics": "embedded", "records": "sqlite"},
         }
-    )
+    ).model_copy(update={"collect": cluster.collect_settings(demo_port)})
+    refuse_open_address(settings.server)
     listener = bind(settings.server.host, settings.server.port)
-    if not as_json:
-        errors.print(f"Building a pretend cluster of {count(gpus, 'GPU')} …", highlight=False)
-    cluster = DemoCluster(gpus=gpus, seed=seed, anchor_ms=anchor)
-    with start_demo_server(cluster) as demo_port:
-        settings = settings.model_copy(update={"collect": cluster.collect_settings(demo_port)})
-        site = open_site(settings, is_demo=True)
+    site = open_site(settings, is_demo=True)
 
-        def ready(address: str) -> None:
-            if as_json:
-                print_json({"url": address, "gpus": gpus, "seed": seed, "data_dir": str(folder)})
-            else:
-                answers.print(f"ClusterScape demo at [bold]{address}[/bold]  (Ctrl-C ends it)", highlight=False)
+    def ready(address: str) -> None:
+        if as_json:
+            print_json({"url": address, "gpus": cluster.gpus, "seed": cluster.seed, "data_dir": str(folder)})
+        else:
+            answers.print(f"ClusterScape demo at [bold]{address}[/bold]  (Ctrl-C ends it)", highlight=False)
 
-        async def fill() -> None:
-            await _fill_history(site, cluster, quiet=as_json)
+    async def fill() -> None:
+        await _fill_history(site, cluster, quiet=as_json)
 
-        run_site(site, build_collectors(settings.collect), listener, on_ready=ready, beside=fill)
+    run_site(site, build_collectors(settings.collect), listener, on_ready=ready, beside=fill)
 
 
 def _cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clusterscape"
 
 
-def _anchor(folder: Path, *, fresh: bool) -> UnixMs:
+def _anchor(folder: Path, *, fresh: bool) -> int:
     """The moment from which the pretend past is played; kept, so that a second start finds the same cluster."""
     note = folder / "demo.json"
-    now = system_clock()
+    now = time.time_ns() // 1_000_000
     try:
         kept = json.loads(note.read_text(encoding="utf-8"))
         is_usable = not fresh and kept["version"] == __version__ and now - kept["anchor_ms"] < ANCHOR_KEPT_MS
         if is_usable:
-            return UnixMs(int(kept["anchor_ms"]))
+            return int(kept["anchor_ms"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # no demo was here, or its note is unreadable: either way it begins anew
     # Only what a demo writes is removed, whatever folder was named.
@@ -90,8 +104,12 @@ def _anchor(folder: Path, *, fresh: bool) -> UnixMs:
     return now
 
 
-async def _fill_history(site: Site, cluster: DemoCluster, *, quiet: bool) -> None:
+async def _fill_history(site: "Site", cluster: "DemoCluster", *, quiet: bool) -> None:
     """The last day, or what is missing of it since the last start, beside the running server."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from clusterscape.model import UnixMs
+
     end = site.clock()
     newest = site.metrics.info().newest_at
     start = UnixMs(max(end - HISTORY_MS, (newest or 0) + 1))
@@ -114,5 +132,5 @@ async def _fill_history(site: Site, cluster: DemoCluster, *, quiet: bool) -> Non
         errors.print(f"History filled in: {site.ingest.samples_total:,} samples.", highlight=False)
 
 
-def _next(parts: Iterator[HistoryPart]) -> HistoryPart | None:
+def _next(parts: "Iterator[HistoryPart]") -> "HistoryPart | None":
     return next(parts, None)

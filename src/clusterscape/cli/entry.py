@@ -1,10 +1,10 @@
 """The command's front door: sub-commands, and how an error reaches the terminal."""
 
+import json
 import logging
 import sys
 from typing import Annotated
 
-import orjson
 import typer
 from rich.logging import RichHandler
 
@@ -57,7 +57,7 @@ def main() -> None:
     except ClusterScapeError as error:
         if "--json" in sys.argv:
             body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-            sys.stdout.write(orjson.dumps(body).decode() + "\n")
+            sys.stdout.write(json.dumps(body) + "\n")
         else:
             errors.print(f"error: {error.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
             if error.hint:

@@ -100,12 +100,13 @@ def test_doctor_says_what_is_wrong_and_how_to_mend_it_when_sources_are_dead(tmp_
 def test_newer_store_is_refused_untouched_when_serving(tmp_path: Path) -> None:
     config = write(tmp_path, f"[storage]\ndata_dir = '{tmp_path}/data'\n")
     assert run("doctor", "--config", config).returncode == 1  # creates the stores; no source is configured
-    notes = [
-        path
-        for path in (tmp_path / "data").rglob("*")
-        if path.is_file() and "version" in path.read_bytes()[:400].decode("latin-1")
-    ]
-    assert notes, "the metric store says its format version somewhere"
+    note = tmp_path / "data/metrics/FORMAT"
+    note.write_text(note.read_text().replace("1", "999"))
+    before = {path: path.read_bytes() for path in (tmp_path / "data/metrics").rglob("*") if path.is_file()}
+    done = run("serve", "--port", "0", "--config", config)
+    assert done.returncode == 1
+    assert "knows formats up to" in done.stderr
+    assert before == {path: path.read_bytes() for path in (tmp_path / "data/metrics").rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("command", ["demo", "serve", "doctor", "status"])

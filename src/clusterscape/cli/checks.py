@@ -1,0 +1,111 @@
+"""What ``clusterscape doctor`` looks at: every configured connection, what is wrong with it and how to mend it."""
+
+import asyncio
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterscape.cli.site import build_collectors
+from clusterscape.errors import ClusterScapeError, StoreBusyError
+from clusterscape.serve.auth import refuse_open_address
+from clusterscape.settings import Settings
+from clusterscape.store.metrics import open_metric_store
+from clusterscape.store.records import open_record_store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing looked at."""
+
+    what: str
+    is_ok: bool
+    message: str
+    hint: str | None = None
+
+
+def check_everything(settings: Settings, config: Path | None) -> list[Check]:
+    """Settings, address, stores and every source."""
+    return [
+        Check(what="settings", is_ok=True, message=f"{config} is valid" if config else "defaults; no file was given"),
+        _check_address(settings),
+        *_check_stores(settings),
+        *asyncio.run(_check_sources(settings)),
+    ]
+
+
+def _check_address(settings: Settings) -> Check:
+    server = settings.server
+    try:
+        refuse_open_address(server)
+    except ClusterScapeError as error:
+        return Check(what="address", is_ok=False, message=error.message, hint=error.hint)
+    guard = "with a token" if server.token else "loopback only, no token needed"
+    return Check(what="address", is_ok=True, message=f"{server.host}:{server.port}, {guard}")
+
+
+def _check_stores(settings: Settings) -> list[Check]:
+    storage = settings.storage
+    checks = [_check_folder(storage.data_dir, storage.min_free_bytes)]
+    try:
+        metrics = open_metric_store(storage, settings.retention)
+    except StoreBusyError as error:
+        checks.append(
+            Check(what="metric store", is_ok=True, message=f"in use by a running ClusterScape ({error.message})")
+        )
+    except ClusterScapeError as error:
+        checks.append(Check(what="metric store", is_ok=False, message=error.message, hint=error.hint))
+    else:
+        info = metrics.info()
+        held = "empty" if not info.samples else f"{info.samples:,} samples"
+        checks.append(Check(what="metric store", is_ok=True, message=f"{info.engine}, {held}"))
+        metrics.close()
+    try:
+        records = open_record_store(storage)
+    except ClusterScapeError as error:
+        checks.append(Check(what="record store", is_ok=False, message=error.message, hint=error.hint))
+    else:
+        checks.append(Check(what="record store", is_ok=True, message=f"{len(records.nodes()):,} nodes known"))
+        records.close()
+    return checks
+
+
+def _check_folder(folder: Path, min_free_bytes: int) -> Check:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        return Check(
+            what="data folder",
+            is_ok=False,
+            message=f"{folder} cannot be written",
+            hint="Give storage.data_dir a folder that this user may write to.",
+        )
+    free = shutil.disk_usage(existing).free
+    if free < min_free_bytes:
+        return Check(
+            what="data folder",
+            is_ok=False,
+            message=f"{folder} has {free / 2**20:,.0f} MiB free, less than storage.min_free_bytes",
+            hint="Make room, shorten retention.raw_days, or choose another storage.data_dir.",
+        )
+    return Check(what="data folder", is_ok=True, message=f"{folder}, {free / 2**30:,.0f} GiB free")
+
+
+async def _check_sources(settings: Settings) -> list[Check]:
+    collectors = build_collectors(settings.collect)
+    if not collectors:
+        return [
+            Check(
+                what="sources",
+                is_ok=False,
+                message="no source is configured, so there is nothing to show",
+                hint="Set collect.dcgm.targets, collect.slurm.mode, collect.prometheus.url or collect.nvml.enabled.",
+            )
+        ]
+    checks = []
+    for collector in collectors:
+        try:
+            statuses = await collector.check()
+        finally:
+            await collector.close()
+        checks += [Check(what=s.source, is_ok=s.is_ok, message=s.message or "answers", hint=s.hint) for s in statuses]
+    return checks

@@ -1,0 +1,18 @@
+"""Options that several commands share. Command modules import what is heavy inside their function: `--help` stays instant."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", "-c", help="TOML file with the settings.", show_default=False)
+]
+HostOption = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
+PortOption = Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8321")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Only the options that were given."""
+    return {key: value for key, value in options.items() if value is not None}
