@@ -10,7 +10,7 @@ from clusterscape.collect.slurm.parse_nodes import Inventory
 from clusterscape.model import NodeId, UnixMs, Workload, WorkloadId, WorkloadKind, WorkloadState
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that doubles the cost of making one, and there are many
 class JobFacts:
     """A job, its values read. ``node_gres`` has one list per node of ``nodes``, or is None where Slurm does not tell."""
 

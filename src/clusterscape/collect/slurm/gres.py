@@ -6,6 +6,7 @@ shard:2(IDX:0), mps:50(...)  a share of a GPU
 gres/gpu:a100=8, gres:gpu:3  asked for
 """
 
+import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ SHARED_NAMES = frozenset({"shard", "mps"})
 
 _ENTRY = re.compile(r"(?P<name>[^:=()]+)(?P<rest>[:=][^()]*)?(?:\((?P<note>[^()]*)\))?")
 _MIG_PROFILE = re.compile(r"(?P<profile>\d+g\.\d+gb(?:\+\w+)?)", re.IGNORECASE)
+_GPU_TEXT = re.compile(r"\s*(gres[/:])?gpu([:=]|$)")
 _SHARES = re.compile(r"\d{1,9}/\d{1,9}(?:,\d{1,9}/\d{1,9})*", re.ASCII)
 
 
@@ -107,6 +109,7 @@ def _parse_indices(text: str) -> tuple[int, ...] | None:
     return tuple(indices)
 
 
+@functools.lru_cache(maxsize=4096)  # jobs ask in few different words
 def parse_gpu_ask(text: str) -> GpuAsk:
     """The GPUs in a TRES text (``cpu=4,gres/gpu=8,gres/gpu:a100=8``, ``gres:gpu:a100:8``, ``gpu:2``); ValueError as above.
 
@@ -119,7 +122,7 @@ def parse_gpu_ask(text: str) -> GpuAsk:
 
 
 def _is_gpu_text(entry: str) -> bool:
-    return re.match(r"\s*(gres[/:])?gpu([:=]|$)", entry) is not None
+    return _GPU_TEXT.match(entry) is not None
 
 
 def _only(types: Iterable[str]) -> str | None:

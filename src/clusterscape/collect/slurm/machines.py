@@ -1,5 +1,6 @@
 """Names a node's machine type (``A100-80G``) from what Slurm says of it: GRES types and node features."""
 
+import functools
 import re
 from collections.abc import Sequence
 
@@ -15,7 +16,8 @@ _KNOWN = re.compile(
 )
 
 
-def name_machine_type(gres_type: str | None, features: Sequence[str] = ()) -> str | None:
+@functools.lru_cache(maxsize=1024)  # a cluster has few kinds of nodes
+def name_machine_type(gres_type: str | None, features: tuple[str, ...] = ()) -> str | None:
     """``nvidia_a100-sxm4-80gb`` → ``A100-80G``; memory may come from a feature such as ``a100-80gb``.
 
     Without a GRES type a feature that is a known GPU model serves; without that the type is not known.

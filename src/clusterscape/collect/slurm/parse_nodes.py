@@ -112,13 +112,13 @@ def _parse_node(entry: dict[str, object]) -> _ParsedNode | str | None:
     return _ParsedNode(node, gpus, tuple(_iter_units(node.id, gpus, features)), not gpus or "(IDX" in used)
 
 
-def _machine_type(gpus: Sequence[Gres], features: Sequence[str]) -> str | None:
+def _machine_type(gpus: Sequence[Gres], features: tuple[str, ...]) -> str | None:
     """The GPUs' name; ``H100+H200`` where a node has both."""
     names = dict.fromkeys(name_machine_type(gpu.type, features) for gpu in gpus)
     return "+".join(name for name in names if name) or None
 
 
-def _iter_units(node: NodeId, gpus: Sequence[Gres], features: Sequence[str]) -> Iterator[Unit]:
+def _iter_units(node: NodeId, gpus: Sequence[Gres], features: tuple[str, ...]) -> Iterator[Unit]:
     ordinal = 0
     for gpu in gpus:
         machine_type, profile = name_machine_type(gpu.type, features), gpu.mig_profile

@@ -21,6 +21,7 @@ API_VERSIONS = tuple(f"v0.0.{minor}" for minor in range(45, 36, -1))
 """Newest first. What an answer means is read from its shape; the version only makes the path."""
 
 UNIX_PREFIX = "unix:"
+CONNECT_TIMEOUT_S = 5.0
 
 
 class SlurmRest:
@@ -31,7 +32,7 @@ class SlurmRest:
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._version: str | None = None
-        self._finding = asyncio.Lock()
+        self._finding: asyncio.Task[str] | None = None
 
     def describe(self) -> str:
         """What is asked, for people."""
@@ -56,6 +57,9 @@ class SlurmRest:
 
     async def close(self) -> None:
         """Close the connections."""
+        if self._finding is not None:
+            self._finding.cancel()
+            await asyncio.gather(self._finding, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -76,17 +80,21 @@ class SlurmRest:
             raise self._with_expiry(error) from None
 
     async def _find_version(self) -> str:
+        """The version to use. Those who ask at the same time wait for one search, also where it fails."""
+        if self._version is None:
+            if self._finding is None or self._finding.done():
+                self._finding = asyncio.create_task(self._search_version())
+            self._version = await asyncio.shield(self._finding)
+        return self._version
+
+    async def _search_version(self) -> str:
         """The newest version served, found by asking for ``ping`` from the newest down."""
-        async with self._finding:
-            if self._version is not None:
-                return self._version
-            for version in API_VERSIONS:
-                status, _ = await self._get(f"/slurm/{version}/ping", {}, self._settings.timeout_s)
-                if status in (401, 403):
-                    raise self._refused(f"slurmrestd /slurm/{version}/ping", status)
-                if status != 404:
-                    self._version = version
-                    return version
+        for version in API_VERSIONS:
+            status, _ = await self._get(f"/slurm/{version}/ping", {}, self._settings.timeout_s)
+            if status in (401, 403):
+                raise self._refused(f"slurmrestd /slurm/{version}/ping", status)
+            if status != 404:
+                return version
         raise SourceError(
             f"{self._settings.url} serves none of the API versions {API_VERSIONS[-1]} to {API_VERSIONS[0]}",
             hint="Check that collect.slurm.url is slurmrestd's address, without a path.",
@@ -101,9 +109,8 @@ class SlurmRest:
         session = self._open(url)
         base = "http://localhost" if url.startswith(UNIX_PREFIX) else url.rstrip("/")
         try:
-            async with session.get(
-                base + path, params=query, timeout=aiohttp.ClientTimeout(total=timeout_s), allow_redirects=False
-            ) as response:
+            limits = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(timeout_s, CONNECT_TIMEOUT_S))
+            async with session.get(base + path, params=query, timeout=limits, allow_redirects=False) as response:
                 return response.status, await response.read()
         except TimeoutError:
             raise SourceError(

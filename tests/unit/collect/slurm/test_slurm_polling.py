@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
+import orjson
 import pytest
 from unit.collect.slurm.documents import (
     HISTORY,
@@ -20,6 +21,7 @@ from unit.collect.slurm.documents import (
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.slurm import SlurmCollector
 from clusterscape.collect.slurm.cli import SlurmCommands
+from clusterscape.collect.slurm.parse_nodes import Inventory, parse_partitions
 from clusterscape.collect.slurm.source import Document
 from clusterscape.collect.slurm.windows import AHEAD_S
 from clusterscape.errors import SourceError
@@ -235,3 +237,51 @@ async def test_command_sees_no_personal_defaults_when_the_environment_has_them(
     monkeypatch.setenv("SQUEUE_STATES", "RUNNING")
     source = SlurmCommands(SlurmSettings(mode="cli", conf=Path("/etc/other/slurm.conf")))
     assert (await source.fetch_jobs())["jobs"] == ["|/etc/other/slurm.conf|0"]
+
+
+async def test_scontrol_is_asked_for_json_when_it_knows_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """From 23.02 on ``sinfo --json`` lists something else than nodes, and scontrol speaks JSON."""
+    (tmp_path / "nodes").write_bytes(orjson.dumps(NODES))
+    (tmp_path / "partitions").write_bytes(orjson.dumps(PARTITIONS))
+    put_command(
+        tmp_path,
+        "scontrol",
+        f"""case "$*" in *--version) echo slurm 24.05.3;; "--json --all show "*) cat {tmp_path}/$4;; *) exit 1;; esac""",
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    source = SlurmCommands(SlurmSettings(mode="cli"))
+    assert await source.fetch_nodes() == NODES
+    assert await source.fetch_partitions() == PARTITIONS
+
+
+async def test_partitions_are_read_from_text_when_scontrol_has_no_json(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The two lines are what 22.05 prints, cut down."""
+    lines = (
+        "PartitionName=a100 AllowGroups=ALL Default=YES MaxTime=7-00:30:00 Nodes=gpu[01-03] State=UP TotalNodes=3\n"
+        "PartitionName=old Default=NO MaxTime=UNLIMITED Nodes=(null) State=DOWN TRES=cpu=96,node=3\n"
+    )
+    (tmp_path / "lines").write_text(lines)
+    put_command(
+        tmp_path,
+        "scontrol",
+        f"""case "$*" in *--json*) echo "scontrol: unrecognized option '--json'" >&2; exit 1;; *) cat {tmp_path}/lines;; esac""",
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    document = await SlurmCommands(SlurmSettings(mode="cli")).fetch_partitions()
+    (a100, old), dropped = parse_partitions(document, Inventory())
+    assert not dropped
+    assert (a100.nodes, a100.is_default, a100.is_up) == (("gpu01", "gpu02", "gpu03"), True, True)
+    assert a100.max_time_s == 7 * 86_400 + 1800
+    assert (old.nodes, old.is_default, old.is_up, old.max_time_s) == ((), False, False, None)
+
+
+async def test_one_search_for_the_version_is_enough_when_slurmrestd_is_away(unused_tcp_port: int) -> None:
+    settings = SlurmSettings(mode="rest", url=f"http://127.0.0.1:{unused_tcp_port}", history_days=1)
+    collector = SlurmCollector(settings, lambda: NOW)
+    found = [status for status in await poll(collector) if isinstance(status, SourceStatus)]
+    await collector.close()
+    assert len(found) == 4
+    assert all(not status.is_ok and "does not listen" in (status.message or "") for status in found)
+    assert all("collect.slurm.url" in (status.hint or "") for status in found)
