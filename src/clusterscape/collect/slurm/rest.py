@@ -131,7 +131,7 @@ class SlurmRest:
             if self._settings.user:
                 headers["X-SLURM-USER-NAME"] = self._settings.user
             if self._settings.token:
-                headers["X-SLURM-USER-TOKEN"] = self._settings.token
+                headers["X-SLURM-USER-TOKEN"] = self._settings.token.strip()
             self._session = aiohttp.ClientSession(connector=connector, headers=headers)
         return self._session
 
