@@ -6,11 +6,10 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.logging import RichHandler
 
 from clusterscape import __version__
 from clusterscape.cli import demo, doctor, serve, status
-from clusterscape.cli.output import errors
+from clusterscape.cli.output import ConsoleLog, errors
 from clusterscape.errors import ClusterScapeError
 
 app = typer.Typer(
@@ -44,7 +43,7 @@ def _options(
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.INFO,
         format="%(message)s",
-        handlers=[RichHandler(console=errors, show_path=False, markup=False, rich_tracebacks=False)],
+        handlers=[ConsoleLog()],
     )
     for noisy in ("asyncio", "uvicorn.error", "aiohttp", "alembic", "httpx"):
         logging.getLogger(noisy).setLevel(logging.DEBUG if verbose else logging.WARNING)

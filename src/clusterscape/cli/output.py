@@ -1,19 +1,38 @@
 """How the command talks: a console for answers, one for everything else, and JSON where it is asked for."""
 
 import dataclasses
+import json
+import logging
+import time
 from typing import Any
 
-import orjson
 from rich.console import Console
 
 answers = Console()
 errors = Console(stderr=True)
 
+_STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "bold red"}
+
+
+class ConsoleLog(logging.Handler):
+    """Log lines on standard error: the time and what happened, unwrapped, and above a progress bar where one runs."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        moment = time.strftime("%H:%M:%S", time.localtime(record.created))
+        errors.print(
+            f"{moment} {self.format(record)}",
+            style=_STYLES.get(record.levelno, ""),
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )
+
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     plain = dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
-    answers.out(orjson.dumps(plain, option=orjson.OPT_INDENT_2).decode(), highlight=False)
+    answers.out(json.dumps(plain, indent=2, ensure_ascii=False), highlight=False)
 
 
 def percent(ratio: float | None) -> str:

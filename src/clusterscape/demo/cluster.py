@@ -75,7 +75,11 @@ class DemoCluster:
         base = f"http://{HOST}:{port}"
         nodes = [node.name for node in build_hardware(self.gpus, self.seed).nodes]
         return CollectSettings(
-            dcgm=DcgmSettings(targets=tuple(f"{base}/nodes/{name}/metrics#{name}" for name in nodes)),
+            dcgm=DcgmSettings(
+                targets=tuple(f"{base}/nodes/{name}/metrics#{name}" for name in nodes),
+                # The first round may come while the child still builds a large cluster.
+                timeout_s=30.0,
+            ),
             slurm=SlurmSettings(mode="rest", url=base, history_days=ACCOUNTING_DAYS),
         )
 

@@ -167,13 +167,15 @@ class Ingest:
 
     def _note_statuses(self, statuses: Sequence[SourceStatus]) -> None:
         """Keep every state, but write and log only where a source turned well or ill."""
-        turned = []
+        turned, recovered = [], []
         for status in statuses:
             before = self._statuses.get(status.source)
             self._statuses[status.source] = status
             if before is None or before.is_ok != status.is_ok or before.message != status.message:
                 turned.append(status)
-                _log_turn(status, before)
+                if before is not None and not before.is_ok and status.is_ok:
+                    recovered.append(status)
+        _log_turns([status for status in turned if not status.is_ok], recovered)
         gone = self._find_silent(statuses)
         if gone:
             self._records.remove_sources(gone)
@@ -195,8 +197,24 @@ class Ingest:
         return gone
 
 
-def _log_turn(status: SourceStatus, before: SourceStatus | None) -> None:
-    if not status.is_ok:
-        log.warning("%s: %s %s", status.source, status.message, status.hint or "")
-    elif before is not None and not before.is_ok:
-        log.warning("%s answers again", status.source)
+LOGGED_ONE_BY_ONE = 3
+
+
+def _log_turns(failed: Sequence[SourceStatus], recovered: Sequence[SourceStatus]) -> None:
+    """One line for each, or one for all where many turn at once, as when a switch fails."""
+    if len(failed) > LOGGED_ONE_BY_ONE:
+        log.warning("%d sources fail: %s; the first: %s", len(failed), _name_some(failed), failed[0].message)
+    else:
+        for status in failed:
+            log.warning("%s: %s. %s", status.source, status.message, status.hint or "")
+    if len(recovered) > LOGGED_ONE_BY_ONE:
+        log.warning("%d sources answer again: %s", len(recovered), _name_some(recovered))
+    else:
+        for status in recovered:
+            log.warning("%s answers again", status.source)
+
+
+def _name_some(statuses: Sequence[SourceStatus]) -> str:
+    names = [status.node or status.source for status in statuses]
+    more = f" and {len(names) - LOGGED_ONE_BY_ONE} more" if len(names) > LOGGED_ONE_BY_ONE else ""
+    return ", ".join(names[:LOGGED_ONE_BY_ONE]) + more

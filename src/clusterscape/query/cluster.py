@@ -180,12 +180,12 @@ class ClusterQuery:
     def _partitions(self, units: pl.DataFrame, waiting: pl.DataFrame) -> list[PartitionSummary]:
         records = self._context.records
         members = {node.id: node for node in records.nodes()}
-        by_node = {str(key[0]): part for key, part in units.partition_by("node", as_dict=True).items()}
+        lean = units.select(pl.col("node", "partition").cast(pl.String), "unit_state", "workload", "gpu_util_ratio")
+        asked = waiting.select(pl.col("partition").cast(pl.String), "workload")
         answers = []
         for partition in records.partitions():
-            parts = [by_node[node] for node in partition.nodes if node in by_node]
-            mine = pl.concat(parts) if parts else units.clear()
-            queue = waiting.filter(pl.col("partition") == partition.name)
+            mine = lean.filter(pl.col("node").is_in(list(partition.nodes)))
+            queue = asked.filter(pl.col("partition") == partition.name)
             free = mine.filter(pl.col("unit_state") == UnitState.FREE.value)["node"].value_counts()["count"].max()
             nodes = [members[name] for name in partition.nodes if name in members]
             answers.append(

@@ -96,8 +96,20 @@ def test_state_is_logged_once_when_a_source_stays_ill(place: Place, caplog: pyte
         for status in (ill, ill, ill, well, well):
             place.ingest.accept(status)
     assert [record.getMessage() for record in caplog.records] == [
-        "slurm: slurmctld is down start it",
+        "slurm: slurmctld is down. start it",
         "slurm answers again",
+    ]
+
+
+def test_many_are_logged_as_one_when_they_fail_together(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    ill = [
+        SourceStatus(source=f"t{i}", kind="dcgm", is_ok=False, at=NOW, node=NodeId(f"n{i}"), message="no route")
+        for i in range(9)
+    ]
+    with caplog.at_level(logging.WARNING):
+        place.ingest.accept(ScrapeObserved(at=NOW, scrapes=[], statuses=ill))
+    assert [record.getMessage() for record in caplog.records] == [
+        "9 sources fail: n0, n1, n2 and 6 more; the first: no route"
     ]
 
 
