@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 import uvicorn
+from numpy.typing import NDArray
 from playwright.sync_api import sync_playwright
 
 from benchmarks.report import Report, chromium_options
@@ -68,7 +69,9 @@ def build_site(folder: Path, gpus: int) -> Queries:
         for node in nodes
         for g in range(8)
     ]  # fmt: skip
-    workloads, allocations, taken = [], [], 0
+    workloads: list[Workload] = []
+    allocations: list[Allocation] = []
+    taken = 0
     while taken < gpus * 0.88:
         size = int(random.choice([1, 1, 2, 4, 8, 8, 16, 32, 64]))
         job = _workload(len(workloads), size, WorkloadState.RUNNING, random)
@@ -109,7 +112,7 @@ def _samples(units: list[Unit], random: np.random.Generator) -> SampleBatch:
     names, metrics, count = Names(unit.id for unit in units), Names(SUMMARY_METRICS), len(SUMMARY_METRICS)
     # Values as an exporter gives them: whole percent, tenths of a watt, whole MiB.
     level = random.beta(2, 1, len(units))
-    columns = []
+    columns: list[NDArray[np.float64]] = []
     for name in SUMMARY_METRICS:
         if name.endswith("_ratio"):
             columns.append(np.round(np.clip(level + random.normal(0, 0.05, len(units)), 0, 1), 2))

@@ -129,15 +129,19 @@ class FullStore:
         return getattr(self._store, name)
 
 
+def why_paused(place: Place) -> str | None:
+    return place.changes.versions.paused
+
+
 def test_ingest_pauses_and_goes_on_when_the_disk_was_full(place: Place) -> None:
     full = FullStore(place.metrics)
     ingest = Ingest(full, place.records, place.changes, clock=lambda: NOW)  # type: ignore[arg-type]
     ingest.accept(scrape())
-    assert place.changes.versions.paused == "no space left Make room."
+    assert why_paused(place) == "no space left Make room."
     assert place.records.units(), "reading goes on"
     full.is_full = False
     ingest.accept(scrape(at=UnixMs(NOW + 15_000)))
-    assert place.changes.versions.paused is None
+    assert why_paused(place) is None
     assert place.metrics.info().samples == 1
 
 
