@@ -20,14 +20,21 @@ NEEDED = {
     "pg_ctl": "postgresql",
     "chromium": "chromium",
 }
+LIBRARIES = {
+    # file below /usr/lib: Debian package
+    "*/slurm-wlm/auth_jwt.so": "slurm-wlm-jwt-plugin",
+    "*/slurm-wlm/accounting_storage_mysql.so": "slurm-wlm-mysql-plugin",
+}
 
 
 def missing_packages() -> list[str]:
-    """Debian packages whose program is not on this machine."""
+    """Debian packages whose program or library is not on this machine."""
     folders = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/sbin", "/sbin"]
     folders += [str(path) for path in Path("/usr/lib/postgresql").glob("*/bin")]
     path = os.pathsep.join(folders)
-    return sorted({package for program, package in NEEDED.items() if shutil.which(program, path=path) is None})
+    programs = {package for program, package in NEEDED.items() if shutil.which(program, path=path) is None}
+    libraries = {package for name, package in LIBRARIES.items() if not any(Path("/usr/lib").glob(name))}
+    return sorted(programs | libraries)
 
 
 def main() -> int:

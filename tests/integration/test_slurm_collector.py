@@ -74,7 +74,7 @@ async def look(collector: SlurmCollector) -> Seen:
 
 @pytest.fixture(scope="module")
 def shared_server() -> Iterator[SlurmServer]:
-    with slurm_server(accounting=True, jwt=True) as server:
+    with slurm_server(accounting=True) as server:
         yield server
 
 
@@ -319,26 +319,30 @@ async def test_hint_names_munge_when_it_is_down(server: SlurmServer) -> None:
     assert "munge" in (seen.statuses["slurm queue"].hint or "")
 
 
-async def test_token_is_taken_while_valid_and_named_when_expired(server: SlurmServer) -> None:
-    url = f"http://127.0.0.1:{server.rest_port}"
-    tokens = {life_s: server.make_token("root", life_s) for life_s in (600, 1)}
+@pytest.fixture
+def token_server() -> Iterator[SlurmServer]:
+    with slurm_server(jwt=True) as server:
+        yield server
+
+
+async def test_token_is_taken_while_valid_and_named_when_expired(token_server: SlurmServer) -> None:
+    url = f"http://127.0.0.1:{token_server.rest_port}"
+    tokens = {life_s: token_server.make_token("root", life_s) for life_s in (600, 1)}
     expires_at = clock() + 1_000
-    valid = SlurmCollector(SlurmSettings(mode="rest", url=url, user="root", token=tokens[600], history_days=0), clock)
-    assert all(status.is_ok for status in (await look(valid)).statuses.values())
-    await valid.close()
 
-    server.wait_until(lambda: clock() > expires_at + 1_000, "the token to expire")
-    expired = SlurmCollector(SlurmSettings(mode="rest", url=url, user="root", token=tokens[1], history_days=0), clock)
-    status = (await look(expired)).statuses["slurm queue"]
-    await expired.close()
-    assert not status.is_ok
-    assert "the token for slurmrestd expired on" in (status.message or "")
-    assert "scontrol token username=root" in (status.hint or "")
+    async def status_with(user: str | None, token: str | None) -> SourceStatus:
+        collector = SlurmCollector(SlurmSettings(mode="rest", url=url, user=user, token=token, history_days=0), clock)
+        seen = await look(collector)
+        await collector.close()
+        return seen.statuses["slurm queue"]
 
-    without = SlurmCollector(SlurmSettings(mode="rest", url=url, history_days=0), clock)
-    status = (await look(without)).statuses["slurm queue"]
-    await without.close()
-    assert "wants a token" in (status.message or "")
+    assert (await status_with("root", tokens[600])).is_ok
+    token_server.wait_until(lambda: clock() > expires_at + 1_000, "the token to expire")
+    expired = await status_with("root", tokens[1])
+    assert not expired.is_ok
+    assert "the token for slurmrestd expired on" in (expired.message or "")
+    assert "scontrol token username=root" in (expired.hint or "")
+    assert "wants a token" in ((await status_with(None, None)).message or "")
 
 
 async def test_check_finds_everything_in_order_when_it_is(server: SlurmServer, collector: SlurmCollector) -> None:
