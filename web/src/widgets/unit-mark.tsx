@@ -1,5 +1,5 @@
-// One unit as a small square. Held units have the colour of their utilisation; free is an outline, out of service rose,
-// silent hatched, asked-for dashed: absence has a shape of its own.
+// One unit as a small square. Held units have the colour of their utilisation, and are hatched where it is not known; free
+// is an outline, out of service rose, silent hatched grey, asked-for dashed: absence has a shape of its own.
 
 import { classNames } from "../base/class-names.ts";
 import { rampColor } from "../base/ramp.ts";
@@ -19,7 +19,7 @@ export function UnitMark({ state, ratio = null, tip }: UnitMarkProps) {
   return (
     <i
       className={classNames(styles.mark, styles[state])}
-      style={isFilled ? { background: rampColor(ratio) } : undefined}
+      style={isFilled ? { background: rampColor(ratio), border: 0 } : undefined}
       data-tip={tip}
     />
   );

@@ -1,9 +1,9 @@
 // The overview: the cluster in numbers, its partitions, and everything in it as a table to search, filter and open.
 
-import { useMemo } from "react";
+import { useDeferredValue, useMemo } from "react";
 import { useCluster } from "../../data/queries.ts";
 import { toggleFilter } from "../../state/changes.ts";
-import type { TableName } from "../../state/screen.ts";
+import type { Screen, TableName } from "../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
@@ -11,10 +11,12 @@ import { DetailsPanel } from "./details/details-panel.tsx";
 import { Facets } from "./facets.tsx";
 import styles from "./overview.module.css";
 import { PartitionList } from "./partition-list.tsx";
+import { RowCount } from "./row-count.tsx";
 import { SummaryPlaceholder, SummaryStrip } from "./summary-strip.tsx";
-import { TableArea, Toolbar, useNarrowing } from "./table-area.tsx";
-import { narrowRows } from "./tables/table-spec.ts";
+import { TableArea } from "./table-area.tsx";
+import { type Narrowing, narrowRows, orderRows } from "./tables/table-spec.ts";
 import { useTable } from "./tables/use-table.ts";
+import { Toolbar } from "./toolbar.tsx";
 
 export default function Overview() {
   const screen = useScreen();
@@ -23,7 +25,9 @@ export default function Overview() {
   const table = useTable(screen);
   const narrowing = useNarrowing(screen);
   const spec = table.value?.spec;
+  const sort = screen.sort ?? spec?.initialSort;
   const shown = useMemo(() => spec && narrowRows(spec, narrowing), [spec, narrowing]);
+  const rows = useMemo(() => spec && shown && sort && orderRows(spec, shown.rows, sort), [spec, shown, sort]);
 
   const summary = cluster.value;
   const counts: Record<TableName, number | undefined> = {
@@ -61,11 +65,20 @@ export default function Overview() {
       details={screen.selection && <DetailsPanel selection={screen.selection} />}
     >
       <div className={styles.main}>
-        <Toolbar screen={screen} counts={counts} filters={facets} />
+        <Toolbar screen={screen} counts={counts} filters={facets}>
+          {rows && table.value && <RowCount table={screen.table} rows={rows} {...table.value} />}
+        </Toolbar>
         <Frame source={table} what={screen.table}>
-          {(value) => shown && <TableArea screen={screen} spec={value.spec} shown={shown} total={value.total} />}
+          {(value) => rows && sort && <TableArea screen={screen} spec={value.spec} rows={rows} sort={sort} />}
         </Frame>
       </div>
     </ViewLayout>
   );
+}
+
+/** Typing stays quick however long the table is: the rows may lag a moment behind the letters. */
+function useNarrowing(screen: Screen): Narrowing {
+  const filters = useDeferredValue(screen.filters);
+  const text = useDeferredValue(screen.text);
+  return useMemo(() => ({ filters, text }), [filters, text]);
 }

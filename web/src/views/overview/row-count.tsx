@@ -1,0 +1,40 @@
+// How many rows are shown of how many, and a way to take them along.
+
+import { formatCsv } from "../../base/csv.ts";
+import { downloadText } from "../../base/download.ts";
+import { formatCount } from "../../base/format.ts";
+import type { TableName } from "../../state/screen.ts";
+import { IconButton } from "../../widgets/button.tsx";
+import styles from "./row-count.module.css";
+import type { TableSpec } from "./tables/table-spec.ts";
+
+interface RowCountProps<Row> {
+  readonly table: TableName;
+  readonly spec: TableSpec<Row>;
+  readonly rows: readonly Row[];
+  /** How many there are where not all were fetched. */
+  readonly total: number;
+}
+
+export function RowCount<Row>({ table, spec, rows, total }: RowCountProps<Row>) {
+  return (
+    <div className={styles.count}>
+      <span role="status">{countWords(rows.length, spec.rows.length, total)}</span>
+      <IconButton icon="download" label="Download these rows as CSV" onClick={() => exportCsv(table, spec, rows)} />
+    </div>
+  );
+}
+
+function countWords(shown: number, fetched: number, total: number): string {
+  if (fetched < total) return `${formatCount(shown)} of the newest ${formatCount(fetched)}, of ${formatCount(total)}`;
+  return shown === fetched ? `${formatCount(shown)} rows` : `${formatCount(shown)} of ${formatCount(fetched)}`;
+}
+
+function exportCsv<Row>(table: TableName, spec: TableSpec<Row>, rows: readonly Row[]): void {
+  const header = spec.columns.map((column) => column.key);
+  const text = formatCsv(
+    header,
+    rows.map((row) => spec.columns.map((column) => column.csv(row))),
+  );
+  downloadText(`clusterscape-${table}.csv`, text, "text/csv");
+}
