@@ -115,7 +115,7 @@ def _samples(units: list[Unit], random: np.random.Generator) -> SampleBatch:
     columns: list[NDArray[np.float64]] = []
     for name in SUMMARY_METRICS:
         if name.endswith("_ratio"):
-            columns.append(np.round(np.clip(level + random.normal(0, 0.05, len(units)), 0, 1), 2))
+            columns.append(np.round(np.clip(level + random.normal(0, 0.05, len(units)), 0, 1), 2).astype(np.float64))
         elif name == "power_watts":
             columns.append(np.round(60 + 320 * level + random.normal(0, 4, len(units)), 1))
         elif name.endswith("_celsius"):

@@ -252,9 +252,10 @@ class Ledger:
                 labelled.setdefault(allocation.unit, {})[allocation.workload] = allocation
             else:
                 scheduled.setdefault(allocation.unit, set()).add(allocation.workload)
+        numbered = self._workloads_by_number()
         changes: list[Allocation] = []
         for unit, jobs in facts.labels.items():
-            wanted = set(jobs) - scheduled.get(unit, set())
+            wanted = {numbered.get(job, job) for job in jobs} - scheduled.get(unit, set())
             contradicts = bool(scheduled.get(unit))
             known = labelled.get(unit, {})
             changes += [
@@ -266,6 +267,14 @@ class Ledger:
             self._forget_disagreements(unit, wanted)
         self._note_allocations(changes)
         return QueueChange(allocations=changes)
+
+    def _workloads_by_number(self) -> dict[WorkloadId, WorkloadId]:
+        """An exporter labels with the scheduler's raw job number, which array tasks do not carry in their id."""
+        return {
+            WorkloadId(f"{workload.id.partition(':')[0]}:{workload.tags['job_id']}"): workload.id
+            for workload in self.active.values()
+            if "job_id" in workload.tags
+        }
 
     def _believe(self, unit: UnitId, workload: WorkloadId, at: UnixMs, *, contradicts: bool) -> bool:
         if not contradicts and self.active and workload not in self.active:

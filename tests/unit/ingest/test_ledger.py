@@ -192,3 +192,11 @@ def test_instances_are_forgotten_when_a_complete_inventory_names_others() -> Non
     ledger.see_inventory(inventory(1, Node(id=NODE), units=(gpu, instance(1), instance(2))))
     change = ledger.see_inventory(inventory(2, Node(id=NODE), units=(gpu, instance(2))))
     assert list(change.removed_units) == ["n1:0/1"]
+
+
+def test_label_means_the_array_task_when_it_carries_the_raw_job_number() -> None:
+    task = replace(RUNNING, id=WorkloadId("slurm:3_1"), tags={"job_id": "16"})
+    ledger = Ledger()
+    ledger.see_queue(queue(0, [task], [replace(HELD, workload=task.id)]))
+    assert not ledger.see_labels(labels("slurm:16"), UnixMs(10))
+    assert not ledger.see_labels(labels("slurm:16"), UnixMs(10 + CONFLICT_AFTER_MS))

@@ -1,5 +1,6 @@
 """Nodes, units and partitions from Slurm's JSON, by shape and not by version. Damaged entries are counted, never raised."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,10 +107,17 @@ def _parse_node(entry: dict[str, object]) -> _ParsedNode | str | None:
         cpu_count=read_int(entry.get("cpus")),
         memory_bytes=None if memory_mebibytes is None else memory_mebibytes * MEBIBYTE,
         features=features,
+        rack=_find_rack(features),
     )
     # An idle numbered GPU reads "gpu:h100:0(IDX:N/A)", a counted one "gpu:0".
     used = read_text(entry.get("gres_used")) or "(IDX"
     return _ParsedNode(node, gpus, tuple(_iter_units(node.id, gpus, features)), not gpus or "(IDX" in used)
+
+
+def _find_rack(features: tuple[str, ...]) -> str | None:
+    """Slurm knows no racks; many sites name them as a feature: ``rack-r03``, ``rack_12``, ``rack=B4``, ``rack7``."""
+    found = (re.fullmatch(r"rack[-_=:]?(\w[\w.-]*)", feature, flags=re.IGNORECASE) for feature in features)
+    return next((match[1] for match in found if match), None)
 
 
 def _machine_type(gpus: Sequence[Gres], features: tuple[str, ...]) -> str | None:

@@ -1,5 +1,6 @@
 """Nodes, units and partitions from Slurm's JSON."""
 
+import pytest
 from unit.collect.slurm.documents import NODES, PARTITIONS, node, nodes
 
 from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes, parse_partitions, partitions_of_nodes
@@ -128,3 +129,19 @@ def test_damaged_partitions_are_counted_when_others_are_whole() -> None:
 def test_partitions_come_from_nodes_when_slurm_does_not_list_them() -> None:
     found = {partition.name: partition.nodes for partition in partitions_of_nodes(parse_nodes(NODES))}
     assert found == {"a100": ("gpu01", "gpu02"), "v100": ("v1",), "all": ("gpu01", "gpu02", "v1", "cpu1")}
+
+
+@pytest.mark.parametrize(
+    ("features", "rack"),
+    [
+        ("a100,rack-r03", "r03"),
+        ("rack_12", "12"),
+        ("Rack=B4,ib", "B4"),
+        ("rack7", "7"),
+        ("tracked,rack", None),
+        ("", None),
+    ],
+)
+def test_rack_is_found_when_a_feature_names_it(features: str, rack: str | None) -> None:
+    parsed = parse_nodes({"nodes": [{"name": "n1", "state": "IDLE", "gres": "gpu:a100:1", "features": features}]})
+    assert [node.rack for node in parsed.nodes] == [rack]
