@@ -41,7 +41,7 @@ METRICS = (
     "sm_clock_hertz",
     "memory_temperature_celsius",
 )
-READS = 9
+READS = 5
 
 
 @dataclass

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clusterscape.model import METRICS, MetricKind
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.store.metrics.contract import Statistic
 
@@ -18,6 +19,12 @@ QUANTILES: Mapping[Statistic, float] = {
     Statistic.P75: 0.75,
     Statistic.P95: 0.95,
 }
+
+
+def is_counter(metric: str) -> bool:
+    """Whether only the increase of ``metric`` means something; one that the catalogue lacks counts as a gauge."""
+    known = METRICS.get(metric)
+    return known is not None and known.kind is MetricKind.COUNTER
 
 
 def compute_statistics(value: Float64s, offsets: Int64s, statistics: Sequence[Statistic]) -> dict[Statistic, Float64s]:
@@ -177,7 +184,7 @@ def aggregate_aggregates(fine: Aggregates, steps: Steps) -> Aggregates:
 
 
 def compute_coarse_statistics(
-    fine: Aggregates, offsets: Int64s, statistics: Sequence[Statistic], *, is_counter: bool
+    fine: Aggregates, offsets: Int64s, statistics: Sequence[Statistic], *, of_counter: bool
 ) -> dict[Statistic, Float64s]:
     """Statistics of series of which partly only aggregates are left; every step has samples.
 
@@ -185,7 +192,7 @@ def compute_coarse_statistics(
     standard deviation are those of the steps' means, first is the mean of the first step.
     """
     starts = offsets[:-1]
-    level = fine.last if is_counter else fine.mean
+    level = fine.last if of_counter else fine.mean
     result = compute_statistics(level, offsets, statistics)
     if not len(starts):
         return result

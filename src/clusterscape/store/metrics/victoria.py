@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from clusterscape.errors import StoreError
-from clusterscape.model import METRICS, MetricKind, SampleBatch, UnitId, UnixMs
+from clusterscape.model import SampleBatch, UnitId, UnixMs
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.store.metrics.contract import MetricStoreInfo, Statistic
-from clusterscape.store.metrics.kernels import QUANTILES, aggregate_samples, compute_increase, group_steps
+from clusterscape.store.metrics.kernels import QUANTILES, aggregate_samples, compute_increase, group_steps, is_counter
 from clusterscape.store.metrics.prometheus_api import NotSupportedError, Points, PrometheusApi, quote
 
 PREFIX = "clusterscape_"
@@ -163,7 +163,7 @@ class VictoriaMetricStore:
         for from_ms, to_ms in ((start_ms, min(first_ms, end_ms)), (last_ms, end_ms)):
             if from_ms < to_ms:
                 for series in self._samples(metric, units, from_ms, to_ms):
-                    yield _in_steps(series, step_ms, is_counter=_is_counter(metric))
+                    yield _in_steps(series, step_ms, of_counter=is_counter(metric))
         for from_ms in range(first_ms, last_ms, _MAX_STEPS * step_ms):
             to_ms = min(last_ms, from_ms + _MAX_STEPS * step_ms)
             yield from self._whole_steps(metric, units, from_ms, to_ms, step_ms)
@@ -172,7 +172,7 @@ class VictoriaMetricStore:
         self, metric: str, units: Sequence[UnitId], start_ms: int, end_ms: int, step_ms: int
     ) -> Iterator[_Series]:
         """The steps in [start, end), which are multiples of the step: three range queries, each step asked for at its end."""
-        functions = ["last_over_time" if _is_counter(metric) else "avg_over_time", "min_over_time", "max_over_time"]
+        functions = ["last_over_time" if is_counter(metric) else "avg_over_time", "min_over_time", "max_over_time"]
         answers = []
         for function in functions:
             expression = f"max by (unit) ({function}({self._selector(metric, units)}[{step_ms}ms]))"
@@ -258,10 +258,10 @@ def _rows(batch: SampleBatch) -> pl.DataFrame:
     return rows.filter(pl.col("value").is_finite()).with_columns(pl.col("value", "time").cast(pl.String))
 
 
-def _in_steps(series: _Series, step_ms: int, *, is_counter: bool) -> _Series:
+def _in_steps(series: _Series, step_ms: int, *, of_counter: bool) -> _Series:
     steps = group_steps(series.time_ms, np.array([0, len(series.time_ms)]), step_ms)
     found = aggregate_samples(series.columns[0], steps)
-    return _Series(series.unit, steps.time_ms, (found.last if is_counter else found.mean, found.min, found.max))
+    return _Series(series.unit, steps.time_ms, (found.last if of_counter else found.mean, found.min, found.max))
 
 
 def _concat(parts: Sequence[_Series], schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
@@ -273,11 +273,6 @@ def _concat(parts: Sequence[_Series], schema: Mapping[str, pl.DataType | type[pl
     arrays += [np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)]
     unit = names.gather(np.repeat(np.arange(len(parts)), lengths))
     return pl.DataFrame(dict(zip(schema, [unit, *arrays], strict=True)), schema=schema)
-
-
-def _is_counter(metric: str) -> bool:
-    known = METRICS.get(metric)
-    return known is not None and known.kind is MetricKind.COUNTER
 
 
 def _sum_of(metrics_text: str, name: str) -> int | None:

@@ -91,7 +91,7 @@ def test_coarse_statistics_are_exact_when_they_can_be() -> None:
     steps = group_steps(np.arange(6, dtype=np.int64) * 10, np.array([0, 6]), 20)
     fine: Aggregates = aggregate_samples(samples, steps)
     asked = [Statistic.MIN, Statistic.MAX, Statistic.MEAN, Statistic.COUNT, Statistic.LAST]
-    found = compute_coarse_statistics(fine, steps.offsets, asked, is_counter=False)
+    found = compute_coarse_statistics(fine, steps.offsets, asked, of_counter=False)
     assert {statistic: values.tolist() for statistic, values in found.items()} == {
         Statistic.MIN: [1.0],
         Statistic.MAX: [9.0],

@@ -170,3 +170,26 @@ def test_readers_see_every_sample_once_when_files_change_under_them(tmp_path: Pa
             thread.join()
         assert not wrong
         assert len(samples_of(store)) == 3 * scrapes
+
+
+def test_appending_compacts_by_itself_when_nobody_maintains(tmp_path: Path) -> None:
+    with opened(tmp_path / "metrics", CompactionPolicy(wait_cells=10)) as store:
+        for index in range(100):
+            store.append(batch_of(*scrape(index)))
+        assert len(list((tmp_path / "metrics").glob("recent/*"))) <= 14
+        assert len(samples_of(store)) == 300
+
+
+def test_rotten_segment_is_not_copied_on_when_it_still_decodes(tmp_path: Path) -> None:
+    folder = tmp_path / "metrics"
+    with opened(folder) as store:
+        store.append_history([batch_of(*(sample for index in range(50) for sample in scrape(index)))])
+        store.append_history([batch_of(*scrape(60))])
+    path = min(folder.glob("raw/*/*.parquet"))
+    content = bytearray(path.read_bytes())
+    content[10] ^= 1
+    path.write_bytes(content)
+    with opened(folder, EAGER) as store:
+        store.maintain(now_ms=UnixMs(NOON))
+        assert samples_of(store) == scrape(60)
+    assert [path.name for path in folder.glob("damaged/*")] == [f"raw_{path.parent.name}_{path.name}"]

@@ -15,12 +15,14 @@ import numpy as np
 from clusterscape.model.samples import Float64s
 from clusterscape.store.metrics.embedded.blocks import Block, take_rows
 from clusterscape.store.metrics.embedded.coarse import add_late, coarse_columns, coarse_metrics, downsample
-from clusterscape.store.metrics.embedded.files import storage_errors
+from clusterscape.store.metrics.embedded.files import make_folder
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
 from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.reading import DAY_MS, View, damage_of, read_segment
 from clusterscape.store.metrics.embedded.recent import Ring
 from clusterscape.store.metrics.embedded.segments import Segment, UnitNames, write_segment
+
+_OVERDUE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,11 @@ class Compactor:
         cells = sum(recent.block.cells for recent in waiting)
         oldest_ms = min(recent.start_ms for recent in waiting)
         return cells >= self._policy.wait_cells or now_ms - oldest_ms >= self._policy.wait_ms
+
+    def is_overdue(self, view: View) -> bool:
+        """Whether so much waits, since nobody maintains the store, that appending itself should compact."""
+        waiting = view.ring.waiting(view.compacted_seq)
+        return sum(recent.block.cells for recent in waiting) >= _OVERDUE * self._policy.wait_cells
 
     def write_waiting(self, view: View) -> tuple[list[SegmentEntry], int]:
         """Segments of all recent writes, and the number of the last of them."""
@@ -104,16 +111,17 @@ class Compactor:
         ordered = sorted(raw, key=lambda segment: segment.entry.start_ms)
         for day, of_day in groupby(ordered, key=lambda segment: day_of(segment.entry.start_ms)):
             is_complete = now_ms >= (day + 1) * DAY_MS + self._policy.late_ms
-            groups += self._find_in_day(list(of_day), fan_in=2 if is_complete else self._policy.fan_in)
+            groups += self._find_in_day(list(of_day), is_complete=is_complete)
         return groups
 
-    def _find_in_day(self, segments: list[Segment], fan_in: int) -> list[list[Segment]]:
-        """Neighbors of similar size; at the end of a day (``fan_in`` 2) whatever fits together."""
+    def _find_in_day(self, segments: list[Segment], *, is_complete: bool) -> list[list[Segment]]:
+        """Neighbors of similar size; once the day is complete, whatever fits together."""
+        fan_in = 2 if is_complete else self._policy.fan_in
         groups: list[list[Segment]] = []
         group: list[Segment] = []
         for segment in segments:
-            fits = sum(s.cells for s in group) + segment.cells <= self._policy.segment_cells
-            is_alike = fan_in == 2 or not group or self._tier(group[-1]) == self._tier(segment)
+            fits = sum(member.cells for member in group) + segment.cells <= self._policy.segment_cells
+            is_alike = is_complete or not group or self._tier(group[-1]) == self._tier(segment)
             if not (fits and is_alike):
                 groups.append(group)
                 group = []
@@ -130,6 +138,7 @@ class Compactor:
         keys, names = [], sorted({name for segment in segments for name in segment.entry.metrics})
         parts: dict[str, list[Float64s | None]] = {name: [] for name in names}
         for segment in segments:
+            segment.check()  # what is rotten must not be copied on
             with damage_of(segment):
                 keys.append(segment.read_keys())
                 for name in names:
@@ -171,11 +180,10 @@ class Compactor:
         return merge_blocks(parts, self._units.rank())
 
     def _write(self, folder: str, block: Block, seq: int, *, step_ms: int = 0) -> SegmentEntry:
-        with storage_errors(self._folder / folder):
-            (self._folder / folder).mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder / folder)
         names = (f"{folder}/{seq:010d}-{number}.parquet" for number in count())
         file = next(name for name in names if not (self._folder / name).exists())
-        size_bytes = write_segment(self._folder / file, block, self._units)
+        size_bytes, crc32 = write_segment(self._folder / file, block, self._units)
         return SegmentEntry(
             file=file,
             seq=seq,
@@ -184,6 +192,7 @@ class Compactor:
             rows=len(block),
             samples=block.count_samples(),
             size_bytes=size_bytes,
+            crc32=crc32,
             metrics=tuple(block.columns),
             step_ms=step_ms,
         )

@@ -34,6 +34,15 @@ def write_file(path: Path, content: bytes | memoryview) -> None:
         raise
 
 
+def make_folder(folder: Path) -> None:
+    """Make ``folder`` and what is missing above it, durably: a file in a folder is only as durable as the folder."""
+    with storage_errors(folder):
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in missing:
+            sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames and deletions in ``folder`` durable."""
     descriptor = os.open(folder, os.O_RDONLY)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from clusterscape.store.metrics.embedded.files import TEMPORARY_SUFFIX
 from clusterscape.store.metrics.embedded.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
-from clusterscape.store.metrics.embedded.reading import DAY_MS, DamagedSegmentError, View, read_segment
+from clusterscape.store.metrics.embedded.reading import DAY_MS, View, read_segment
 from clusterscape.store.metrics.embedded.recent import RecentBlock, Ring
-from clusterscape.store.metrics.embedded.segments import DAMAGE, Segment, UnitNames, read_block
+from clusterscape.store.metrics.embedded.segments import UNREADABLE, DamagedSegmentError, Segment, UnitNames, read_block
 
 _log = logging.getLogger(__name__)
 FOREVER_MS = 2**62
@@ -82,7 +82,7 @@ class LiveFiles:
     def _load_recent(self, path: Path) -> RecentBlock | None:
         try:
             block = read_block(path, self._units)
-        except DAMAGE as error:
+        except UNREADABLE as error:
             self._move_aside(path, error)
             return None
         return RecentBlock.of(block, seq=int(path.stem), size_bytes=path.stat().st_size)
@@ -223,7 +223,7 @@ class LiveFiles:
                 path.parent.rmdir()
 
     def set_aside(self, segment: Segment, reason: object) -> None:
-        """Take a damaged segment out of the store, keep its file under ``damaged/`` and warn."""
+        """Take a damaged segment out of the store, keep its file under ``damaged/`` and warn. Once, whoever finds it."""
         with self._lock:
             live = (*self._manifest.raw, *self._manifest.coarse)
             if segment.entry.file not in {entry.file for entry in live}:

@@ -6,7 +6,6 @@ rename of the manifest puts new segments in the place of old files, and a crash 
 
 import fcntl
 import json
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from clusterscape.errors import StoreBusyError, StoreError, StoreVersionError
 from clusterscape.store.metrics.embedded.files import storage_errors, write_file
 
 FORMAT_VERSION = 1
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +29,7 @@ class SegmentEntry:
     rows: int
     samples: int
     size_bytes: int
+    crc32: int  # of the whole file
     metrics: tuple[str, ...]  # its value columns
     step_ms: int = 0  # of coarse values; 0: raw samples
 

@@ -10,41 +10,35 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from clusterscape.model import METRICS, MetricKind
+from clusterscape.errors import StoreError
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.store.metrics.contract import Statistic
 from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, select, take_rows
 from clusterscape.store.metrics.embedded.coarse import aggregates_of, coarse_columns
 from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.recent import Ring
-from clusterscape.store.metrics.embedded.segments import DAMAGE, Segment, UnitNames
+from clusterscape.store.metrics.embedded.segments import UNREADABLE, Segment, UnitNames
 from clusterscape.store.metrics.kernels import (
     Aggregates,
     aggregate_aggregates,
     compute_coarse_statistics,
     compute_statistics,
     group_steps,
+    is_counter,
 )
 
 DAY_MS = 86_400_000
 Range = tuple[int, int]
 
 
-class DamagedSegmentError(Exception):
-    """A segment could not be read; the store sets it aside and asks again."""
-
-    def __init__(self, segment: Segment, reason: BaseException) -> None:
-        super().__init__(f"{segment.path}: {reason}")
-        self.segment = segment
-
-
 @contextmanager
 def damage_of(segment: Segment) -> Iterator[None]:
-    """Turn what a damaged file raises into DamagedSegmentError."""
+    """Find out whether a failure to read comes from damage: then DamagedSegmentError, else StoreError."""
     try:
         yield
-    except DAMAGE as error:
-        raise DamagedSegmentError(segment, error) from error
+    except UNREADABLE as error:
+        segment.check()
+        raise StoreError(f"cannot read {segment.path}: {error}", hint="See the server's log.") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +106,13 @@ class View:
 
     def _current_days(self, start_ms: int, end_ms: int, step_ms: int) -> Iterator[tuple[int, int]]:
         """The days whose coarse values take in every sample and fit the step, and the step of those values."""
-        for day in range(start_ms // DAY_MS, -(-end_ms // DAY_MS)):
-            begin, end = day * DAY_MS, (day + 1) * DAY_MS
-            seq = self.coarse_days.get(day)
-            if seq is None or any(block.overlaps(begin, end) for block in self.ring.waiting(self.compacted_seq)):
+        waiting = self.ring.waiting(self.compacted_seq)
+        for day, seq in sorted(self.coarse_days.items()):
+            begin_ms, stop_ms = day * DAY_MS, (day + 1) * DAY_MS
+            if stop_ms <= start_ms or begin_ms >= end_ms or any(block.overlaps(begin_ms, stop_ms) for block in waiting):
                 continue
-            steps = {segment.entry.step_ms for segment in self.coarse if segment.overlaps(begin, end)}
-            is_current = all(segment.entry.seq <= seq for segment in self.raw if segment.overlaps(begin, end))
+            steps = {segment.entry.step_ms for segment in self.coarse if segment.overlaps(begin_ms, stop_ms)}
+            is_current = all(segment.entry.seq <= seq for segment in self.raw if segment.overlaps(begin_ms, stop_ms))
             if is_current and len(steps) == 1 and step_ms % min(steps) == 0:
                 yield day, min(steps)
 
@@ -169,14 +163,9 @@ def _as_samples(coarse: Block) -> Block:
     columns = {}
     for column, value in coarse.columns.items():
         metric, _, aggregate = column.rpartition("#")
-        if aggregate == ("last" if _is_counter(metric) else "mean"):
+        if aggregate == ("last" if is_counter(metric) else "mean"):
             columns[metric] = value
     return Block(coarse.keys, columns)
-
-
-def _is_counter(metric: str) -> bool:
-    known = METRICS.get(metric)
-    return known is not None and known.kind is MetricKind.COUNTER
 
 
 def _newest_first(blocks: Sequence[Block], view: View) -> Iterator[Block]:
@@ -276,7 +265,7 @@ def read_series(
 
 def _series_frame(units: UnitNames, metric: str, keys: Keys, values: Aggregates, *, has_range: bool) -> pl.DataFrame:
     there = np.flatnonzero(values.count > 0)
-    level = values.last if _is_counter(metric) else values.mean
+    level = values.last if is_counter(metric) else values.mean
     unit = np.repeat(keys.units, keys.lengths)[there]
     columns = [
         pl.repeat(metric, len(there), dtype=pl.String, eager=True).alias("metric"),
@@ -305,7 +294,7 @@ def read_statistics(
         fine = aggregates[metric]
         keys, there = _without_holes(keys, fine.count > 0)
         fine = Aggregates(fine.mean[there], fine.min[there], fine.max[there], fine.last[there], fine.count[there])
-        result = compute_coarse_statistics(fine, keys.offsets, statistics, is_counter=_is_counter(metric))
+        result = compute_coarse_statistics(fine, keys.offsets, statistics, of_counter=is_counter(metric))
     else:
         block = merge_blocks(view.read_raw([metric], start_ms, end_ms, only), view.rank(only))
         value = block.columns.get(metric, np.empty(0))

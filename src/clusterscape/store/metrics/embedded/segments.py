@@ -6,7 +6,8 @@ for all metrics of a scrape. Row groups are small, so that reading some units of
 
 import io
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,16 @@ _GAP_ROWS = 2 * ROW_GROUP_ROWS  # reading on over a gap this short is cheaper th
 _MAX_SLICES = 24  # beyond this, decoding whole columns is cheaper
 # Polars would else find that the slices have the scan in common, and read the whole file once for all of them.
 _EACH_BY_ITSELF = pl.QueryOptFlags(comm_subplan_elim=False)
-DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, FileNotFoundError, ValueError)
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What reading a damaged file may raise."""
+
+
+class DamagedSegmentError(Exception):
+    """A file is not what was written; the store sets it aside and goes on without it."""
+
+    def __init__(self, segment: "Segment", reason: object) -> None:
+        super().__init__(str(reason))
+        self.segment = segment
 
 
 class UnitNames:
@@ -76,19 +85,19 @@ def column_of(metric: str) -> str:
     return f"{_ESCAPE}{metric}" if metric in (UNIT, TIME) else metric
 
 
-def write_segment(path: Path, block: Block, units: UnitNames, *, compression_level: int = 1) -> int:
-    """Write ``block`` durably to ``path``; returns the file's size in bytes."""
+def write_segment(path: Path, block: Block, units: UnitNames) -> tuple[int, int]:
+    """Write ``block`` durably to ``path``; returns the file's size in bytes and its CRC-32."""
     buffer = io.BytesIO()
     block_frame(block, units).write_parquet(
         buffer,
         compression="zstd",
-        compression_level=compression_level,
+        compression_level=1,
         row_group_size=ROW_GROUP_ROWS,
         statistics=False,
     )
     content = buffer.getbuffer()
     write_file(path, content)
-    return len(content)
+    return len(content), zlib.crc32(content)
 
 
 def block_frame(block: Block, units: UnitNames) -> pl.DataFrame:
@@ -120,6 +129,15 @@ class Segment:
         """Whether it may hold samples in [start, end)."""
         return self.entry.start_ms < end_ms and self.entry.last_ms >= start_ms
 
+    def check(self) -> None:
+        """Read the whole file; raises DamagedSegmentError unless it is what was written."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError as error:
+            raise DamagedSegmentError(self, "it is missing") from error
+        if len(content) != self.entry.size_bytes or zlib.crc32(content) != self.entry.crc32:
+            raise DamagedSegmentError(self, "its checksum is wrong")
+
     def runs(self) -> tuple[Int32s, Int64s]:
         """Unit codes and row offsets of the runs; read once, O(rows), then kept (12 bytes a unit)."""
         if self._runs is None:
@@ -129,13 +147,13 @@ class Segment:
     def read_keys(self) -> Keys:
         """All rows."""
         units, offsets = self.runs()
-        return Keys(units, offsets, self._read([TIME], None)[TIME])
+        return Keys(units, offsets, _times(self._read([TIME], None)))
 
     def read_column(self, name: str) -> Float64s | None:
         """One whole column, NaN where there is no sample; None where the segment lacks it."""
         if name not in self.entry.metrics:
             return None
-        return self._read([column_of(name)], None)[column_of(name)]
+        return _values(self._read([column_of(name)], None), column_of(name))
 
     def read(self, metrics: Sequence[str], *, start_ms: int, end_ms: int, only: Sequence[str] | None = None) -> Block:
         """The named metrics in [start, end), of all units or ``only`` of those named.
@@ -156,9 +174,9 @@ class Segment:
             inside = _covered(offsets, slices)
             units, is_wanted = units[inside], is_wanted[inside]
             offsets = np.concatenate(([0], np.cumsum(np.diff(offsets)[inside])))
-        columns = self._read([TIME, *map(column_of, names)], slices)
-        keys = Keys(units, offsets, columns[TIME])
-        block = Block(keys, {name: columns[column_of(name)] for name in names})
+        frame = self._read([TIME, *map(column_of, names)], slices)
+        keys = Keys(units, offsets, _times(frame))
+        block = Block(keys, {name: _values(frame, column_of(name)) for name in names})
         is_inside = start_ms <= self.entry.start_ms and self.entry.last_ms < end_ms
         if is_inside and is_wanted.all():
             return block
@@ -167,14 +185,12 @@ class Segment:
             keep &= (keys.time_ms >= start_ms) & (keys.time_ms < end_ms)
         return take_rows(block, keep)
 
-    def _read(self, columns: Sequence[str], slices: Sequence[tuple[int, int]] | None) -> Mapping[str, np.ndarray]:
+    def _read(self, columns: Sequence[str], slices: Sequence[tuple[int, int]] | None) -> pl.DataFrame:
         if slices is None:
-            frame = pl.read_parquet(self.path, columns=list(columns))
-        else:
-            scan = pl.scan_parquet(self.path).select(columns)
-            parts = [scan.slice(start, stop - start) for start, stop in slices]
-            frame = pl.concat(pl.collect_all(parts, optimizations=_EACH_BY_ITSELF))
-        return {name: _numpy(frame, name) for name in columns}
+            return pl.read_parquet(self.path, columns=list(columns))
+        scan = pl.scan_parquet(self.path).select(columns)
+        parts = [scan.slice(start, stop - start) for start, stop in slices]
+        return pl.concat(pl.collect_all(parts, optimizations=_EACH_BY_ITSELF))
 
 
 def _runs(frame: pl.DataFrame, units: UnitNames) -> tuple[Int32s, Int64s]:
@@ -185,8 +201,12 @@ def _runs(frame: pl.DataFrame, units: UnitNames) -> tuple[Int32s, Int64s]:
     return units.encode(names.filter(is_first).to_list()), np.append(starts, len(names))
 
 
-def _numpy(frame: pl.DataFrame, column: str) -> np.ndarray:
-    return frame.get_column(column).to_numpy()
+def _times(frame: pl.DataFrame) -> Int64s:
+    return frame.get_column(TIME).to_numpy()
+
+
+def _values(frame: pl.DataFrame, column: str) -> Float64s:
+    return frame.get_column(column).to_numpy()  # null becomes NaN
 
 
 def _slices(starts: Int64s, stops: Int64s, rows: int) -> list[tuple[int, int]] | None:
@@ -214,6 +234,6 @@ def _covered(offsets: Int64s, slices: list[tuple[int, int]] | None) -> Bools:
 def read_block(path: Path, units: UnitNames) -> Block:
     """A whole file of rows grouped by unit."""
     frame = pl.read_parquet(path)
-    keys = Keys(*_runs(frame, units), _numpy(frame, TIME))
+    keys = Keys(*_runs(frame, units), _times(frame))
     metrics = [name.removeprefix(_ESCAPE) for name in frame.columns if name not in (UNIT, TIME)]
-    return Block(keys, {metric: _numpy(frame, column_of(metric)) for metric in metrics})
+    return Block(keys, {metric: _values(frame, column_of(metric)) for metric in metrics})

@@ -13,27 +13,26 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from clusterscape.errors import ConfigError, StoreError
+from clusterscape.errors import ConfigError, StoreError, StoreFullError
 from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
 from clusterscape.model.samples import Int32s
 from clusterscape.settings import RetentionSettings
 from clusterscape.store.metrics.contract import MetricStoreInfo, Statistic
 from clusterscape.store.metrics.embedded.blocks import Block, join_columns, pivot, select
 from clusterscape.store.metrics.embedded.compaction import CompactionPolicy, Compactor, day_of
-from clusterscape.store.metrics.embedded.files import need_space, storage_errors
+from clusterscape.store.metrics.embedded.files import make_folder, need_space
 from clusterscape.store.metrics.embedded.live import FOREVER_MS, LiveFiles
-from clusterscape.store.metrics.embedded.manifest import check_version, create, locked
+from clusterscape.store.metrics.embedded.manifest import SegmentEntry, check_version, create, locked
 from clusterscape.store.metrics.embedded.merging import merge_blocks
 from clusterscape.store.metrics.embedded.reading import (
     DAY_MS,
-    DamagedSegmentError,
     View,
     read_latest,
     read_series,
     read_statistics,
 )
 from clusterscape.store.metrics.embedded.recent import RecentBlock
-from clusterscape.store.metrics.embedded.segments import UnitNames, write_segment
+from clusterscape.store.metrics.embedded.segments import DamagedSegmentError, Segment, UnitNames, write_segment
 
 _Answer = TypeVar("_Answer")
 
@@ -68,8 +67,7 @@ class EmbeddedMetricStore:
         self._write_lock = threading.Lock()  # taken before the next one where both are needed
         self._maintenance_lock = threading.Lock()
         check_version(folder)
-        with storage_errors(folder):
-            (folder / "recent").mkdir(parents=True, exist_ok=True)
+        make_folder(folder / "recent")
         with ExitStack() as opening:
             opening.enter_context(locked(folder))
             create(folder)
@@ -90,11 +88,14 @@ class EmbeddedMetricStore:
             seq = self._live.next_seq()
             path = self._live.recent_path(seq)
             try:
-                size_bytes = write_segment(path, block, self._units)
+                size_bytes, _ = write_segment(path, block, self._units)
             except BaseException:
                 path.unlink(missing_ok=True)  # renamed, but not durably
                 raise
             self._live.add_recent(RecentBlock.of(block, seq=seq, size_bytes=size_bytes))
+            if self._compactor.is_overdue(self._live.view):
+                with self._maintenance_lock:
+                    self._compact()
 
     def append_history(self, batches: Sequence[SampleBatch]) -> None:
         """Store much older data at once, all or nothing, as compacted segments."""
@@ -185,19 +186,24 @@ class EmbeddedMetricStore:
     # -- maintenance -------------------------------------------------------------------------------------------------
 
     def maintain(self, *, now_ms: UnixMs) -> None:
-        """Compact, downsample complete days, drop what is too old."""
+        """Compact, downsample complete days, drop what is too old. Raises StoreFullError after doing what it can."""
         with self._maintenance_lock:
             self._check_open()
-            try:
-                self._drop_coarse(now_ms)
-                if self._compactor.is_due(self._live.view, now_ms):
-                    self._compact()
-                self._downsample_days(now_ms)
-                for group in self._compactor.find_merges(self._live.view.raw, now_ms):
-                    self._live.publish(raw=[self._compactor.merge(group)], without=group)
-            except DamagedSegmentError as error:
-                self._live.set_aside(error.segment, error)  # the rest is done next time
+            full: StoreFullError | None = None
+            for step in (self._drop_coarse, self._compact_when_due, self._settle_days, self._merge_segments):
+                try:
+                    step(now_ms)
+                except DamagedSegmentError as error:
+                    self._live.set_aside(error.segment, error)  # this step is done next time
+                except StoreFullError as error:
+                    full = error
             self._live.delete_retired()
+            if full:
+                raise full
+
+    def _compact_when_due(self, now_ms: int) -> None:
+        if self._compactor.is_due(self._live.view, now_ms):
+            self._compact()
 
     def _compact(self) -> None:
         view = self._live.seal()
@@ -205,32 +211,38 @@ class EmbeddedMetricStore:
             entries, seq = self._compactor.write_waiting(view)
             self._live.publish(raw=entries, compacted_seq=seq)
 
-    def _downsample_days(self, now_ms: int) -> None:
-        """Coarse values for each complete day that has new samples; then days beyond ``raw_days`` lose their samples."""
-        keep_from = day_of(int(now_ms - self._retention.raw_days * DAY_MS))
+    def _settle_days(self, now_ms: int) -> None:
+        """Complete days get coarse values of all their samples; days beyond ``raw_days`` lose the samples."""
+        raw_from = day_of(int(now_ms - self._retention.raw_days * DAY_MS))
         coarse_from = day_of(int(now_ms - self._retention.coarse_days * DAY_MS))
         complete = day_of(now_ms - self._policy.late_ms)
         for day in sorted({day_of(segment.entry.start_ms) for segment in self._live.view.raw}):
-            if day >= complete:
-                continue
-            view, manifest = self._live.view, self._live.manifest
-            of_day = [segment for segment in view.raw if day_of(segment.entry.start_ms) == day]
-            seq = max(segment.entry.seq for segment in of_day)
+            if day < complete:
+                self._settle_day(day, keeps_raw=day >= raw_from, keeps_coarse=day >= coarse_from)
+
+    def _settle_day(self, day: int, *, keeps_raw: bool, keeps_coarse: bool) -> None:
+        """In one switch, so that no sample is counted both as raw and as coarse, or not at all."""
+        view, manifest = self._live.view, self._live.manifest
+        raw = [segment for segment in view.raw if day_of(segment.entry.start_ms) == day]
+        seq = max(segment.entry.seq for segment in raw)
+        old: list[Segment] = []
+        new: list[SegmentEntry] = []
+        if keeps_coarse and manifest.coarse_days.get(day, 0) < seq:
             old = [segment for segment in view.coarse if day_of(segment.entry.start_ms) == day]
-            coarse_days = manifest.coarse_days
-            coarse = []
-            if day >= coarse_from and coarse_days.get(day, 0) < seq:
-                is_late = day * DAY_MS < manifest.raw_from_ms
-                coarse = self._compactor.write_coarse(view, day, beside=old if is_late else ())
-                coarse_days = {**coarse_days, day: seq}
-            else:
-                old = []
-            gone = of_day if day < keep_from else []
-            raw_from_ms = max(manifest.raw_from_ms, (day + 1) * DAY_MS) if gone else manifest.raw_from_ms
-            if coarse or gone:
-                self._live.publish(
-                    coarse=coarse, without=[*old, *gone], coarse_days=coarse_days, raw_from_ms=raw_from_ms
-                )
+            are_rest = day * DAY_MS < manifest.raw_from_ms  # of samples that are gone: the late ones are added
+            new = self._compactor.write_coarse(view, day, beside=old if are_rest else ())
+        gone = [] if keeps_raw else raw
+        if new or gone:
+            self._live.publish(
+                coarse=new,
+                without=[*old, *gone],
+                coarse_days={**manifest.coarse_days, day: seq} if new else None,
+                raw_from_ms=max(manifest.raw_from_ms, (day + 1) * DAY_MS) if gone else None,
+            )
+
+    def _merge_segments(self, now_ms: int) -> None:
+        for group in self._compactor.find_merges(self._live.view.raw, now_ms):
+            self._live.publish(raw=[self._compactor.merge(group)], without=group)
 
     def _drop_coarse(self, now_ms: int) -> None:
         keep_from = day_of(int(now_ms - self._retention.coarse_days * DAY_MS))
