@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -39,6 +40,14 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def raise_file_limit() -> None:
+    """Thousands of exporters are thousands of open connections: take what the system grants this process."""
+    with suppress(ValueError, OSError):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def address_of(listener: socket.socket) -> str:
     """Where a browser finds it."""
     host, port = listener.getsockname()[:2]
@@ -55,6 +64,7 @@ def run_site(
 ) -> None:
     """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
     refuse_open_address(site.settings.server)
+    raise_file_limit()
     app = create_app(site.queries, ingest=site.ingest, token=site.settings.server.token)
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5, server_header=False

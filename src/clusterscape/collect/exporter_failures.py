@@ -51,7 +51,8 @@ def explain_error(error: Exception, target: Target, timeout_s: float) -> Failure
             return Failure(f"{where} has no certificate that this host trusts", "Add its authority, or use http://.")
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError():
             return Failure(
-                f"{where} broke the connection off in the middle", f"Look at dcgm-exporter's log on {target.host}."
+                f"{where} broke the connection off in the middle",
+                f"Look at dcgm-exporter's log on {target.node or target.host}.",
             )
         case OSError():
             return _explain_os_error(error, target)
@@ -68,7 +69,7 @@ def find_failure(scrape: RawScrape, target: Target) -> Failure | None:
         return Failure(f"what {where} answers is not exposition text", _is_it_the_exporter(target))
     return Failure(
         f"{where} answers, but without any sample",
-        f"dcgm-exporter on {target.host} sees no GPU: check nvidia-smi and nv-hostengine there, and its log.",
+        f"dcgm-exporter on {target.node or target.host} sees no GPU: check nvidia-smi and nv-hostengine there, and its log.",
     )
 
 
@@ -81,7 +82,7 @@ def _explain_status(status: int, target: Target) -> Failure:
     if status in (401, 403):
         return Failure(message, f"The exporter wants a password: http://user:password@… in {target.origin}.")
     if status >= 500:
-        return Failure(message, f"dcgm-exporter on {target.host} fails itself: look at its log.")
+        return Failure(message, f"dcgm-exporter on {target.node or target.host} fails itself: look at its log.")
     return Failure(message, _is_it_the_exporter(target))
 
 
@@ -100,7 +101,8 @@ def _explain_os_error(error: OSError, target: Target) -> Failure:
         return Failure(f"there is no way to {where}", f"Check that {target.host} is up and reachable from here.")
     if code in (errno.ECONNRESET, errno.EPIPE):
         return Failure(
-            f"{where} broke the connection off in the middle", f"Look at dcgm-exporter's log on {target.host}."
+            f"{where} broke the connection off in the middle",
+            f"Look at dcgm-exporter's log on {target.node or target.host}.",
         )
     return Failure(f"{where} cannot be reached: {error.strerror or error}", _capitalized(_start_or_remove(target)))
 

@@ -29,6 +29,7 @@ FIELDS: tuple[Field, ...] = (
     Field("DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C)."),
     Field("DCGM_FI_DEV_POWER_USAGE", "gauge", "Power draw (in W).", 3),
     Field("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "Total energy consumption since boot (in mJ)."),
+    Field("DCGM_FI_DEV_POWER_MGMT_LIMIT", "gauge", "Power limit (in W).", 3, in_history=False),
     Field("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "counter", "Total number of PCIe retries.", in_history=False),
     Field("DCGM_FI_DEV_GPU_UTIL", "gauge", "GPU utilization (in %)."),
     Field("DCGM_FI_DEV_MEM_COPY_UTIL", "gauge", "Memory utilization (in %)."),

@@ -59,6 +59,7 @@ class Telemetry:
         self._memory_mib: Float32s = np.array([machine.memory_mib for machine in machines], np.float32)
         self._reserved_mib: Float32s = np.array([machine.reserved_mib for machine in machines], np.float32)
         self._sm_mhz: Float32s = np.array([machine.sm_clock_mhz for machine in machines], np.float32)
+        self._limit_watts: Float32s = np.array([machine.power_limit_watts for machine in machines], np.float32)
         self._memory_mhz: Float32s = np.array([machine.memory_clock_mhz for machine in machines], np.float32)
         self._nvlink: Float32s = np.array([machine.nvlink_bytes_per_s for machine in machines], np.float32)
         self._replays: Float32s = np.floor(rng.exponential(0.4, count)).astype(np.float32)
@@ -149,6 +150,7 @@ class Telemetry:
             "DCGM_FI_DEV_GPU_TEMP": self._base_celsius[unit] + warmth,
             "DCGM_FI_DEV_POWER_USAGE": watts,
             "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": self._energy_mj(points, row, elapsed_ms),
+            "DCGM_FI_DEV_POWER_MGMT_LIMIT": self._limit_watts[unit],
             "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": self._replays[unit],
             "DCGM_FI_DEV_GPU_UTIL": util,
             "DCGM_FI_DEV_MEM_COPY_UTIL": np.minimum(dram, 100.0),

@@ -133,7 +133,8 @@ class Ingest:
         self._note_statuses(seen.statuses)
         if not seen.scrapes:
             return
-        normalized = self._normalizer.normalize(seen.scrapes, now_ms=self._clock())
+        kind = seen.statuses[0].kind if seen.statuses else "exporter"
+        normalized = self._normalizer.normalize(seen.scrapes, now_ms=self._clock(), kind=kind)
         if normalized.facts is not None:
             facts = normalized.facts
             self._write_inventory(self._ledger.see_hardware(facts, source="exporters", at=seen.at), seen.at)

@@ -32,7 +32,7 @@ class SearchQuery:
             asked = Counter(picture.filter(picture["unit_state"] == "requested")[column].drop_nulls())
             for name in sorted(held.keys() | asked.keys()):
                 if needle in name.lower():
-                    detail = f"{held[name]} GPUs held" + (f" · {asked[name]} asked for" if asked[name] else "")
+                    detail = f"{_gpus(held[name])} held" + (f" · {asked[name]} asked for" if asked[name] else "")
                     hits.append(SearchHit(kind=kind, key=name, label=name, detail=detail))
         return hits
 
@@ -42,7 +42,7 @@ class SearchQuery:
                 kind=HitKind.NODE,
                 key=node.node,
                 label=node.node,
-                detail=f"{node.gpus_allocated} of {node.gpu_count} GPUs held · {node.state.value}",
+                detail=f"{node.gpus_allocated} of {_gpus(node.gpu_count)} held · {node.state.value}",
             )
             for node in self._cluster.nodes()
             if needle in node.node.lower()
@@ -58,12 +58,16 @@ class SearchQuery:
                 detail=" · ".join(
                     filter(
                         None,
-                        (workload.id, workload.state.value, workload.user, f"{workload.gpus_requested} GPUs"),
+                        (workload.id, workload.state.value, workload.user, _gpus(workload.gpus_requested)),
                     )
                 ),
             )
             for workload in page.workloads
         ]
+
+
+def _gpus(number: int) -> str:
+    return "1 GPU" if number == 1 else f"{number} GPUs"
 
 
 def _rank(needle: str, hit: SearchHit) -> tuple[int, int]:

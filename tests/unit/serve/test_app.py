@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -177,3 +179,24 @@ async def test_live_stream_tells_every_change_and_ends_when_the_server_stops(sma
     hub.close()
     await asyncio.wait_for(task, 5)
     assert hub.clients == 0
+
+
+def test_server_lives_when_a_frame_is_written_and_looked_at_at_once() -> None:
+    """Polars locks a frame while writing it to a Python buffer; a second reader that holds the GIL must not wait for it."""
+    script = """
+import threading
+import polars as pl
+from clusterscape.serve.wire import to_ipc
+frame = pl.DataFrame({f"c{i}": range(200_000) for i in range(8)})
+done = threading.Event()
+def look():
+    while not done.is_set():
+        frame.lazy().select("c0")
+reader = threading.Thread(target=look)
+reader.start()
+for _ in range(20):
+    to_ipc(frame)
+done.set()
+reader.join()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SearchHit } from "../../api/generated.ts";
 import { toggleFilter } from "../../state/changes.ts";
 import { INITIAL_SCREEN } from "../../state/screen.ts";
-import { listItems, openHit } from "./items.ts";
+import { hitsFor, listItems, openHit } from "./items.ts";
 
 const hit = (kind: SearchHit["kind"], key: string): SearchHit => ({ kind, key, label: key, detail: "" });
 const labels = (...args: Parameters<typeof listItems>) =>
@@ -23,6 +23,19 @@ describe("listItems", () => {
   it("finds actions by the beginnings of their words", () => {
     expect(labels("th da", [], [])).toEqual(["Actions: Theme: dark"]);
     expect(labels("heme", [], [])).toEqual([]);
+  });
+});
+
+describe("hitsFor", () => {
+  const hits = [hit("node", "gpu-001"), hit("node", "gpu-003")];
+
+  it("keeps all hits when they answer what is typed", () => {
+    expect(hitsFor("GPU ", "gpu", hits)).toEqual(hits);
+  });
+
+  it("keeps only those that still match when they answer an earlier text", () => {
+    expect(hitsFor("gpu-003", "gpu-0", hits)).toEqual([hits[1]]);
+    expect(hitsFor("", "gpu-0", hits)).toEqual([]);
   });
 });
 

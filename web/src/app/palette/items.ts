@@ -58,6 +58,14 @@ export function listItems(
   return [...found, ...ACTIONS.filter(({ label }) => words.every((word) => hasWordStart(label, word)))];
 }
 
+/** The hits that still fit what is typed: those of an earlier text stay in sight only as far as they match. */
+export function hitsFor(text: string, answered: string, hits: readonly SearchHit[]): readonly SearchHit[] {
+  const needle = text.trim().toLowerCase();
+  if (needle === "") return [];
+  if (needle === answered.trim().toLowerCase()) return hits;
+  return hits.filter(({ key, label, detail }) => `${key} ${label} ${detail}`.toLowerCase().includes(needle));
+}
+
 function hitItem(hit: SearchHit, group: string): PaletteItem {
   return {
     id: `${hit.kind}:${hit.key}`,

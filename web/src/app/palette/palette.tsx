@@ -7,7 +7,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Icon } from "../../widgets/icon.tsx";
 import { Kbd } from "../../widgets/kbd.tsx";
 import { setTheme } from "../theme.ts";
-import { type Deed, listItems, openHit, type PaletteItem } from "./items.ts";
+import { type Deed, hitsFor, listItems, openHit, type PaletteItem } from "./items.ts";
 import styles from "./palette.module.css";
 import { readRecent, rememberHit } from "./recent.ts";
 
@@ -36,7 +36,9 @@ function Content({ onDone }: { onDone: () => void }) {
   const [recent] = useState(readRecent);
   const wanted = useDelayed(text.trim());
   const search = useSearch(wanted);
-  const items = listItems(text, wanted === "" ? [] : (search.value?.hits ?? []), recent);
+  const answered = search.value?.query ?? "";
+  const isAnswered = text.trim() === "" || text.trim() === answered || search.problem !== null;
+  const items = listItems(text, hitsFor(text, answered, search.value?.hits ?? []), recent);
   const index = Math.min(chosen, items.length - 1);
   const [isCopied, setCopied] = useState(false);
   const perform = usePerform(onDone, setCopied);
@@ -48,12 +50,19 @@ function Content({ onDone }: { onDone: () => void }) {
       event.preventDefault();
       setChosen((index + step + items.length) % items.length);
     }
-    const item = items[index];
-    if (event.key === "Enter" && item) {
-      event.preventDefault();
-      perform(item.deed);
-    }
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    setEntered(true);
   };
+
+  // Who types faster than the search answers means what was typed, not what stood there a moment ago.
+  const [isEntered, setEntered] = useState(false);
+  const item = items[index];
+  useEffect(() => {
+    if (!isEntered || !isAnswered) return;
+    setEntered(false);
+    if (item) perform(item.deed);
+  });
 
   return (
     <>
@@ -71,6 +80,7 @@ function Content({ onDone }: { onDone: () => void }) {
           onChange={(event) => {
             setText(event.target.value);
             setChosen(0);
+            setEntered(false);
           }}
           onKeyDown={onKeyDown}
         />
