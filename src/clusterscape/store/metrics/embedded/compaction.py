@@ -183,7 +183,7 @@ class Compactor:
         make_folder(self._folder / folder)
         names = (f"{folder}/{seq:010d}-{number}.parquet" for number in count())
         file = next(name for name in names if not (self._folder / name).exists())
-        size_bytes, crc32 = write_segment(self._folder / file, block, self._units)
+        size_bytes, crc32 = write_segment(self._folder / file, block, self._units, is_kept=True)
         return SegmentEntry(
             file=file,
             seq=seq,

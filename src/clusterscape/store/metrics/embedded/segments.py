@@ -85,13 +85,16 @@ def column_of(metric: str) -> str:
     return f"{_ESCAPE}{metric}" if metric in (UNIT, TIME) else metric
 
 
-def write_segment(path: Path, block: Block, units: UnitNames) -> tuple[int, int]:
-    """Write ``block`` durably to ``path``; returns the file's size in bytes and its CRC-32."""
+def write_segment(path: Path, block: Block, units: UnitNames, *, is_kept: bool) -> tuple[int, int]:
+    """Write ``block`` durably to ``path``; returns the file's size in bytes and its CRC-32.
+
+    A file that ``is_kept`` is packed harder: a sixth smaller for a quarter more time.
+    """
     buffer = io.BytesIO()
     block_frame(block, units).write_parquet(
         buffer,
         compression="zstd",
-        compression_level=1,
+        compression_level=3 if is_kept else 1,
         row_group_size=ROW_GROUP_ROWS,
         statistics=False,
     )

@@ -88,7 +88,7 @@ class EmbeddedMetricStore:
             seq = self._live.next_seq()
             path = self._live.recent_path(seq)
             try:
-                size_bytes, _ = write_segment(path, block, self._units)
+                size_bytes, _ = write_segment(path, block, self._units, is_kept=False)
             except BaseException:
                 path.unlink(missing_ok=True)  # renamed, but not durably
                 raise
