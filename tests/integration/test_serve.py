@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 from servers.demo import get_json, wait_until
+from servers.postgres import postgres_server
 from servers.slurm import SlurmServer, slurm_server
+from servers.victoria import run_victoria
 
 pytestmark = pytest.mark.server
 
@@ -81,13 +83,23 @@ def slurm() -> Iterator[SlurmServer]:
         yield server
 
 
+@pytest.fixture(params=["embedded", "servers"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Lines of the section [storage]: nothing to install, or VictoriaMetrics and PostgreSQL."""
+    if request.param == "embedded":
+        yield ""
+        return
+    with run_victoria(tmp_path / "victoria") as victoria, postgres_server() as postgres:
+        yield f'metrics = "{victoria.url}"\nrecords = "{postgres.new_database()}"'
+
+
 def held_units(url: str, job: int) -> list[str]:
     detail: Any = get_json(f"{url}/api/v1/workloads/slurm:{job}")
     return sorted(allocation["unit"] for allocation in detail["allocations"] if allocation["to_at"] is None)
 
 
 def test_api_says_who_holds_which_gpu_and_how_well_when_slurm_and_an_exporter_are_read(
-    slurm: SlurmServer, tmp_path: Path
+    slurm: SlurmServer, storage: str, tmp_path: Path
 ) -> None:
     node = slurm.node_names[0]
     with exporter(node, 8) as target:
@@ -95,6 +107,7 @@ def test_api_says_who_holds_which_gpu_and_how_well_when_slurm_and_an_exporter_ar
 cluster = "real"
 [storage]
 data_dir = "{tmp_path}/data"
+{storage}
 [collect.slurm]
 mode = "cli"
 conf = "{slurm.conf}"

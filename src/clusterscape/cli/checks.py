@@ -48,7 +48,7 @@ def _check_stores(settings: Settings) -> list[Check]:
     storage = settings.storage
     checks = [_check_folder(storage.data_dir, storage.min_free_bytes)]
     try:
-        metrics = open_metric_store(storage, settings.retention)
+        metrics = open_metric_store(storage, settings.retention, cluster=settings.cluster)
     except StoreBusyError as error:
         checks.append(
             Check(what="metric store", is_ok=True, message=f"in use by a running ClusterScape ({error.message})")

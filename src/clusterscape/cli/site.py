@@ -59,7 +59,7 @@ class Site:
 
 def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], UnixMs] = system_clock) -> Site:
     """Open the stores and connect everything to them."""
-    metrics = open_metric_store(settings.storage, settings.retention)
+    metrics = open_metric_store(settings.storage, settings.retention, cluster=settings.cluster)
     try:
         records: RecordStore = MirroredRecordStore(open_record_store(settings.storage))
     except BaseException:
