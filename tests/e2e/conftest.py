@@ -1,4 +1,7 @@
-"""One demo cluster and one browser for all tests of the page."""
+"""One demo cluster and one browser for all tests of a module.
+
+Not of the session: while Playwright is open its event loop runs in this thread, and no asynchronous test could follow.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +14,13 @@ from servers.demo import running_demo
 OUTPUT = Path(__file__).parent / "output"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running_demo(tmp_path_factory.mktemp("demo"), gpus=256) as url:
         yield url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
