@@ -4,14 +4,11 @@ Not of the session: while Playwright is open its event loop runs in this thread,
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 from servers.browser import chromium
 from servers.demo import running_demo
-
-OUTPUT = Path(__file__).parent / "output"
 
 
 @pytest.fixture(scope="module")
