@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import polars as pl
+
 from clusterscape.model import (
     Allocation,
     Node,
@@ -129,6 +131,18 @@ class RecordStore(Protocol):
         end_ms: UnixMs | None = None,
     ) -> list[Allocation]:
         """Allocations that overlap [start, end), by from_at; of one workload or unit where named."""
+        ...
+
+    def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
+        """When each workload that had not ended by ``since_ms`` asked for and held units, as columns, in no order.
+
+        ``workload``, ``state`` (String), ``begins_at``, ``started_at``, ``ends_at``, ``gpus_requested`` (Int64). ``begins_at`` is
+        the first time known of it; ``ends_at`` is null while it is active. An unknown time is that of the last writing.
+        """
+        ...
+
+    def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Allocations that overlap [start, end), in no order: columns ``workload``, ``unit``, ``from_at``, ``to_at`` (Int64)."""
         ...
 
     def sources(self) -> list[SourceStatus]:

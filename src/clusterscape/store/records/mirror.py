@@ -10,6 +10,8 @@ from dataclasses import fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import polars as pl
+
 from clusterscape.model import (
     Allocation,
     Node,
@@ -209,6 +211,14 @@ class MirroredRecordStore:
     ) -> list[Allocation]:
         """Allocations that overlap [start, end), by from_at."""
         return self._store.allocations(workload=workload, unit=unit, start_ms=start_ms, end_ms=end_ms)
+
+    def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
+        """When each workload that had not ended by ``since_ms`` asked for and held units, as columns."""
+        return self._store.workload_spans(since_ms=since_ms)
+
+    def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Allocations that overlap [start, end) as columns."""
+        return self._store.allocation_spans(start_ms=start_ms, end_ms=end_ms)
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
         """Insert or replace the document ``key`` of ``kind``."""

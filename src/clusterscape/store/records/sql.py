@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Select, delete, exists, func, select
+import polars as pl
+from sqlalchemy import BigInteger, Column, Connection, Engine, Label, Select, delete, exists, func, or_, select
 
 from clusterscape.model import (
     Allocation,
@@ -155,6 +156,20 @@ class SqlRecordStore:
             query = query.where(table.c.unit == unit)
         return self._read(query.order_by(table.c.from_at, table.c.unit, table.c.workload), rows.allocation_of)
 
+    def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
+        """When each workload that had not ended by ``since_ms`` asked for and held units, as columns."""
+        table = tables.workloads
+        columns = [
+            table.c.id.label("workload"),
+            *(table.c[name] for name in ("state", "begins_at", "started_at", "ends_at", "gpus_requested")),
+        ]
+        return self._read_columns(select(*columns).where(or_(IS_ACTIVE, table.c.ends_at > since_ms)))
+
+    def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Allocations that overlap [start, end) as columns."""
+        columns = [tables.allocations.c[name] for name in ("workload", "unit", "from_at", "to_at")]
+        return self._read_columns(select(*columns).where(*overlapping(start_ms, end_ms)))
+
     def sources(self) -> list[SourceStatus]:
         """Last known state of every source, by name."""
         return self._read(select(*rows.SOURCE_COLUMNS).order_by(tables.sources.c.source), rows.source_of)
@@ -202,6 +217,16 @@ class SqlRecordStore:
     def _read(self, query: Select[Any], build: Callable[[Sequence[Any]], Record]) -> list[Record]:
         with self._reading() as connection:
             return [build(row) for row in connection.execute(query).fetchall()]
+
+    def _read_columns(self, query: Select[Any]) -> pl.DataFrame:
+        """The rows of a query over text and integer columns, without an object for each."""
+        schema = {
+            column.name: pl.Int64() if isinstance(column.type, BigInteger) else pl.String()
+            for column in query.selected_columns
+            if isinstance(column, Column | Label)
+        }
+        with self._reading() as connection:
+            return pl.DataFrame(connection.execute(query).fetchall(), schema=schema, orient="row")
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
