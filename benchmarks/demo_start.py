@@ -10,16 +10,10 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any
+
+from servers.demo import get_json, wait_until
 
 from benchmarks.report import Report
-
-
-def get(url: str) -> bytes:
-    """The body of ``url``."""
-    with urllib.request.urlopen(url, timeout=30) as response:
-        body: bytes = response.read()
-    return body
 
 
 def start(folder: Path, gpus: int) -> dict[str, float]:
@@ -40,11 +34,12 @@ def start(folder: Path, gpus: int) -> dict[str, float]:
             text += line
         url = json.loads(text)["url"]
         times = {"ready": time.perf_counter() - begin}
-        get(f"{url}/")
+        with urllib.request.urlopen(f"{url}/", timeout=30) as page:
+            page.read()
         times["page"] = time.perf_counter() - begin
-        wait_for(lambda: summary(url)["units"]["total"] >= gpus)
+        wait_until(lambda: get_json(f"{url}/api/v1/cluster")["units"]["total"] >= gpus)
         times["cluster"] = time.perf_counter() - begin
-        wait_for(lambda: _history_hours(url) > 23.5)
+        wait_until(lambda: _history_hours(url) > 23.5)
         times["history"] = time.perf_counter() - begin
     finally:
         child.send_signal(signal.SIGINT)
@@ -52,25 +47,11 @@ def start(folder: Path, gpus: int) -> dict[str, float]:
     return times
 
 
-def summary(url: str) -> Any:
-    """The cluster in numbers."""
-    return json.loads(get(f"{url}/api/v1/cluster"))
-
-
 def _history_hours(url: str) -> float:
-    store = json.loads(get(f"{url}/api/v1/sources"))["store"]
+    store = get_json(f"{url}/api/v1/sources")["store"]
     if store["oldest_at"] is None:
         return 0.0
     return float(store["newest_at"] - store["oldest_at"]) / 3_600_000
-
-
-def wait_for(condition: Any, limit_s: float = 120) -> None:
-    """Ask ten times a second, at most ``limit_s``."""
-    end = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > end:
-            raise SystemExit("waited too long")
-        time.sleep(0.1)
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ scrapes are 48 M samples: about two minutes and 3 GB of memory.
 import argparse
 import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +17,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from polars.testing import assert_frame_equal
+from servers.victoria import run_victoria
 
 from benchmarks.report import Report
 from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
 from clusterscape.settings import RetentionSettings
 from clusterscape.store.metrics import EmbeddedMetricStore, MetricStore, Statistic, VictoriaMetricStore
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from servers.victoria import run_victoria
 
 SCRAPE_MS = 15_000
 START_MS = 20_000 * 86_400_000 + 9 * 3_600_000

@@ -1,7 +1,5 @@
 """How benchmarks print: one table, each row ours beside a peer, with the ratio and the budget."""
 
-import os
-import shutil
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,12 +51,3 @@ class Report:
             for line in (head, *body)
         ]
         return "\n".join([f"\n{self.title}", *lines])
-
-
-def chromium_options() -> dict[str, Any]:
-    """How Playwright starts the installed Chromium."""
-    arguments = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-                 "--disable-component-update", "--disable-sync"]  # fmt: skip
-    if os.geteuid() == 0:
-        arguments.append("--no-sandbox")  # Chromium refuses to sandbox itself as root
-    return {"executable_path": shutil.which("chromium") or "chromium", "headless": True, "args": arguments}

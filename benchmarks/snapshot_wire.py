@@ -16,9 +16,9 @@ import numpy as np
 import orjson
 import uvicorn
 from numpy.typing import NDArray
-from playwright.sync_api import sync_playwright
+from servers.browser import chromium
 
-from benchmarks.report import Report, chromium_options
+from benchmarks.report import Report
 from clusterscape.model import (
     CATALOGUE,
     Allocation,
@@ -150,13 +150,11 @@ def decode_in_browser(queries: Queries, rows: bytes) -> tuple[float, float]:
         time.sleep(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
     library = (ROOT / "web/node_modules/@uwdata/flechette/dist/flechette.min.js").read_text(encoding="utf-8")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(**chromium_options())
+    with chromium() as browser:
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{port}/healthz")
         page.add_script_tag(content=library)
         arrow, parse = page.evaluate(_DECODE, rows.decode())
-        browser.close()
     server.should_exit = True
     thread.join()
     return arrow, parse
