@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from watchfiles import PythonFilter, watch
@@ -13,10 +14,11 @@ CLIENT = ["npm", "run", "dev"]
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a child and wait for it."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=20)
+    """End a child and wait for it, even while Ctrl-C is pressed again."""
+    while process.poll() is None:
+        with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
 
 
 def main() -> None:
@@ -24,11 +26,9 @@ def main() -> None:
     client = subprocess.Popen(CLIENT, cwd=ROOT / "web")
     server = subprocess.Popen(SERVER)
     try:
-        for _ in watch(ROOT / "src", watch_filter=PythonFilter()):
+        for _ in watch(ROOT / "src", watch_filter=PythonFilter(), raise_interrupt=False):
             stop(server)
             server = subprocess.Popen(SERVER)
-    except KeyboardInterrupt:
-        pass
     finally:
         stop(server)
         stop(client)
