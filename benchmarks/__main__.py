@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 TARGET = FOLDER.parent / "docs/benchmarks.md"
-BENCHMARKS = ("scrape_to_store", "embedded_vs_victoria", "snapshot_wire", "demo_start")
+BENCHMARKS = ("scrape_to_store", "embedded_vs_victoria", "snapshot_wire", "demo_start", "layout_speed")
 
 
 def machine() -> str:

@@ -1,0 +1,81 @@
+// The views everybody has from the start: the figures of the HPC2lusterScape paper, as view documents.
+
+import { DEFAULT_MARK, DEFAULT_VIEW, makeLayer, type View } from "./grammar.ts";
+
+export interface BuiltinView {
+  /** Never changes: links and start pages name it. */
+  readonly key: string;
+  readonly title: string;
+  readonly view: View;
+}
+
+const LARGEST_FIRST = { by: "count", order: "descending", of: null } as const;
+
+export const BUILTIN_VIEWS: readonly BuiltinView[] = [
+  {
+    key: "who-uses-what",
+    title: "Who uses what",
+    view: {
+      ...DEFAULT_VIEW,
+      units: "gpus",
+      layers: [
+        makeLayer("project", { sort: LARGEST_FIRST, aspect: 1.2 }),
+        makeLayer("user", { sort: LARGEST_FIRST, aspect: 1.2 }),
+        makeLayer("workload", { sort: LARGEST_FIRST, label: false, aspect: 1.2 }),
+      ],
+      mark: { ...DEFAULT_MARK, color: "gpu_util_ratio" },
+    },
+  },
+  {
+    key: "projects-by-partition",
+    title: "Projects by partition",
+    view: {
+      ...DEFAULT_VIEW,
+      units: "gpus",
+      layers: [
+        makeLayer("partition", { layout: "listX", sort: LARGEST_FIRST }),
+        makeLayer("project", { layout: "fillX", size: "uniform", sort: LARGEST_FIRST }),
+      ],
+      mark: {
+        ...DEFAULT_MARK,
+        layout: "fillY",
+        from: "bottom",
+        sort: { by: "gpu_util_ratio", order: "descending" },
+        color: "gpu_util_ratio",
+      },
+    },
+  },
+  {
+    key: "waiting-by-resource-type",
+    title: "Waiting by resource type",
+    view: {
+      ...DEFAULT_VIEW,
+      units: "requested",
+      layers: [
+        makeLayer("resource_type", { layout: "listX", sort: LARGEST_FIRST }),
+        makeLayer("workload", {
+          sort: { by: "value", order: "descending", of: "wait_s" },
+          label: false,
+        }),
+      ],
+      mark: { ...DEFAULT_MARK, color: "wait_s" },
+    },
+  },
+  {
+    key: "fragmentation-by-host",
+    title: "Fragmentation by host",
+    view: {
+      ...DEFAULT_VIEW,
+      units: "gpus",
+      layers: [
+        makeLayer("partition", { layout: "listX", sort: LARGEST_FIRST }),
+        makeLayer("node", { layout: "listX", size: "uniform", label: false }),
+      ],
+      mark: { ...DEFAULT_MARK, color: "unit_state" },
+    },
+  },
+];
+
+export function findBuiltinView(key: string): BuiltinView | null {
+  return BUILTIN_VIEWS.find((view) => view.key === key) ?? null;
+}
