@@ -1,4 +1,4 @@
-// The order of names in a layout: the same as base/order.ts, some thirty times faster for names in plain ASCII, because
+// The order of names in a layout: the same as base/order.ts, two to three times faster for names in plain ASCII, because
 // a layout may have to order tens of thousands of them. What is not plain is left to the collator.
 
 import { compareWords } from "../base/order.ts";
