@@ -45,6 +45,15 @@ class Wire:
         return Response(body, media_type=ARROW, headers={**headers, **extra})
 
 
+def arrow_once(request: Request, frame: pl.DataFrame) -> Response:
+    """The table as Arrow IPC for this request alone: what few ask for twice is not worth keeping."""
+    encoding = _choose_encoding(request.headers.get("accept-encoding", ""))
+    headers = {"Vary": "Accept-Encoding", "Cache-Control": "no-store"}
+    if encoding != "identity":
+        headers["Content-Encoding"] = encoding
+    return Response(_compress(to_ipc(frame), encoding), media_type=ARROW, headers=headers)
+
+
 def to_ipc(frame: pl.DataFrame) -> bytes:
     """Arrow IPC stream bytes. The oldest compatibility level: every reader knows plain (not view) strings."""
     buffer = io.BytesIO()

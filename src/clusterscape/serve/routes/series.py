@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from clusterscape.serve.state import State
-from clusterscape.serve.wire import ARROW
+from clusterscape.serve.wire import ARROW, arrow_once
 
 router = APIRouter(prefix="/api/v1", tags=["series"])
 
@@ -29,16 +29,14 @@ def get_series(
     points: Annotated[int, Query(ge=1, le=20_000, description="Steps a series, at most.")] = 300,
 ) -> Response:
     """``metric``, ``unit``, ``time_ms``, ``value``, ``min``, ``max``, sorted by metric, unit and time."""
-    tick = state.queries.context.changes.versions.tick
-
-    def make() -> tuple[pl.DataFrame, dict[str, str]]:
-        table = state.queries.series.series(
-            metrics=metric, units=unit or (), workload=workload, node=node, start_ms=start, end_ms=end, points=points
-        )
-        return table.with_columns(
+    table = state.queries.series.series(
+        metrics=metric, units=unit or (), workload=workload, node=node, start_ms=start, end_ms=end, points=points
+    )
+    return arrow_once(
+        request,
+        table.with_columns(
             pl.col("metric", "unit").cast(pl.Categorical),
             pl.col("time_ms").cast(pl.Float64),
             pl.col("value", "min", "max").cast(pl.Float32),
-        ), {}
-
-    return state.wire.table(request, ("series", request.url.query), f"r{tick}", make)
+        ),
+    )
