@@ -6,6 +6,7 @@ import polars as pl
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from clusterscape.query.picture import encode_strings
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW, arrow_once
 
@@ -34,8 +35,7 @@ def get_series(
     )
     return arrow_once(
         request,
-        table.with_columns(
-            pl.col("metric", "unit").cast(pl.Categorical),
+        encode_strings(table, ["metric", "unit"]).with_columns(
             pl.col("time_ms").cast(pl.Float64),
             pl.col("value", "min", "max").cast(pl.Float32),
         ),
