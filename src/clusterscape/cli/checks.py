@@ -3,11 +3,13 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from clusterscape.cli.site import build_collectors
 from clusterscape.errors import ClusterScapeError, StoreBusyError
+from clusterscape.model import SourceStatus
 from clusterscape.serve.auth import refuse_open_address
 from clusterscape.settings import Settings
 from clusterscape.store.metrics import open_metric_store
@@ -107,5 +109,22 @@ async def _check_sources(settings: Settings) -> list[Check]:
             statuses = await collector.check()
         finally:
             await collector.close()
-        checks += [Check(what=s.source, is_ok=s.is_ok, message=s.message or "answers", hint=s.hint) for s in statuses]
+        checks += _describe_sources(statuses)
     return checks
+
+
+LISTED_ONE_BY_ONE = 8
+
+
+def _describe_sources(statuses: Sequence[SourceStatus]) -> list[Check]:
+    """Every source that fails; the well ones one by one, or as a number where there are many."""
+    well = [status for status in statuses if status.is_ok]
+    if len(well) > LISTED_ONE_BY_ONE:
+        kind = well[0].kind
+        summary = [Check(what=kind, is_ok=True, message=f"{len(well):,} of {len(statuses):,} sources answer")]
+        return summary + [_describe(status) for status in statuses if not status.is_ok]
+    return [_describe(status) for status in statuses]
+
+
+def _describe(status: SourceStatus) -> Check:
+    return Check(what=status.source, is_ok=status.is_ok, message=status.message or "answers", hint=status.hint)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from clusterscape.cli.checks import _describe_sources
+from clusterscape.model import SourceStatus, UnixMs
+
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -114,3 +117,13 @@ def test_every_command_explains_itself_when_help_is_asked(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
     assert "--json" in done.stdout
+
+
+def test_doctor_sums_up_the_well_ones_when_there_are_many() -> None:
+    def status(number: int, *, is_ok: bool) -> SourceStatus:
+        hint = None if is_ok else "start it"
+        return SourceStatus(source=f"t{number}", kind="dcgm", is_ok=is_ok, at=UnixMs(0), message=None, hint=hint)
+
+    checks = _describe_sources([status(i, is_ok=i != 7) for i in range(1250)])
+    assert [(check.what, check.is_ok) for check in checks] == [("dcgm", True), ("t7", False)]
+    assert checks[0].message == "1,249 of 1,250 sources answer"

@@ -1,0 +1,62 @@
+"""``clusterscape status`` against a server of the small cluster."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from clusters.small import HOUR_MS, NOW, SmallCluster, small_cluster
+from typer.testing import CliRunner
+
+from clusterscape.cli.entry import app
+from clusterscape.cli.status import parse_moment
+from clusterscape.errors import QueryError, SourceError
+from clusterscape.serve.app import create_app
+
+__all__ = ["small_cluster"]
+
+
+@pytest.fixture
+def url(small_cluster: SmallCluster) -> Iterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create_app(small_cluster.queries), log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+    listener.close()
+
+
+def test_past_minute_is_shown_when_one_is_named(url: str) -> None:
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime((NOW - 7 * HOUR_MS) / 1000))
+    done = CliRunner().invoke(app, ["status", "--url", url, "--at", moment])
+    assert done.exit_code == 0
+    assert moment in done.stdout
+    assert "1 allocated, 5 free" in done.stdout
+    told = CliRunner().invoke(app, ["status", "--url", url, "--at", moment, "--json"])
+    assert json.loads(told.stdout)["is_past"] is True
+
+
+def test_present_is_shown_when_no_time_is_named(url: str) -> None:
+    done = CliRunner().invoke(app, ["status", "--url", url])
+    assert "2 allocated, 0 free, 2 unavailable, 2 stale" in done.stdout
+    assert "not known" not in done.stdout
+
+
+def test_servers_own_words_are_passed_on_when_it_refuses_a_time(url: str) -> None:
+    done = CliRunner().invoke(app, ["status", "--url", url, "--at", "2999-01-01"])
+    assert isinstance(done.exception, SourceError)
+    assert "between 1970 and now" in done.exception.message
+
+
+def test_time_is_local_unless_it_names_a_zone_when_parsed() -> None:
+    assert parse_moment("2026-11-14T08:41Z") == parse_moment("2026-11-14 09:41+01:00") == 1_794_645_660_000
+    assert parse_moment("2026-11-14 09:41") == int(time.mktime((2026, 11, 14, 9, 41, 0, 0, 0, -1))) * 1000
+    with pytest.raises(QueryError, match="not a time"):
+        parse_moment("yesterday")
