@@ -1,16 +1,13 @@
 """The embedded metric store killed at any moment while it writes and compacts: what was acknowledged is there, once."""
 
 import contextlib
-import multiprocessing
-import os
 import random
-import signal
 import threading
-import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from stores.batches import DAY, NOON, Sample, batch_of, window
+from stores.killing import run_and_kill
 
 from clusterscape.model import UnitId, UnixMs
 from clusterscape.settings import RetentionSettings
@@ -23,10 +20,6 @@ METRICS = ("energy_joules", "gpu_util_ratio", "power_watts")
 HISTORY_EVERY = 7
 # Something is compacted, merged or downsampled nearly all the time.
 EAGER = CompactionPolicy(wait_ms=0, fan_in=2, small_cells=64, segment_cells=20_000)
-
-# Twenty interpreters that import everything again would take most of the test's time.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["clusterscape.store.metrics"])
 
 
 def samples_of(write: int) -> list[Sample]:
@@ -59,25 +52,6 @@ def write_until_killed(folder: Path, first: int, acknowledge: "Connection[int, N
         write += 1
 
 
-def run_and_kill(folder: Path, first: int, seconds: float) -> int:
-    """Let a writer run for ``seconds`` after its first write, kill it, and return the last write it acknowledged."""
-    reading, writing = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=write_until_killed, args=(folder, first, writing))
-    process.start()
-    writing.close()
-    assert process.pid is not None
-    last: int = reading.recv()
-    time.sleep(seconds)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            last = reading.recv()
-    reading.close()
-    assert process.exitcode == -signal.SIGKILL
-    return last
-
-
 def read_all(store: EmbeddedMetricStore) -> list[Sample]:
     frame = store.series(METRICS, [UnitId(unit) for unit in UNITS], **window(NOON - 2 * DAY, NOON + 2 * DAY))
     return [(str(m), str(u), int(t), float(v)) for m, u, t, v in frame.iter_rows()]
@@ -89,7 +63,7 @@ def test_every_acknowledged_write_is_there_once_when_the_writer_is_killed_twenty
     present: set[int] = set()
     first = 0
     for _ in range(KILLS):
-        last = run_and_kill(folder, first, randomly.uniform(0.0, 0.3))
+        last = run_and_kill(write_until_killed, folder, first, randomly.uniform(0.0, 0.3))
         present |= set(range(first, last + 1))
         store = open_store(folder)
         found = read_all(store)

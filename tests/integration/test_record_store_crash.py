@@ -1,27 +1,20 @@
 """A writer killed at any moment: the store opens again, whole, with every write that had returned."""
 
-import contextlib
-import multiprocessing
-import os
 import random
-import signal
 import sqlite3
-import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 from servers.postgres import postgres_server
+from stores.killing import run_and_kill
 
 from clusterscape.model import Allocation, UnitId, UnixMs, Workload, WorkloadId, WorkloadState
 from clusterscape.settings import StorageSettings
 from clusterscape.store.records import WorkloadFilter, open_record_store
 
 BATCH = 40
-# Twenty interpreters that import everything again would take most of the test's time.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["clusterscape.store.records"])
 T0 = 1_700_000_000_000
 
 
@@ -40,25 +33,6 @@ def write_until_killed(storage: StorageSettings, first: int, acknowledge: "Conne
         batch += 1
 
 
-def run_and_kill(storage: StorageSettings, first: int, seconds: float) -> int:
-    """Let a writer run for ``seconds`` after its first write, kill it, and return the last batch it acknowledged."""
-    reading, writing = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=write_until_killed, args=(storage, first, writing))
-    process.start()
-    writing.close()
-    assert process.pid is not None
-    last: int = reading.recv()
-    time.sleep(seconds)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            last = reading.recv()
-    reading.close()
-    assert process.exitcode == -signal.SIGKILL
-    return last
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StorageSettings]:
     if request.param == "sqlite":
@@ -75,7 +49,7 @@ def test_no_acknowledged_write_is_lost_when_the_writer_is_killed_twenty_times(st
     acknowledged: set[int] = set()
     first = 0
     for _ in range(20):
-        last = run_and_kill(storage, first, randomly.uniform(0.0, 0.15))
+        last = run_and_kill(write_until_killed, storage, first, randomly.uniform(0.0, 0.15))
         acknowledged.update(range(first, last + 1))
         first = last + 2  # the one after the last may be there or not, but only whole
         if storage.records == "sqlite":
