@@ -44,6 +44,7 @@ function declaration(name: string, schema: Schema): string {
     const optional = required.has(key) ? "" : "?";
     return `${comment(field.description, "  ")}  readonly ${key}${optional}: ${typeOf(field, `${name}.${key}`)};`;
   });
+  if (schema.additionalProperties === true) fields.push("  readonly [key: string]: unknown;");
   return `${documented}export interface ${name} {\n${fields.join("\n")}\n}\n`;
 }
 
@@ -78,6 +79,7 @@ function arrayOf(schema: Schema, where: string): string {
 
 function objectOf(schema: Schema, where: string): string {
   const values = schema.additionalProperties;
+  if (values === true) return "Readonly<Record<string, unknown>>"; // said to be free-form, not merely left open
   if (typeof values !== "object") throw new Error(`${where}: an object without a name or a type of its values`);
   return `Readonly<Record<string, ${typeOf(values, where)}>>`;
 }

@@ -4,13 +4,14 @@ import json
 import os
 import urllib.error
 import urllib.request
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from clusterscape.cli.output import answers, count, percent, print_json
-from clusterscape.errors import AccessError, SourceError
+from clusterscape.errors import AccessError, QueryError, SourceError
 
 
 def status(
@@ -18,14 +19,29 @@ def status(
     token: Annotated[
         str | None, typer.Option(help="Its token.", envvar="CLUSTERSCAPE_SERVER__TOKEN", show_envvar=True)
     ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help='A past minute, such as "2026-11-14 09:41" (local time, unless it names a zone).'),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Show what is used, free, broken and waiting."""
-    summary = fetch(f"{url.rstrip('/')}/api/v1/cluster", token or os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"))
+    """Show what is used, free, broken and waiting; now or at a past minute."""
+    moment = "" if at is None else f"?at={parse_moment(at)}"
+    summary = fetch(f"{url.rstrip('/')}/api/v1/cluster{moment}", token or os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"))
     if as_json:
         print_json(summary)
         return
     _print(summary)
+
+
+def parse_moment(text: str) -> int:
+    """Unix ms of an ISO 8601 time; in local time where it names no zone."""
+    try:
+        return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise QueryError(
+            f"--at {text!r} is not a time", hint='Write it as "2026-11-14 09:41" or 2026-11-14T08:41Z.'
+        ) from None
 
 
 def fetch(url: str, token: str | None) -> Any:
@@ -41,7 +57,8 @@ def fetch(url: str, token: str | None) -> Any:
     except urllib.error.HTTPError as error:
         if error.code == 401:
             raise AccessError(f"{url} asks for a token", hint="Give it with --token.") from None
-        raise SourceError(f"{url} answers {error.code} {error.reason}") from None
+        message, hint = _problem_of(error)
+        raise SourceError(f"{url} answers {error.code} {error.reason}{message}", hint=hint) from None
     except (urllib.error.URLError, TimeoutError) as error:
         reason = getattr(error, "reason", error)
         raise SourceError(
@@ -52,9 +69,21 @@ def fetch(url: str, token: str | None) -> Any:
         raise SourceError(f"{url} does not answer in JSON", hint="Is it a ClusterScape?") from None
 
 
+def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
+    """What a ClusterScape says was wrong, and what to do; nothing where something else answered."""
+    try:
+        problem = json.load(error)["error"]
+        return f": {problem['message']}", problem["hint"]
+    except (ValueError, KeyError, TypeError):
+        return "", None
+
+
 def _print(summary: dict[str, Any]) -> None:
     units = summary["units"]
     name = f"{summary['cluster']} (demo)" if summary["is_demo"] else summary["cluster"]
+    if summary["is_past"]:
+        moment = datetime.fromtimestamp(summary["at"] / 1000).astimezone()
+        answers.print(f"[bold]{moment:%Y-%m-%d %H:%M %Z}[/bold]; whether nodes were in service then is not known.")
     answers.print(
         f"[bold]{name}[/bold]  {count(units['total'], 'GPU')} on {count(summary['nodes'], 'node')}: "
         f"{units['allocated']:,} allocated, {units['free']:,} free, {units['unavailable']:,} unavailable, "
@@ -75,6 +104,8 @@ def _print(summary: dict[str, Any]) -> None:
         "GPUs",
         "allocated",
         "free",
+        "one node",
+        "stranded",
         "out",
         "util",
         "running",
@@ -90,6 +121,8 @@ def _print(summary: dict[str, Any]) -> None:
             f"{own['total']:,}",
             f"{own['allocated']:,}",
             f"{own['free']:,}",
+            f"{part['largest_free_block']:,}",
+            f"{part['stranded']:,}",
             f"{own['unavailable'] + own['stale']:,}",
             percent(part["gpu_util_ratio"]),
             f"{part['running']:,}",

@@ -5,6 +5,8 @@ from clusterscape.query.context import QueryContext
 from clusterscape.query.search import SearchQuery
 from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
+from clusterscape.query.timeline import TimelineQuery
+from clusterscape.query.views import ViewQuery
 from clusterscape.query.workloads import WorkloadQuery
 
 
@@ -18,6 +20,8 @@ class Queries:
         self.series = SeriesQuery(context)
         self.search = SearchQuery(context, self.cluster)
         self.sources = SourceQuery(context, ingest)
+        self.timeline = TimelineQuery(context, self.cluster)
+        self.views = ViewQuery(context)
 
 
 __all__ = ["IngestState", "Queries", "QueryContext"]

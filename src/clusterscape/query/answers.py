@@ -1,7 +1,7 @@
 """The shapes of answers: what a view gets to see. The API's schema and the client's types are generated from these.
 
 Times are Unix ms, ratios 0–1, missing is null. Bulk answers (snapshot, tick, series) are Arrow tables, described in
-``query/snapshot.py`` and ``query/series.py``.
+``query/picture.py`` and ``query/series.py``.
 """
 
 from dataclasses import dataclass
@@ -32,6 +32,22 @@ class UnitCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Startable:
+    """What could start at once on one machine type of a partition; defined in ``query/placement.py``."""
+
+    machine_type: str | None
+    free: int
+    gpus_per_node: int  # of its largest node
+    one_node_gpus: int  # the largest job on one node
+    whole_nodes: int  # nodes wholly free, of the largest size
+    whole_node_gpus: int  # the largest job that takes whole nodes
+    smallest_request: (
+        int | None
+    )  # GPUs on one node that the least demanding waiting workload needs; null where none waits
+    stranded: int  # free GPUs on nodes with fewer free ones than smallest_request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSummary:
     """One partition in numbers. A node in several partitions is counted in each."""
 
@@ -45,28 +61,32 @@ class PartitionSummary:
     waiting_gpus: int
     gpu_util_ratio: float | None  # mean over allocated units that have a sample
     largest_free_block: int  # most free GPUs on one node: the largest one-node job that can start now
+    largest_startable: list[Startable]  # by machine type
+    stranded: int  # free GPUs that no waiting workload of this partition can use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSummary:
-    """The cluster in one line."""
+    """The cluster in one line, now or (``is_past``) at a past minute, of which node and source states are not known."""
 
     cluster: str
     is_demo: bool
     at: int
+    is_past: bool
     inventory_version: int  # changes with nodes, workloads and allocations
     tick_version: int  # changes with every scrape
     newest_sample_at: int | None
     nodes: int
-    nodes_unavailable: int
+    nodes_unavailable: int | None
     units: UnitCounts
     running: int
     waiting: int
     waiting_gpus: int
     gpu_util_ratio: float | None
     power_watts: float | None  # sum over units that have a sample
+    stranded: int  # free GPUs that no waiting workload of any partition of their node can use
     partitions: list[PartitionSummary]
-    failing_sources: int
+    failing_sources: int | None
     paused: str | None  # why ingest is paused, in words
 
 
@@ -256,3 +276,36 @@ class Sources:
     dropped: list[DropAnswer]
     paused: str | None
     store: StoreAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedView:
+    """A view that somebody saved, for everybody. ``document`` is the page's own, with at least ``version`` and ``title``."""
+
+    name: str
+    title: str
+    written_at: int
+    document: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedViews:
+    """All saved views by name; ``start_view`` is the name of one, or ``builtin:…`` for one of the page's own, or null."""
+
+    views: list[SavedView]
+    start_view: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The cluster at even steps of its history, as columns of one length; each value is that of the picture at ``time_ms``."""
+
+    start: int
+    end: int
+    step_ms: int
+    oldest_at: int | None  # the first time known of any workload or sample: there is no picture before it
+    total_gpus: int  # units known now
+    time_ms: list[int]
+    allocated_gpus: list[int]
+    waiting_gpus: list[int]
+    gpu_util_ratio: list[float | None]  # mean over allocated units that have a sample

@@ -1,4 +1,4 @@
-"""The cluster now: the picture of all units, its metrics, and the numbers that sum it up."""
+"""The cluster, now or at a past minute: the picture of all units, its metrics, and the numbers that sum it up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import METRICS, Node, NodeId, NodeState, Unit, UnitKind
-from clusterscape.query.answers import (
-    ClusterSummary,
-    NodeAnswer,
-    NodeDetail,
-    PartitionSummary,
-    UnitCounts,
-    UnitState,
-)
+from clusterscape.model import METRICS, Node, NodeId, NodeState, Unit, UnixMs, Workload
+from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, UnitState
+from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
+from clusterscape.query.past import PastPictures
 from clusterscape.query.picture import build_picture, build_places
+from clusterscape.query.summary import Moment, summarize
 from clusterscape.query.workloads import describe_workload
 from clusterscape.store.records.contract import WorkloadFilter
 
 MISSING = 65535
 STEPS = 65534
 """A tick's values are uint16: at most STEPS steps from a lower bound, MISSING for null."""
+
+SUMMED_METRICS = ("gpu_util_ratio", "power_watts")
 
 RATIO_STEP = 0.001
 SHOWN_STEPS = 4095
@@ -43,14 +41,19 @@ class Tick:
 
 
 class ClusterQuery:
-    """Questions about the cluster as a whole."""
+    """Questions about the cluster as a whole. ``at_ms`` asks for a past minute (see ``query/past.py``)."""
 
     def __init__(self, context: QueryContext) -> None:
         self._context = context
+        self.past = PastPictures(context, self.places)
+        self._past_summaries = VersionedCache()
         self._known_places: tuple[list[Node], list[Unit], frozenset[NodeId], pl.DataFrame] | None = None
 
-    def picture(self) -> tuple[int, pl.DataFrame]:
-        """The inventory version and the table of all units (see ``query/picture.py``)."""
+    def picture(self, at_ms: int | None = None) -> tuple[int, pl.DataFrame]:
+        """The inventory version and the table of all units (see ``query/picture.py``), now or at a past minute."""
+        if at_ms is not None:
+            shot = self.past.shot(at_ms)
+            return shot.version, shot.table
         version = self._context.changes.versions.inventory
         return version, self._context.cache.get("picture", version, self.build_picture)
 
@@ -58,10 +61,10 @@ class ClusterQuery:
         """The picture from the stores, uncached."""
         records = self._context.records
         return build_picture(
-            places=self._places(), workloads=records.active_workloads(), allocations=records.open_allocations()
+            places=self.places(), workloads=records.active_workloads(), allocations=records.open_allocations()
         )
 
-    def _places(self) -> pl.DataFrame:
+    def places(self) -> pl.DataFrame:
         """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
         nodes, units = self._context.records.nodes(), self._context.records.units()
         stale = self._stale_nodes()
@@ -70,58 +73,68 @@ class ClusterQuery:
             known = self._known_places = (nodes, units, stale, build_places(nodes, units, stale))
         return known[3]
 
-    def tick(self, metrics: Sequence[str]) -> Tick:
-        """The latest value of each metric for every row of the picture, as uint16 columns."""
+    def tick(self, metrics: Sequence[str], at_ms: int | None = None) -> Tick:
+        """The latest value of each metric for every row of the picture, as uint16 columns; of the past, the last one then."""
         unknown = [name for name in metrics if name not in METRICS]
         if unknown:
             raise QueryError(f"unknown metric {', '.join(unknown)}", hint="GET /api/v1/metrics lists them.")
-        versions = self._context.changes.versions
-        version, picture = self.picture()
         names = tuple(dict.fromkeys(metrics))
-        values = self._latest(names)
-        rows = picture.select("unit").join(values, on="unit", how="left", maintain_order="left")
-        columns: dict[str, NDArray[np.uint16]] = {}
-        scales: dict[str, tuple[float, float]] = {}
-        for name in names:
-            columns[name], scales[name] = quantize(rows[name].to_numpy(), METRICS[name].upper)
-        return Tick(version, versions.tick, versions.newest_sample_at, scales, pl.DataFrame(columns))
+        if at_ms is None:
+            versions = self._context.changes.versions
+            version, picture = self.picture()
+            scales, table = quantize_rows(picture, self._latest(names), names)
+            return Tick(version, versions.tick, versions.newest_sample_at, scales, table)
+        shot = self.past.shot(at_ms)
+        values = self._latest_at(names, shot.at)
+        scales, table = quantize_rows(shot.table, values, names)
+        return Tick(shot.version, shot.at, None if values.is_empty() else shot.at, scales, table)
 
-    def summary(self) -> ClusterSummary:
-        """The numbers at the top of the page."""
+    def summary(self, at_ms: int | None = None) -> ClusterSummary:
+        """The numbers at the top of the page, now or at a past minute."""
+        if at_ms is not None:
+            at = self.past.minute(at_ms)
+            return self._past_summaries.get(at, self.past.validity(at), lambda: self._summarize_past(at))
         context = self._context
         versions = context.changes.versions
         version, picture = self.picture()
         now = context.clock()
-        key = (version, versions.tick, versions.paused)
 
         def make() -> ClusterSummary:
-            table = picture.join(
-                self._latest(("gpu_util_ratio", "power_watts")), on="unit", how="left", maintain_order="left"
-            )
-            nodes = context.records.nodes()
-            waiting = table.filter(pl.col("kind") == UnitKind.REQUESTED.value)
-            units = table.filter(pl.col("kind") != UnitKind.REQUESTED.value)
-            return ClusterSummary(
+            moment = Moment(
                 cluster=context.cluster,
                 is_demo=context.is_demo,
                 at=now,
+                is_past=False,
                 inventory_version=version,
                 tick_version=versions.tick,
                 newest_sample_at=versions.newest_sample_at,
-                nodes=len(nodes),
-                nodes_unavailable=sum(not _serves(node.state) for node in nodes),
-                units=_count(units),
-                running=_distinct_workloads(units),
-                waiting=_distinct_workloads(waiting),
-                waiting_gpus=len(waiting),
-                gpu_util_ratio=_mean_utilization(units),
-                power_watts=_total(units["power_watts"]),
-                partitions=self._partitions(units, waiting),
+                nodes_unavailable=sum(not _serves(node.state) for node in context.records.nodes()),
                 failing_sources=sum(not status.is_ok for status in context.records.sources()),
                 paused=versions.paused,
             )
+            return self._summarize(moment, picture, self._latest(SUMMED_METRICS), context.records.active_workloads())
 
-        return context.cache.get("summary", key, make)
+        return context.cache.get("summary", (version, versions.tick, versions.paused), make)
+
+    def _summarize_past(self, at: UnixMs) -> ClusterSummary:
+        context = self._context
+        shot = self.past.shot(at)
+        moment = Moment(
+            cluster=context.cluster,
+            is_demo=context.is_demo,
+            at=at,
+            is_past=True,
+            inventory_version=shot.version,
+            tick_version=at,
+        )
+        return self._summarize(moment, shot.table, self._latest_at(SUMMED_METRICS, at), shot.workloads)
+
+    def _summarize(
+        self, moment: Moment, picture: pl.DataFrame, latest: pl.DataFrame, workloads: Sequence[Workload]
+    ) -> ClusterSummary:
+        records = self._context.records
+        table = picture.join(latest, on="unit", how="left", maintain_order="left")
+        return summarize(moment, table, nodes=records.nodes(), partitions=records.partitions(), workloads=workloads)
 
     def nodes(self) -> list[NodeAnswer]:
         """Every node with how many of its GPUs are held."""
@@ -174,35 +187,23 @@ class ClusterQuery:
             lambda: context.metrics.latest(metrics, at_ms=context.clock(), lookback_ms=context.lookback_ms),
         )
 
+    def _latest_at(self, metrics: tuple[str, ...], at: UnixMs) -> pl.DataFrame:
+        return self._context.metrics.latest(metrics, at_ms=at, lookback_ms=self._context.lookback_ms)
+
     def _stale_nodes(self) -> frozenset[NodeId]:
         return frozenset(s.node for s in self._context.records.sources() if not s.is_ok and s.node is not None)
 
-    def _partitions(self, units: pl.DataFrame, waiting: pl.DataFrame) -> list[PartitionSummary]:
-        records = self._context.records
-        members = {node.id: node for node in records.nodes()}
-        lean = units.select(pl.col("node", "partition").cast(pl.String), "unit_state", "workload", "gpu_util_ratio")
-        asked = waiting.select(pl.col("partition").cast(pl.String), "workload")
-        answers = []
-        for partition in records.partitions():
-            mine = lean.filter(pl.col("node").is_in(list(partition.nodes)))
-            queue = asked.filter(pl.col("partition") == partition.name)
-            free = mine.filter(pl.col("unit_state") == UnitState.FREE.value)["node"].value_counts()["count"].max()
-            nodes = [members[name] for name in partition.nodes if name in members]
-            answers.append(
-                PartitionSummary(
-                    name=partition.name,
-                    is_up=partition.is_up,
-                    machine_types=sorted({node.machine_type for node in nodes if node.machine_type}),
-                    nodes=len(nodes),
-                    units=_count(mine),
-                    running=_distinct_workloads(mine.filter(pl.col("partition") == partition.name)),
-                    waiting=_distinct_workloads(queue),
-                    waiting_gpus=len(queue),
-                    gpu_util_ratio=_mean_utilization(mine),
-                    largest_free_block=free if isinstance(free, int) else 0,
-                )
-            )
-        return answers
+
+def quantize_rows(
+    picture: pl.DataFrame, values: pl.DataFrame, metrics: Sequence[str]
+) -> tuple[dict[str, tuple[float, float]], pl.DataFrame]:
+    """``values`` in the picture's row order: bounds and uint16 columns (see ``quantize``)."""
+    rows = picture.select("unit").join(values, on="unit", how="left", maintain_order="left")
+    columns: dict[str, NDArray[np.uint16]] = {}
+    scales: dict[str, tuple[float, float]] = {}
+    for name in metrics:
+        columns[name], scales[name] = quantize(rows[name].to_numpy(), METRICS[name].upper)
+    return scales, pl.DataFrame(columns)
 
 
 def quantize(values: NDArray[np.float64], upper: float | None) -> tuple[NDArray[np.uint16], tuple[float, float]]:
@@ -226,28 +227,3 @@ def quantize(values: NDArray[np.float64], upper: float | None) -> tuple[NDArray[
 
 def _serves(state: NodeState) -> bool:
     return state.is_available or state is NodeState.UNKNOWN
-
-
-def _count(units: pl.DataFrame) -> UnitCounts:
-    counts: dict[str, int] = dict(units["unit_state"].value_counts().iter_rows())
-    return UnitCounts(
-        total=len(units),
-        allocated=counts.get(UnitState.ALLOCATED, 0),
-        free=counts.get(UnitState.FREE, 0),
-        unavailable=counts.get(UnitState.UNAVAILABLE, 0),
-        stale=counts.get(UnitState.STALE, 0),
-    )
-
-
-def _distinct_workloads(rows: pl.DataFrame) -> int:
-    return rows["workload"].drop_nulls().n_unique()
-
-
-def _mean_utilization(units: pl.DataFrame) -> float | None:
-    mean = units.filter(pl.col("unit_state") == UnitState.ALLOCATED.value)["gpu_util_ratio"].mean()
-    return float(mean) if isinstance(mean, float) else None
-
-
-def _total(values: pl.Series) -> float | None:
-    known = values.drop_nulls()
-    return float(known.sum()) if len(known) else None

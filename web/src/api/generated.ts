@@ -14,21 +14,23 @@ export interface AllocationAnswer {
 /** How we know who holds a unit, best first. */
 export type AllocationSource = "scheduler_index" | "pod_resources" | "exporter_label" | "process" | "whole_node";
 
-/** The cluster in one line. */
+/** The cluster in one line, now or (`is_past`) at a past minute, of which node and source states are not known. */
 export interface ClusterSummary {
   readonly at: number;
   readonly cluster: string;
-  readonly failing_sources: number;
+  readonly failing_sources: number | null;
   readonly gpu_util_ratio: number | null;
   readonly inventory_version: number;
   readonly is_demo: boolean;
+  readonly is_past: boolean;
   readonly newest_sample_at: number | null;
   readonly nodes: number;
-  readonly nodes_unavailable: number;
+  readonly nodes_unavailable: number | null;
   readonly partitions: readonly PartitionSummary[];
   readonly paused: string | null;
   readonly power_watts: number | null;
   readonly running: number;
+  readonly stranded: number;
   readonly tick_version: number;
   readonly units: UnitCounts;
   readonly waiting: number;
@@ -103,10 +105,12 @@ export interface PartitionSummary {
   readonly gpu_util_ratio: number | null;
   readonly is_up: boolean;
   readonly largest_free_block: number;
+  readonly largest_startable: readonly Startable[];
   readonly machine_types: readonly string[];
   readonly name: string;
   readonly nodes: number;
   readonly running: number;
+  readonly stranded: number;
   readonly units: UnitCounts;
   readonly waiting: number;
   readonly waiting_gpus: number;
@@ -122,6 +126,20 @@ export interface Problem {
 /** The body of every answer that is not a success. */
 export interface ProblemAnswer {
   readonly error: Problem;
+}
+
+/** A view that somebody saved, for everybody. `document` is the page's own, with at least `version` and `title`. */
+export interface SavedView {
+  readonly document: Readonly<Record<string, unknown>>;
+  readonly name: string;
+  readonly title: string;
+  readonly written_at: number;
+}
+
+/** All saved views by name; `start_view` is the name of one, or `builtin:…` for one of the page's own, or null. */
+export interface SavedViews {
+  readonly start_view: string | null;
+  readonly views: readonly SavedView[];
 }
 
 /** One search result: what to open, and one line that tells it from the others. */
@@ -171,6 +189,23 @@ export interface Sources {
   readonly store: StoreAnswer;
 }
 
+/** The view to open the page with: a saved one, `builtin:…` for one of the page's own, or null for its choice. */
+export interface StartView {
+  readonly name: string | null;
+}
+
+/** What could start at once on one machine type of a partition; defined in `query/placement.py`. */
+export interface Startable {
+  readonly free: number;
+  readonly gpus_per_node: number;
+  readonly machine_type: string | null;
+  readonly one_node_gpus: number;
+  readonly smallest_request: number | null;
+  readonly stranded: number;
+  readonly whole_node_gpus: number;
+  readonly whole_nodes: number;
+}
+
 /** What the metric store holds. */
 export interface StoreAnswer {
   readonly bytes_on_disk: number | null;
@@ -180,6 +215,19 @@ export interface StoreAnswer {
   readonly samples: number | null;
 }
 
+/** The cluster at even steps of its history, as columns of one length; each value is that of the picture at `time_ms`. */
+export interface Timeline {
+  readonly allocated_gpus: readonly number[];
+  readonly end: number;
+  readonly gpu_util_ratio: readonly (number | null)[];
+  readonly oldest_at: number | null;
+  readonly start: number;
+  readonly step_ms: number;
+  readonly time_ms: readonly number[];
+  readonly total_gpus: number;
+  readonly waiting_gpus: readonly number[];
+}
+
 /** Units by state; `total` leaves requested ones out. */
 export interface UnitCounts {
   readonly allocated: number;
@@ -187,6 +235,14 @@ export interface UnitCounts {
   readonly stale: number;
   readonly total: number;
   readonly unavailable: number;
+}
+
+/** A view as the page describes it: any JSON object of at most 64 KiB with these two fields. */
+export interface ViewDocument {
+  readonly title: string;
+  /** Of the document's format. */
+  readonly version: number;
+  readonly [key: string]: unknown;
 }
 
 /** A workload with what follows from its times. */

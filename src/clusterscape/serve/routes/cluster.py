@@ -4,16 +4,31 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits
+from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits, Timeline
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1", tags=["cluster"])
 
+PastMoment = Annotated[
+    int | None, Query(ge=0, description="Unix ms of a past moment, rounded down to the minute; by default the present.")
+]
+
 
 @router.get("/cluster")
-def get_cluster(state: State) -> ClusterSummary:
-    """The cluster in one line, and each partition in one."""
-    return state.queries.cluster.summary()
+def get_cluster(state: State, at: PastMoment = None) -> ClusterSummary:
+    """The cluster in one line, and each partition in one; now or at a past minute."""
+    return state.queries.cluster.summary(at)
+
+
+@router.get("/timeline")
+def get_timeline(
+    state: State,
+    start: Annotated[int | None, Query(ge=0, description="Unix ms; by default the begin of the history.")] = None,
+    end: Annotated[int | None, Query(ge=0, description="Unix ms; by default now.")] = None,
+    points: Annotated[int, Query(ge=1, le=2000, description="Steps, at most.")] = 300,
+) -> Timeline:
+    """Allocated and waiting GPUs and utilization at even steps of the stored history, as columns."""
+    return state.queries.timeline.timeline(start_ms=start, end_ms=end, points=points)
 
 
 @router.get("/nodes")

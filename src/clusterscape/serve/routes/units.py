@@ -8,6 +8,7 @@ import polars as pl
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW
 
@@ -19,15 +20,19 @@ _ARROW_RESPONSE: dict[int | str, dict[str, object]] = {
 
 
 @router.get("/snapshot", response_class=Response, responses=_ARROW_RESPONSE)
-def get_snapshot(request: Request, state: State) -> Response:
+def get_snapshot(request: Request, state: State, at: PastMoment = None) -> Response:
     """One row per unit with everything known of its node and workload; header X-Inventory-Version."""
-    version = state.queries.context.changes.versions.inventory
+    cluster = state.queries.cluster
 
     def make() -> tuple[pl.DataFrame, Mapping[str, str]]:
-        made, table = state.queries.cluster.picture()
+        made, table = cluster.picture(at)
         return table, {"X-Inventory-Version": str(made)}
 
-    return state.wire.table(request, ("snapshot",), f"s{version}", make)
+    if at is None:
+        version = state.queries.context.changes.versions.inventory
+        return state.wire.table(request, ("snapshot",), f"s{version}", make)
+    minute = cluster.past.minute(at)
+    return state.wire.table(request, ("snapshot", str(minute)), f"p{minute}.{cluster.past.validity(minute)}", make)
 
 
 @router.get("/tick", response_class=Response, responses=_ARROW_RESPONSE)
@@ -35,13 +40,14 @@ def get_tick(
     request: Request,
     state: State,
     metrics: Annotated[str, Query(description="Metric names, comma-separated.", max_length=2000)],
+    at: PastMoment = None,
 ) -> Response:
     """Latest metrics in the snapshot's row order, one uint16 column each; header X-Scales has their bounds."""
     names = tuple(name.strip() for name in metrics.split(",") if name.strip())
-    versions = state.queries.context.changes.versions
+    cluster = state.queries.cluster
 
     def make() -> tuple[pl.DataFrame, Mapping[str, str]]:
-        tick = state.queries.cluster.tick(names)
+        tick = cluster.tick(names, at)
         return tick.table, {
             "X-Inventory-Version": str(tick.inventory_version),
             "X-Tick-Version": str(tick.tick_version),
@@ -49,4 +55,9 @@ def get_tick(
             "X-Scales": orjson.dumps(tick.scales).decode(),
         }
 
-    return state.wire.table(request, ("tick", *names), f"t{versions.inventory}.{versions.tick}", make)
+    if at is None:
+        versions = state.queries.context.changes.versions
+        return state.wire.table(request, ("tick", *names), f"t{versions.inventory}.{versions.tick}", make)
+    minute = cluster.past.minute(at)
+    key = ("tick", str(minute), *names)
+    return state.wire.table(request, key, f"q{minute}.{cluster.past.validity(minute)}", make)

@@ -1,0 +1,170 @@
+"""The cluster at a past minute: who held what, what waited, and the picture of it.
+
+What the stores do not keep is not invented: node states and waiting reasons of the past are null, and every unit that nobody held
+counts as free, though its node may have been down. Nodes and units are those known now; other fields are as last known.
+"""
+
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from clusterscape.errors import QueryError
+from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.query.cache import VersionedCache
+from clusterscape.query.context import QueryContext
+from clusterscape.query.picture import build_picture
+from clusterscape.store.records.contract import WorkloadFilter
+
+MINUTE_MS = 60_000
+SETTLED_MS = 600_000
+"""What is older than this hardly changes any more: schedulers are asked every minute or so."""
+
+KEPT_PICTURES = 8
+"""Pictures kept in memory; at 100,000 units one takes some 20 MB. Compressed answers are kept longer, by ``serve/wire.py``."""
+
+_EVERY_WORKLOAD = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shot:
+    """All units at one moment. ``workloads`` are those that waited or ran then, as they were then."""
+
+    at: UnixMs
+    version: int
+    table: pl.DataFrame
+    workloads: Sequence[Workload]
+
+
+class PastPictures:
+    """Pictures of past minutes. ``places``: units and nodes as known now (see ``build_places``)."""
+
+    def __init__(self, context: QueryContext, places: Callable[[], pl.DataFrame]) -> None:
+        self._context = context
+        self._places = places
+        self._shots = VersionedCache(KEPT_PICTURES)
+        self._coded: tuple[pl.DataFrame, int] | None = None
+
+    def minute(self, at_ms: int) -> UnixMs:
+        """``at_ms`` rounded down to a whole minute, so that scrubbing asks for few different pictures."""
+        now = self._context.clock()
+        at = at_ms // MINUTE_MS * MINUTE_MS
+        if at < 0 or at > now:
+            raise QueryError(
+                f"at must be a time between 1970 and now in Unix ms, not {at_ms}",
+                hint=f"Now is {now}; leave `at` out to see the present.",
+            )
+        return UnixMs(at)
+
+    def validity(self, at: UnixMs) -> Hashable:
+        """Changes when the picture of ``at`` may have: while fresh with every change, later with the units or in ten minutes."""
+        now = self._context.clock()
+        if now - at < SETTLED_MS:
+            return f"i{self._context.changes.versions.inventory}"
+        return f"s{now // SETTLED_MS}.{self._places_code()}"
+
+    def _places_code(self) -> int:
+        """Of the units known now, which are the rows of every picture."""
+        places = self._places()
+        if self._coded is None or self._coded[0] is not places:
+            self._coded = (places, _code(places["unit"]))
+        return self._coded[1]
+
+    def shot(self, at_ms: int) -> Shot:
+        """Everything at ``at_ms``, rounded down to the minute."""
+        at = self.minute(at_ms)
+        return self._shots.get(at, self.validity(at), lambda: self._build(at))
+
+    def _build(self, at: UnixMs) -> Shot:
+        records = self._context.records
+        next_ms = UnixMs(at + 1)
+        found = records.workloads(WorkloadFilter(active_between=(at, next_ms)), limit=_EVERY_WORKLOAD).workloads
+        allocations = records.allocations(start_ms=at, end_ms=next_ms)
+        known = {workload.id: workload for workload in found}
+        # A requeued workload counts as submitted anew, and of some no time is known at all: they held units all the same.
+        for missing in dict.fromkeys(held.workload for held in allocations if held.workload not in known):
+            holder = records.workload(missing)
+            if holder is not None:
+                known[missing] = holder
+        workloads, held = see_at(known.values(), allocations, at)
+        table = build_picture(places=_forget_present(self._places()), workloads=workloads, allocations=held)
+        return Shot(at=at, version=_version(at, table), table=table, workloads=workloads)
+
+
+def see_at(
+    workloads: Iterable[Workload], allocations: Iterable[Allocation], at: UnixMs
+) -> tuple[list[Workload], list[Allocation]]:
+    """The workloads that waited or ran at ``at``, as they were then, and the allocations that counted.
+
+    An allocation counts in [from_at, to_at) while its workload is known and has not ended. A workload runs while it holds a unit
+    or since it started, and waits before that, from the first time known of it. One of no length counts for 1 ms.
+    """
+    known = {workload.id: workload for workload in workloads}
+    counted = [
+        held
+        for held in allocations
+        if held.from_at <= at
+        and (held.to_at is None or at < held.to_at)
+        and held.workload in known
+        and not _has_ended(known[held.workload], at)
+    ]
+    held_since: dict[WorkloadId, UnixMs] = {}
+    for held in counted:
+        held_since[held.workload] = min(held.from_at, held_since.get(held.workload, held.from_at))
+    seen = [state for workload in known.values() if (state := _as_of(workload, held_since, at)) is not None]
+    return seen, counted
+
+
+def _as_of(workload: Workload, held_since: Mapping[WorkloadId, UnixMs], at: UnixMs) -> Workload | None:
+    """``workload`` as it was at ``at``; None where it was not there."""
+    since = held_since.get(workload.id)
+    begun = _begins_at(workload)
+    if since is None and ((begun is not None and begun > at) or _has_ended(workload, at)):
+        return None
+    # What a scheduler calls the start of a waiting workload is its plan.
+    started = None if workload.state is WorkloadState.WAITING else workload.started_at
+    if started is None or started > at:
+        started = since  # of an earlier run, or of one whose start was not told
+    return replace(
+        workload,
+        state=WorkloadState.WAITING if started is None else WorkloadState.RUNNING,
+        started_at=started,
+        ended_at=None,
+        expected_start_at=None,
+        pending_reason=None,
+    )
+
+
+def _begins_at(workload: Workload) -> UnixMs | None:
+    """The first time known of it, by the same order as in the record store."""
+    known = (workload.submitted_at, workload.eligible_at, workload.started_at, workload.ended_at)
+    return next((at for at in known if at is not None), None)
+
+
+def _has_ended(workload: Workload, at: UnixMs) -> bool:
+    begun, ended = _begins_at(workload), workload.ended_at
+    if workload.state.is_active or ended is None or begun is None:
+        return False
+    return max(begun + 1, ended) <= at
+
+
+def _forget_present(places: pl.DataFrame) -> pl.DataFrame:
+    """Without what is known only of now."""
+    return places.with_columns(
+        pl.lit(None, dtype=places.schema["node_state"]).alias("node_state"),
+        pl.lit(None, dtype=places.schema["node_reason"]).alias("node_reason"),
+        is_stale=pl.lit(False),
+    )
+
+
+def _version(at: UnixMs, table: pl.DataFrame) -> int:
+    """``at`` plus a code of the rows below one minute: equal versions have equal rows, as a tick's order needs.
+
+    Versions of the present count seconds and never reach the milliseconds of these.
+    """
+    return at + _code(table["unit"]) % MINUTE_MS
+
+
+def _code(names: pl.Series) -> int:
+    return zlib.crc32("\n".join(names).encode())

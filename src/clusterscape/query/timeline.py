@@ -1,0 +1,175 @@
+"""The cluster's history as a few curves: held and waiting GPUs and utilization, at even steps.
+
+Values agree with the picture of that minute (``query/past.py``). Cost: O(allocations and workloads of the range + units × steps).
+"""
+
+import math
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from clusterscape.errors import QueryError
+from clusterscape.model import UnitId, UnixMs, WorkloadState
+from clusterscape.query.answers import Timeline
+from clusterscape.query.cache import VersionedCache
+from clusterscape.query.cluster import ClusterQuery
+from clusterscape.query.context import QueryContext
+from clusterscape.query.past import MINUTE_MS, SETTLED_MS
+from clusterscape.query.picture import MAX_REQUESTED_PER_WORKLOAD
+from clusterscape.query.series import NICE_STEPS_S
+from clusterscape.store.records.contract import WorkloadFilter
+
+DAY_MS = 86_400_000
+MAX_CELLS = 50_000_000
+"""Units × steps in one answer."""
+
+MAX_MEASURED_CELLS = 4_000_000
+"""Units × steps up to which utilization is read too; it takes about a second per million."""
+
+_NEVER = np.iinfo(np.int64).max
+
+Times = NDArray[np.int64]
+
+
+class TimelineQuery:
+    """Questions about the whole stored history."""
+
+    def __init__(self, context: QueryContext, cluster: ClusterQuery) -> None:
+        self._context = context
+        self._cluster = cluster
+        self._cache = VersionedCache(16)
+
+    def timeline(self, *, start_ms: int | None = None, end_ms: int | None = None, points: int = 300) -> Timeline:
+        """Curves over [start, end], by default the whole history; at most ``points`` + 1 steps of at least a minute."""
+        now = self._context.clock()
+        oldest = self._oldest_at()
+        end = min(now, end_ms) if end_ms is not None else now
+        start = start_ms if start_ms is not None else min(end, oldest if oldest is not None else end)
+        if end < start or start < 0:
+            raise QueryError("the end must be after the start, and the start not in the future", hint=f"Now is {now}.")
+        step = _step_ms(end - start, points)
+        grid = np.arange(-(-start // step), end // step + 1, dtype=np.int64) * step
+
+        def make() -> Timeline:
+            return self._compute(UnixMs(start), UnixMs(end), step, oldest, grid)
+
+        # What was at a past time stays; the cache only bounds how late it is told of a change.
+        return self._cache.get((start // step, end // step, step), now // min(step, SETTLED_MS), make)
+
+    def _compute(self, start: UnixMs, end: UnixMs, step: int, oldest: UnixMs | None, grid: Times) -> Timeline:
+        units = self._cluster.places()["unit"]
+        if len(units) * len(grid) > MAX_CELLS:
+            raise QueryError(f"{len(units)} units × {len(grid)} points are too many", hint="Ask for fewer points.")
+        records = self._context.records
+        workloads = records.workload_spans(since_ms=start)
+        allocations = records.allocation_spans(start_ms=start, end_ms=UnixMs(end + 1))
+        held, waiting = sweep(grid, units, workloads, allocations)
+        return Timeline(
+            start=start,
+            end=end,
+            step_ms=step,
+            oldest_at=oldest,
+            total_gpus=len(units),
+            time_ms=grid.tolist(),
+            allocated_gpus=held.sum(axis=0).tolist(),
+            waiting_gpus=waiting.tolist(),
+            gpu_util_ratio=self._utilization(grid, step, units, held),
+        )
+
+    def _utilization(self, grid: Times, step: int, units: pl.Series, held: NDArray[np.bool_]) -> list[float | None]:
+        """The mean over each step of the units held at its begin; null where nothing is known, or all of it is too much."""
+        if held.size == 0 or held.size > MAX_MEASURED_CELLS:
+            return [None] * len(grid)
+        used = held.any(axis=1)
+        table = self._context.metrics.series(
+            ["gpu_util_ratio"],
+            [UnitId(unit) for unit in units.filter(pl.Series(used))],
+            start_ms=UnixMs(int(grid[0])),
+            end_ms=UnixMs(int(grid[-1]) + step),
+            step_ms=step,
+        )
+        row = _find(units, table["unit"])
+        column = (table["time_ms"].to_numpy() - grid[0]) // step
+        counted = held[row, column]
+        values = np.bincount(column[counted], table["value"].to_numpy()[counted], minlength=len(grid))
+        counts = np.bincount(column[counted], minlength=len(grid))
+        return [float(value / count) if count else None for value, count in zip(values, counts, strict=True)]
+
+    def _oldest_at(self) -> UnixMs | None:
+        """The first sample, or where there are none the first time known of a workload."""
+        sampled = self._context.metrics.info().oldest_at
+        if sampled is not None:
+            return sampled
+        records = self._context.records
+        total = records.workloads(WorkloadFilter(), limit=1).total
+        page = records.workloads(WorkloadFilter(), limit=1, offset=max(0, total - 1)).workloads
+        known = [at for w in page for at in (w.submitted_at, w.eligible_at, w.started_at, w.ended_at) if at is not None]
+        return known[0] if known else None
+
+
+def sweep(
+    grid: Times, units: pl.Series, workloads: pl.DataFrame, allocations: pl.DataFrame
+) -> tuple[NDArray[np.bool_], Times]:
+    """Which unit was held at each time of ``grid`` (units × times), and how many GPUs were waited for (times).
+
+    ``workloads`` and ``allocations`` are spans of the record store; the rules are those of ``past.see_at``.
+    """
+    known = workloads.with_columns(
+        stop=pl.min_horizontal(
+            pl.when(pl.col("state") != WorkloadState.WAITING.value).then(pl.col("started_at")),
+            "ends_at",
+        ).fill_null(_NEVER),
+        gpus=pl.col("gpus_requested").clip(0, MAX_REQUESTED_PER_WORKLOAD),
+        row=pl.int_range(pl.len()),
+    )
+    counted = allocations.join(known.select("workload", "ends_at", "row"), on="workload", how="inner").with_columns(
+        to=pl.min_horizontal("to_at", "ends_at").fill_null(_NEVER)
+    )
+    begin, end = _steps(grid, counted["from_at"]), _steps(grid, counted["to"])
+    place = _find(units, counted["unit"])
+    is_shown = (place >= 0) & (begin < end)
+    held = _cover(place[is_shown], begin[is_shown], end[is_shown], len(units), len(grid))
+
+    first, stop = _steps(grid, known["begins_at"]), _steps(grid, known["stop"])
+    gpus = known["gpus"].to_numpy()
+    does_wait = first < stop
+    change = np.zeros(len(grid) + 1, np.int64)
+    np.add.at(change, first[does_wait], gpus[does_wait])
+    np.add.at(change, stop[does_wait], -gpus[does_wait])
+    waiting = np.cumsum(change[:-1])
+
+    # A workload that ran before and was put back into the queue did not wait while it held units.
+    owner = counted["row"].to_numpy()
+    begin, end = np.maximum(begin, first[owner]), np.minimum(end, stop[owner])
+    ran = begin < end
+    rows, owners = np.unique(owner[ran], return_inverse=True)
+    earlier = _cover(owners, begin[ran], end[ran], len(rows), len(grid))
+    return held, waiting - gpus[rows] @ earlier
+
+
+def _cover(row: Times, begin: Times, end: Times, rows: int, columns: int) -> NDArray[np.bool_]:
+    """Which cells of a rows × columns table some span [begin, end) of its row covers."""
+    change = np.zeros((rows, columns + 1), np.int16)
+    np.add.at(change, (row, begin), 1)
+    np.add.at(change, (row, end), -1)
+    return np.cumsum(change[:, :-1], axis=1, dtype=np.int16) > 0
+
+
+def _steps(grid: Times, time_ms: pl.Series) -> Times:
+    """The first step at or after each time."""
+    return np.searchsorted(grid, time_ms.to_numpy(), side="left").astype(np.int64)
+
+
+def _find(units: pl.Series, wanted: pl.Series) -> Times:
+    """The row of each wanted unit; −1 for those that are not there any more."""
+    places = pl.DataFrame({"unit": units, "row": pl.int_range(len(units), eager=True)})
+    found = wanted.to_frame("unit").join(places, on="unit", how="left", maintain_order="left")
+    return found["row"].fill_null(-1).to_numpy()
+
+
+def _step_ms(span_ms: int, points: int) -> int:
+    """The shortest nice step of whole minutes that gives at most ``points`` steps."""
+    wanted_ms = span_ms / max(1, points)
+    nice = (step_s * 1000 for step_s in NICE_STEPS_S if step_s * 1000 % MINUTE_MS == 0)
+    return next((step for step in nice if step >= wanted_ms), math.ceil(wanted_ms / DAY_MS) * DAY_MS)

@@ -1,0 +1,108 @@
+"""Saved views: named documents that everybody shares, and which of them the page opens with.
+
+What a view means is the page's own business: it validates and migrates its documents. Here name, size and frame are checked.
+"""
+
+import re
+from collections.abc import Mapping
+
+import orjson
+
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.query.answers import SavedView, SavedViews
+from clusterscape.query.context import QueryContext
+from clusterscape.store.records.contract import Document
+
+MAX_BYTES = 65_536
+MAX_VIEWS = 1000
+
+_KIND = "view"
+_SITE, _START = "site", "start-view"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_BUILT_IN = re.compile(r"builtin:[a-z0-9][a-z0-9_-]{0,63}")
+
+
+class ViewQuery:
+    """Reads and writes saved views."""
+
+    def __init__(self, context: QueryContext) -> None:
+        self._context = context
+
+    def all(self) -> SavedViews:
+        """Every saved view by name, and the one to start with."""
+        views = [_describe(document) for document in self._context.records.documents(_KIND)]
+        return SavedViews(views=views, start_view=self._start_view())
+
+    def save(self, name: str, body: Mapping[str, object]) -> SavedView:
+        """Insert or replace the view ``name``. ``body``: a JSON object with ``version`` (integer) and ``title``."""
+        _check_name(name)
+        _check_frame(body)
+        records = self._context.records
+        if records.document(_KIND, name) is None and len(records.documents(_KIND)) >= MAX_VIEWS:
+            raise QueryError(f"there are {MAX_VIEWS} saved views already", hint="Delete one that nobody needs.")
+        now = self._context.clock()
+        records.write_document(_KIND, name, body, at_ms=now)
+        return _describe(Document(kind=_KIND, key=name, body=body, written_at=now))
+
+    def remove(self, name: str) -> None:
+        """Forget the view ``name``; where it was the start view, there is none any more."""
+        if not self._context.records.remove_document(_KIND, name):
+            raise _not_found(name)
+        if self._start_view() == name:
+            self.start_with(None)
+
+    def start_with(self, name: str | None) -> str | None:
+        """Open the page with the saved or built-in (``builtin:…``) view ``name``; None: with the page's own choice."""
+        records = self._context.records
+        if name is None:
+            records.remove_document(_SITE, _START)
+            return None
+        if not _BUILT_IN.fullmatch(name):
+            _check_name(name)
+            if records.document(_KIND, name) is None:
+                raise _not_found(name)
+        records.write_document(_SITE, _START, {"name": name}, at_ms=self._context.clock())
+        return name
+
+    def _start_view(self) -> str | None:
+        found = self._context.records.document(_SITE, _START)
+        name = found.body.get("name") if found else None
+        return name if isinstance(name, str) else None
+
+
+def _describe(document: Document) -> SavedView:
+    title = document.body.get("title")
+    return SavedView(
+        name=document.key,
+        title=title if isinstance(title, str) else document.key,
+        written_at=document.written_at,
+        document=dict(document.body),
+    )
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise QueryError(
+            f"{name[:80]!r} cannot name a view",
+            hint="Use 1 to 64 small letters, digits, - and _, beginning with a letter or digit; the title is free.",
+        )
+
+
+def _check_frame(body: Mapping[str, object]) -> None:
+    version, title = body.get("version"), body.get("title")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise QueryError("a view needs a `version`: the whole number of its format, at least 1")
+    if not isinstance(title, str) or not title.strip() or len(title) > 200:
+        raise QueryError("a view needs a `title` of 1 to 200 characters")
+    try:
+        size = len(orjson.dumps(body))
+    except TypeError as error:
+        raise QueryError(
+            f"the view cannot be kept as JSON: {error}", hint="Numbers have at most 64 bits, text is valid Unicode."
+        ) from None
+    if size > MAX_BYTES:
+        raise QueryError(f"the view has {size} bytes, more than {MAX_BYTES}", hint="Leave out what it does not need.")
+
+
+def _not_found(name: str) -> NotFoundError:
+    return NotFoundError(f"there is no saved view {name[:80]!r}", hint="GET /api/v1/views lists them.")

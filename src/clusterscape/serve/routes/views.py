@@ -1,0 +1,52 @@
+"""Saved views, shared by everybody, and which of them the page opens with."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from clusterscape.query.answers import SavedView, SavedViews
+from clusterscape.serve.state import State
+
+router = APIRouter(prefix="/api/v1", tags=["views"])
+
+ViewName = Annotated[str, Path(description="1 to 64 small letters, digits, - and _.")]
+
+
+class ViewDocument(BaseModel):
+    """A view as the page describes it: any JSON object of at most 64 KiB with these two fields."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    version: int = Field(ge=1, description="Of the document's format.")
+    title: str = Field(min_length=1, max_length=200)
+
+
+class StartView(BaseModel):
+    """The view to open the page with: a saved one, ``builtin:…`` for one of the page's own, or null for its choice."""
+
+    name: str | None
+
+
+@router.get("/views")
+def list_views(state: State) -> SavedViews:
+    """All saved views with their documents, and the start view."""
+    return state.queries.views.all()
+
+
+@router.put("/views/{name}")
+def save_view(name: ViewName, document: ViewDocument, state: State) -> SavedView:
+    """Save a view under a name, in place of the one that has it."""
+    return state.queries.views.save(name, document.model_dump())
+
+
+@router.delete("/views/{name}", status_code=204)
+def remove_view(name: ViewName, state: State) -> None:
+    """Forget a saved view."""
+    state.queries.views.remove(name)
+
+
+@router.put("/start-view")
+def set_start_view(choice: StartView, state: State) -> StartView:
+    """Choose the view that the page opens with."""
+    return StartView(name=state.queries.views.start_with(choice.name))
