@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from clusterscape import __version__
-from clusterscape.cli import demo, doctor, serve, status
+from clusterscape.cli import demo, doctor, listing, serve, status
 from clusterscape.cli.output import ConsoleLog, errors
 from clusterscape.errors import ClusterScapeError
 
@@ -24,6 +24,7 @@ app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 app.command("status")(status.status)
+app.command("list")(listing.listing)
 
 
 def _show_version(wanted: bool) -> None:

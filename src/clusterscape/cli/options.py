@@ -11,6 +11,10 @@ ConfigOption = Annotated[
 HostOption = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
 PortOption = Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8321")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+UrlOption = Annotated[str, typer.Option(help="Address of a running ClusterScape.")]
+TokenOption = Annotated[
+    str | None, typer.Option(help="Its token.", envvar="CLUSTERSCAPE_SERVER__TOKEN", show_envvar=True)
+]
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 import dataclasses
 import json
 import logging
+import sys
 import time
 from typing import Any
 
 from rich.console import Console
 
-answers = Console()
+# A pipe has no width: what goes into one is not cut to a guess.
+answers = Console(width=None if sys.stdout.isatty() else 240)
 errors = Console(stderr=True)
 
 _STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "bold red"}
@@ -43,3 +45,17 @@ def percent(ratio: float | None) -> str:
 def count(number: int, noun: str) -> str:
     """``1 node``, ``1,250 nodes``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """``45 s``, ``12 min``, ``3 h 5 min``, ``2 d 4 h``; an en dash where it is not known."""
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(int(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    if not hours:
+        return f"{minutes} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if days else f"{hours} h {minutes} min"

@@ -112,7 +112,7 @@ def test_newer_store_is_refused_untouched_when_serving(tmp_path: Path) -> None:
     assert before == {path: path.read_bytes() for path in (tmp_path / "data/metrics").rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("command", ["demo", "serve", "doctor", "status"])
+@pytest.mark.parametrize("command", ["demo", "serve", "doctor", "status", "list"])
 def test_every_command_explains_itself_when_help_is_asked(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0

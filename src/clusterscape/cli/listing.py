@@ -1,0 +1,104 @@
+"""``clusterscape list``: workloads, nodes or sources of a running server, as the page's tables show them."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import typer
+from rich.table import Table
+
+from clusterscape.cli.options import JsonOption, TokenOption, UrlOption
+from clusterscape.cli.output import answers, count, duration, print_json
+from clusterscape.cli.status import fetch
+
+
+class Subject(StrEnum):
+    """What can be listed."""
+
+    WORKLOADS = "workloads"
+    NODES = "nodes"
+    SOURCES = "sources"
+
+
+def listing(
+    what: Annotated[Subject, typer.Argument(help="What to list.")] = Subject.WORKLOADS,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(help="Only workloads in this state; may be given several times.", show_default="running, waiting"),
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Only this user's workloads.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project's workloads.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Only workloads of this partition.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only workloads that hold this text in a name or id.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many workloads.")] = 100,
+    url: UrlOption = "http://127.0.0.1:8321",
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List workloads, nodes or sources."""
+    base = f"{url.rstrip('/')}/api/v1/{what.value}"
+    if what is Subject.WORKLOADS:
+        wanted = {"user": user, "project": project, "partition": partition, "text": text, "limit": limit}
+        pairs = [(key, value) for key, value in wanted.items() if value is not None]
+        pairs += [("state", each) for each in state or ("running", "waiting")]
+        base = f"{base}?{urlencode(pairs)}"
+    found = fetch(base, token)
+    if as_json:
+        print_json(found)
+        return
+    {Subject.WORKLOADS: _print_workloads, Subject.NODES: _print_nodes, Subject.SOURCES: _print_sources}[what](found)
+
+
+def _table(*headings: str, right: tuple[str, ...] = ()) -> Table:
+    """The last column takes what room is left, so that the others are never cut."""
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    for heading in headings:
+        is_last = heading == headings[-1]
+        table.add_column(
+            heading, justify="right" if heading in right else "left", no_wrap=True, ratio=1 if is_last else None
+        )
+    return table
+
+
+def _print_workloads(page: Any) -> None:
+    table = _table("workload", "name", "user", "project", "state", "GPUs", "waited", "running", right=("GPUs",))
+    for one in page["workloads"]:
+        table.add_row(
+            one["workload"],
+            one["name"] or "",
+            one["user"] or "",
+            one["project"] or "",
+            one["state"],
+            str(one["gpus_requested"]),
+            duration(one["wait_s"]),
+            one["pending_reason_text"] or duration(one["run_s"]),
+        )
+    answers.print(table)
+    if page["total"] > len(page["workloads"]):
+        answers.print(f"{len(page['workloads']):,} of {count(page['total'], 'workload')}; --limit shows more.")
+
+
+def _print_nodes(nodes: Any) -> None:
+    table = _table("node", "state", "partitions", "machine", "held", "GPUs", "rack", "reason", right=("held", "GPUs"))
+    for one in nodes:
+        state = f"{one['state']}, stale" if one["is_stale"] else one["state"]
+        held, gpus = str(one["gpus_allocated"]), str(one["gpu_count"])
+        names, machine = ", ".join(one["partitions"]), one["machine_type"] or ""
+        table.add_row(one["node"], state, names, machine, held, gpus, one["rack"] or "", one["reason"] or "")
+    answers.print(table)
+
+
+def _print_sources(sources: Any) -> None:
+    for group in sources["groups"]:
+        answers.print(f"{group['kind']}: {group['total'] - group['failing']:,} of {group['total']:,} answer")
+        for failure in group["failures"]:
+            answers.print(
+                f"  {failure['source']}: {failure['message']}", style="yellow", highlight=False, soft_wrap=True
+            )
+            answers.print(f"  → {failure['hint']}", style="dim", highlight=False, soft_wrap=True)
+    for row in sources["dropped"]:
+        fate = "stored though odd" if row["is_stored"] else "not stored"
+        answers.print(f"{row['kind']}: {row['count']:,} rows {fate}: {row['meaning'] or row['reason']}", soft_wrap=True)
+    answers.print(
+        f"{sources['samples_total']:,} samples stored since the start; the store is {sources['store']['engine']}."
+    )

@@ -1,0 +1,18 @@
+"""Numbers as the command writes them."""
+
+import pytest
+
+from clusterscape.cli.output import count, duration, percent
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "–"), (0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3600, "1 h 0 min"), (90_000, "1 d 1 h")],
+)
+def test_duration_has_its_two_largest_units_when_written(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_counts_and_shares_read_well_when_written() -> None:
+    assert (count(1, "node"), count(1250, "node")) == ("1 node", "1,250 nodes")
+    assert (percent(None), percent(0.614)) == ("–", "61%")
