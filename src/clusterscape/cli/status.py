@@ -1,7 +1,6 @@
 """``clusterscape status``: the cluster in the terminal, asked from a running server."""
 
 import json
-import os
 import urllib.error
 import urllib.request
 from datetime import datetime
@@ -10,24 +9,23 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from clusterscape.cli.options import JsonOption, TokenOption, UrlOption
 from clusterscape.cli.output import answers, count, percent, print_json
 from clusterscape.errors import AccessError, QueryError, SourceError
 
 
 def status(
-    url: Annotated[str, typer.Option(help="Address of a running ClusterScape.")] = "http://127.0.0.1:8321",
-    token: Annotated[
-        str | None, typer.Option(help="Its token.", envvar="CLUSTERSCAPE_SERVER__TOKEN", show_envvar=True)
-    ] = None,
+    url: UrlOption = "http://127.0.0.1:8321",
+    token: TokenOption = None,
     at: Annotated[
         str | None,
         typer.Option(help='A past minute, such as "2026-11-14 09:41" (local time, unless it names a zone).'),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what is used, free, broken and waiting; now or at a past minute."""
     moment = "" if at is None else f"?at={parse_moment(at)}"
-    summary = fetch(f"{url.rstrip('/')}/api/v1/cluster{moment}", token or os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"))
+    summary = fetch(f"{url.rstrip('/')}/api/v1/cluster{moment}", token)
     if as_json:
         print_json(summary)
         return
