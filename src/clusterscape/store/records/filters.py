@@ -1,6 +1,9 @@
 """Conditions on workloads and allocations, as SQL expressions that mean the same in both engines."""
 
-from sqlalchemy import ColumnElement, or_, select
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, CompoundSelect, or_, select, union_all
 
 from clusterscape.model import UnixMs, WorkloadState
 from clusterscape.store.records.contract import WorkloadFilter
@@ -32,6 +35,20 @@ def matching(where: WorkloadFilter) -> list[ColumnElement[bool]]:
         found.append(workloads.c.begins_at < end_ms)
         found.append(or_(IS_ACTIVE, workloads.c.ends_at > start_ms))
     return found
+
+
+def overlapping_anywhere(
+    columns: Sequence[ColumnElement[Any]], start_ms: UnixMs, end_ms: UnixMs
+) -> CompoundSelect[Any]:
+    """``columns`` of all allocations that overlap [start, end), found by their end: most questions are about recent times.
+
+    Without statistics SQLite would take the index of begins, and read nearly all there ever was; the sum hides that index. It
+    also joins the two halves of an "or" by a slow set of keys, so they are asked for apart.
+    """
+    has_begun = allocations.c.from_at + 0 < end_ms
+    return union_all(
+        select(*columns).where(IS_OPEN, has_begun), select(*columns).where(allocations.c.to_at > start_ms, has_begun)
+    )
 
 
 def overlapping(start_ms: UnixMs | None, end_ms: UnixMs | None) -> list[ColumnElement[bool]]:

@@ -6,7 +6,20 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import polars as pl
-from sqlalchemy import BigInteger, Column, Connection, Engine, Label, Select, delete, exists, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    CompoundSelect,
+    Connection,
+    Engine,
+    Label,
+    Select,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+)
 
 from clusterscape.model import (
     Allocation,
@@ -24,10 +37,11 @@ from clusterscape.model import (
 from clusterscape.store.records import rows, tables
 from clusterscape.store.records.contract import Document, WorkloadFilter, WorkloadPage
 from clusterscape.store.records.faults import explained
-from clusterscape.store.records.filters import IS_ACTIVE, IS_OPEN, matching, overlapping
+from clusterscape.store.records.filters import IS_ACTIVE, IS_OPEN, matching, overlapping, overlapping_anywhere
 from clusterscape.store.records.upserts import Stored, changed, delete_each, upsert
 
 Record = TypeVar("Record")
+Query = Select[Any] | CompoundSelect[Any]
 
 
 class SqlRecordStore:
@@ -149,6 +163,9 @@ class SqlRecordStore:
     ) -> list[Allocation]:
         """Allocations that overlap [start, end), by from_at; of one workload or unit where named."""
         table = tables.allocations
+        if workload is None and unit is None and start_ms is not None and end_ms is not None:
+            found = self._read(overlapping_anywhere(rows.ALLOCATION_COLUMNS, start_ms, end_ms), rows.allocation_of)
+            return sorted(found, key=lambda held: (held.from_at, held.unit, held.workload))
         query = select(*rows.ALLOCATION_COLUMNS).where(*overlapping(start_ms, end_ms))
         if workload is not None:
             query = query.where(table.c.workload == workload)
@@ -168,7 +185,7 @@ class SqlRecordStore:
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end) as columns."""
         columns = [tables.allocations.c[name] for name in ("workload", "unit", "from_at", "to_at")]
-        return self._read_columns(select(*columns).where(*overlapping(start_ms, end_ms)))
+        return self._read_columns(overlapping_anywhere(columns, start_ms, end_ms))
 
     def sources(self) -> list[SourceStatus]:
         """Last known state of every source, by name."""
@@ -214,11 +231,11 @@ class SqlRecordStore:
         """Release the connections."""
         self._engine.dispose()
 
-    def _read(self, query: Select[Any], build: Callable[[Sequence[Any]], Record]) -> list[Record]:
+    def _read(self, query: Query, build: Callable[[Sequence[Any]], Record]) -> list[Record]:
         with self._reading() as connection:
             return [build(row) for row in connection.execute(query).fetchall()]
 
-    def _read_columns(self, query: Select[Any]) -> pl.DataFrame:
+    def _read_columns(self, query: Query) -> pl.DataFrame:
         """The rows of a query over text and integer columns, without an object for each."""
         schema = {
             column.name: pl.Int64() if isinstance(column.type, BigInteger) else pl.String()
