@@ -21,7 +21,7 @@ def open_overview(page: Page, path: str = "/") -> None:
 
 
 def show_table(page: Page, name: str) -> None:
-    page.get_by_role("group", name="Table of").locator("label", has_text=name).click()
+    page.get_by_role("group", name="Show").locator("label", has_text=name).click()
 
 
 def test_summary_says_what_the_api_says_when_the_page_opens(page: Page, demo_url: str) -> None:
@@ -52,7 +52,7 @@ def test_link_brings_back_the_same_screen_when_it_is_shared(page: Page, browser:
 
 
 def test_back_button_undoes_a_step_when_tables_are_switched(page: Page) -> None:
-    open_overview(page)
+    open_overview(page, "/?table=workloads")
     show_table(page, "Nodes")
     expect(page.get_by_label("Filter nodes")).to_be_visible()
     page.go_back()
@@ -100,10 +100,14 @@ def test_page_fits_its_window_when_sizes_and_themes_change(
         color_scheme="dark" if theme == "dark" else "light",
     )
     page = context.new_page()
-    open_overview(page)
+    OUTPUT.mkdir(exist_ok=True)
+    open_overview(page, "/?table=workloads")
     page.get_by_role("row").nth(1).click()
     page.wait_for_timeout(800)
-    OUTPUT.mkdir(exist_ok=True)
+    page.screenshot(path=OUTPUT / f"overview-table-{theme}-{width}.png")
+    open_overview(page)
+    expect(page.locator("[data-unit-count]")).to_be_visible()
+    page.wait_for_timeout(800)
     page.screenshot(path=OUTPUT / f"overview-{theme}-{width}.png")
     if os.environ.get("CLUSTERSCAPE_SCREENSHOTS") and width == 1280:
         page.screenshot(path=IMAGES / f"overview-{theme}.png")

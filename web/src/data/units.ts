@@ -7,7 +7,15 @@ import type { Tick } from "../api/tick.ts";
 import type { Loadable } from "../base/loadable.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
-export const UNIT_METRICS = ["gpu_util_ratio", "power_watts", "memory_used_bytes", "gpu_temperature_celsius"] as const;
+export const UNIT_METRICS = [
+  "gpu_util_ratio",
+  "sm_active_ratio",
+  "tensor_active_ratio",
+  "dram_active_ratio",
+  "power_watts",
+  "memory_used_bytes",
+  "gpu_temperature_celsius",
+] as const;
 export type UnitMetric = (typeof UNIT_METRICS)[number];
 
 export interface Units {

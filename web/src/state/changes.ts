@@ -2,10 +2,12 @@
 
 import { uniqueNames } from "./fields.ts";
 import {
+  type ColorName,
   type FilterName,
   INITIAL_SCREEN,
   isColumn,
   keepStates,
+  type PictureName,
   type Screen,
   type Selection,
   type Sort,
@@ -28,6 +30,15 @@ export const showTable =
     sort: screen.sort && isColumn(table, screen.sort.column) ? screen.sort : null,
     filters: { ...screen.filters, state: keepStates(screen.filters.state, table) },
   });
+
+/** Another arrangement shows its own colors. */
+export const showPicture =
+  (picture: PictureName): ScreenChange =>
+  (screen) => ({ ...screen, picture, color: null });
+
+export const colorBy =
+  (color: ColorName | null): ScreenChange =>
+  (screen) => ({ ...screen, color });
 
 export const sortBy =
   (sort: Sort | null): ScreenChange =>

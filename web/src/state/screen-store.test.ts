@@ -19,7 +19,7 @@ describe("the screen in the address", () => {
     store.change(showTable("nodes"));
     expect(window.location.search).toBe("?table=nodes");
     await goBack();
-    expect(store.read().screen.table).toBe("workloads");
+    expect(store.read().screen.table).toBe("picture");
     expect(listener).toHaveBeenCalledTimes(2);
   });
 
@@ -30,13 +30,13 @@ describe("the screen in the address", () => {
     for (const text of ["l", "ll", "llm"]) store.change(searchFor(text), "replace");
     expect(window.location.search).toBe("?table=units&q=llm");
     await goBack();
-    expect(store.read().screen).toMatchObject({ table: "workloads", text: "" });
+    expect(store.read().screen).toMatchObject({ table: "picture", text: "" });
   });
 
   it("does not count what changes nothing", () => {
     const store = createScreenStore(window, ["overview"]);
     const before = window.history.length;
-    store.change(showTable("workloads"));
+    store.change(showTable("picture"));
     expect(window.history.length).toBe(before);
   });
 });

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clearFilters, select, setFilter, showTable, sortBy, toggleFilter } from "./changes.ts";
+import { clearFilters, colorBy, select, setFilter, showPicture, showTable, sortBy, toggleFilter } from "./changes.ts";
 import {
+  COLOR_NAMES,
   INITIAL_SCREEN,
+  PICTURE_NAMES,
   parseScreen,
   perFilter,
   type Screen,
@@ -24,6 +26,8 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
   fc.record({
     view: fc.constantFrom(...VIEW_NAMES),
     table: fc.constant(table),
+    picture: fc.constantFrom(...PICTURE_NAMES),
+    color: fc.option(fc.constantFrom(...COLOR_NAMES)),
     sort: fc.option(fc.record({ column: fc.constantFrom(...TABLES[table].columns), descending: fc.boolean() })),
     text: fc.string(),
     filters: fc.record({
@@ -65,10 +69,12 @@ describe("a link", () => {
   });
 
   it("is told what was left out", () => {
-    const { screen, notices } = parseLink("/nowhere?table=cats&sort=zzz&state=asleep&select=user:x");
+    const { screen, notices } = parseLink(
+      "/nowhere?table=cats&sort=zzz&state=asleep&select=user:x&picture=monet&color=mood",
+    );
     expect(screen).toEqual(INITIAL_SCREEN);
-    expect(notices).toHaveLength(5);
-    expect(notices.join("\n")).toMatch(/table=cats[\s\S]*nowhere[\s\S]*zzz[\s\S]*asleep/);
+    expect(notices).toHaveLength(7);
+    expect(notices.join("\n")).toMatch(/table=cats[\s\S]*nowhere[\s\S]*monet[\s\S]*mood[\s\S]*zzz[\s\S]*asleep/);
   });
 
   it("from a newer version says so", () => {
@@ -88,11 +94,17 @@ describe("changes", () => {
       setFilter("state", ["running", "allocated"]),
       setFilter("user", ["ada"]),
       sortBy({ column: "waited", descending: true }),
-    ].reduce((screen, change) => change(screen), INITIAL_SCREEN);
+    ].reduce((screen, change) => change(screen), showTable("workloads")(INITIAL_SCREEN));
     const after = showTable("units")(before);
     expect(after.sort).toBeNull();
     expect(after.filters).toEqual({ ...INITIAL_SCREEN.filters, state: ["allocated"], user: ["ada"] });
     expect(showTable("nodes")(sortBy({ column: "util", descending: true })(before)).sort?.column).toBe("util");
+  });
+
+  it("to another picture show it in its own colors", () => {
+    const colored = colorBy("power_watts")(INITIAL_SCREEN);
+    expect(serializeScreen(colored)).toBe("/?color=power_watts");
+    expect(serializeScreen(showPicture("fragmentation-by-host")(colored))).toBe("/?picture=fragmentation-by-host");
   });
 
   it("toggle a filter on and off", () => {

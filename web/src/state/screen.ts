@@ -1,4 +1,4 @@
-// What a link holds: which view, which table in which order, filters, selection. One versioned schema for all of it;
+// What a link holds: which view, which picture or table in which order, filters, selection. One versioned schema for all of it;
 // parse and serialize are each other's inverse, defaults are left out, and nothing in a link can break the page.
 
 import { choiceField, type Field, namesField, textField } from "./fields.ts";
@@ -9,11 +9,46 @@ export const SCREEN_VERSION = 1;
 export const VIEW_NAMES = ["overview", "rules", "diagnostics", "parallel", "scheduling", "runs"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
-export const TABLE_NAMES = ["workloads", "units", "nodes"] as const;
+/** The picture has the rows of the table of units, drawn. */
+export const TABLE_NAMES = ["picture", "workloads", "units", "nodes"] as const;
 export type TableName = (typeof TABLE_NAMES)[number];
+
+/** The arrangements of the picture that come with the client. */
+export const PICTURE_NAMES = [
+  "who-uses-what",
+  "projects-by-partition",
+  "waiting-by-resource-type",
+  "fragmentation-by-host",
+] as const;
+export type PictureName = (typeof PICTURE_NAMES)[number];
+
+/** What units of the picture can be colored by. */
+export const COLOR_NAMES = [
+  "gpu_util_ratio",
+  "sm_active_ratio",
+  "tensor_active_ratio",
+  "dram_active_ratio",
+  "power_watts",
+  "memory_used_bytes",
+  "gpu_temperature_celsius",
+  "wait_s",
+  "unit_state",
+  "workload",
+  "user",
+  "project",
+  "partition",
+  "machine_type",
+] as const;
+export type ColorName = (typeof COLOR_NAMES)[number];
+
+const UNIT_ROWS = {
+  columns: ["unit", "partition", "type", "util", "power", "memory", "temperature", "user", "workload", "project"],
+  states: ["allocated", "free", "unavailable", "stale", "requested"],
+} as const;
 
 /** The columns each table can be sorted by, and the states its rows can be filtered by. */
 export const TABLES = {
+  picture: UNIT_ROWS,
   workloads: {
     columns: ["workload", "user", "project", "partition", "gpus", "util", "power", "memory", "waited", "running"],
     states: [
@@ -30,10 +65,7 @@ export const TABLES = {
       "unknown",
     ],
   },
-  units: {
-    columns: ["unit", "partition", "type", "util", "power", "memory", "temperature", "user", "workload", "project"],
-    states: ["allocated", "free", "unavailable", "stale", "requested"],
-  },
+  units: UNIT_ROWS,
   nodes: {
     columns: ["node", "state", "partition", "type", "gpus", "util", "power", "memory", "rack", "driver"],
     states: ["idle", "mixed", "allocated", "draining", "drained", "down", "unknown", "stale"],
@@ -67,6 +99,9 @@ export interface Selection {
 export interface Screen {
   readonly view: ViewName;
   readonly table: TableName;
+  readonly picture: PictureName;
+  /** Null: what the arrangement of the picture is meant to show. */
+  readonly color: ColorName | null;
   /** Null: the table's own order. */
   readonly sort: Sort | null;
   readonly text: string;
@@ -96,13 +131,23 @@ const selectionField: Field<Selection | null> = {
   serialize: (selection) => (selection ? [`${selection.kind}:${selection.key}`] : []),
 };
 
-const tableField = choiceField("table", TABLE_NAMES, "workloads");
+const colorField: Field<ColorName | null> = {
+  key: "color",
+  initial: null,
+  parse: ([text]) => COLOR_NAMES.find((name) => name === text),
+  serialize: (color) => (color ? [color] : []),
+};
+
+const tableField = choiceField("table", TABLE_NAMES, "picture");
+const pictureField = choiceField("picture", PICTURE_NAMES, "who-uses-what");
 const queryField = textField("q");
 const filterFields = perFilter(namesField);
 
 export const INITIAL_SCREEN: Screen = {
   view: "overview",
   table: tableField.initial,
+  picture: pictureField.initial,
+  color: null,
   sort: null,
   text: "",
   filters: perFilter(() => []),
@@ -134,6 +179,8 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
   const screen: Screen = {
     view: parseView(pathname, views, notices),
     table,
+    picture: read(pictureField),
+    color: read(colorField),
     sort: checkSort(read(sortField), table, notices),
     text: read(queryField),
     filters: checkStates(
@@ -184,6 +231,8 @@ export function serializeScreen(screen: Screen): string {
     for (const text of field.serialize(value)) parameters.append(field.key, text);
   };
   write(tableField, screen.table);
+  write(pictureField, screen.picture);
+  write(colorField, screen.color);
   write(sortField, screen.sort);
   write(queryField, screen.text);
   for (const name of FILTER_NAMES) write(filterFields[name], screen.filters[name]);

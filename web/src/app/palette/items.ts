@@ -33,6 +33,7 @@ const ACTIONS: readonly PaletteItem[] = [
   action("theme-light", "Theme: light", { kind: "theme", theme: "light" }, "sun"),
   action("theme-dark", "Theme: dark", { kind: "theme", theme: "dark" }, "moon"),
   action("theme-system", "Theme: as the system", { kind: "theme", theme: "system" }, "screen"),
+  action("show-picture", "Show picture", { kind: "change", change: showTable("picture") }, "workload"),
   action("show-workloads", "Show workloads", { kind: "change", change: showTable("workloads") }, "workload"),
   action("show-units", "Show units", { kind: "change", change: showTable("units") }, "workload"),
   action("show-nodes", "Show nodes", { kind: "change", change: showTable("nodes") }, "node"),

@@ -1,7 +1,9 @@
-// The overview: the cluster in numbers, its partitions, and everything in it as a table to search, filter and open.
+// The overview: the cluster in numbers, its partitions, and everything in it as a picture or as a table to search, filter
+// and open.
 
 import { useDeferredValue, useMemo } from "react";
 import { useCluster } from "../../data/queries.ts";
+import { useUnits } from "../../data/units.ts";
 import { toggleFilter } from "../../state/changes.ts";
 import type { Screen, TableName } from "../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
@@ -11,6 +13,11 @@ import { DetailsPanel } from "./details/details-panel.tsx";
 import { Facets } from "./facets.tsx";
 import styles from "./overview.module.css";
 import { PartitionList } from "./partition-list.tsx";
+import { PictureControls } from "./picture/controls.tsx";
+import { Picture } from "./picture/picture.tsx";
+import { PictureCount } from "./picture/picture-count.tsx";
+import { useLayoutWorker } from "./picture/use-layout.ts";
+import { usePicture } from "./picture/use-picture.ts";
 import { RowCount } from "./row-count.tsx";
 import { SummaryPlaceholder, SummaryStrip } from "./summary-strip.tsx";
 import { TableArea } from "./table-area.tsx";
@@ -29,8 +36,15 @@ export default function Overview() {
   const shown = useMemo(() => spec && narrowRows(spec, narrowing), [spec, narrowing]);
   const rows = useMemo(() => spec && shown && sort && orderRows(spec, shown.rows, sort), [spec, shown, sort]);
 
+  const isPicture = screen.table === "picture";
+  const layoutWorker = useLayoutWorker(isPicture);
+  const units = useUnits();
+  // The rows of the picture are those of the table of units: indices into the snapshot.
+  const picture = usePicture(screen, isPicture ? units.value : undefined, shown?.rows as readonly number[] | undefined);
+
   const summary = cluster.value;
   const counts: Record<TableName, number | undefined> = {
+    picture: undefined,
     workloads: summary && summary.running + summary.waiting,
     units: summary && summary.units.total + summary.waiting_gpus,
     nodes: summary?.nodes,
@@ -50,6 +64,7 @@ export default function Overview() {
   );
   const controls = (
     <div className={styles.controls}>
+      {picture && <PictureControls model={picture} />}
       <PartitionList
         partitions={summary?.partitions ?? []}
         chosen={screen.filters.partition}
@@ -66,10 +81,15 @@ export default function Overview() {
     >
       <div className={styles.main}>
         <Toolbar screen={screen} counts={counts} filters={facets}>
-          {rows && table.value && <RowCount table={screen.table} rows={rows} {...table.value} />}
+          {picture && <PictureCount model={picture} />}
+          {!isPicture && rows && table.value && <RowCount table={screen.table} rows={rows} {...table.value} />}
         </Toolbar>
-        <Frame source={table} what={screen.table}>
-          {(value) => rows && sort && <TableArea screen={screen} spec={value.spec} rows={rows} sort={sort} />}
+        <Frame source={table} what={isPicture ? "units" : screen.table}>
+          {(value) => {
+            if (picture && value.spec.rows.length > 0)
+              return <Picture worker={layoutWorker} model={picture} selection={screen.selection} />;
+            return rows && sort && <TableArea screen={screen} spec={value.spec} rows={rows} sort={sort} />;
+          }}
         </Frame>
       </div>
     </ViewLayout>

@@ -40,7 +40,12 @@ export function TableArea<Row>({ screen, spec, rows, sort }: TableAreaProps<Row>
   );
 }
 
-const KIND_OF: Readonly<Record<TableName, string>> = { workloads: "workload", units: "unit", nodes: "node" };
+const KIND_OF: Readonly<Record<TableName, string>> = {
+  picture: "unit",
+  workloads: "workload",
+  units: "unit",
+  nodes: "node",
+};
 
 function selectedKey({ selection, table }: Screen): string | null {
   return selection?.kind === KIND_OF[table] ? selection.key : null;

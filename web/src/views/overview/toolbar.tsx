@@ -1,4 +1,4 @@
-// What stands above the table: which one, what is searched for, what is filtered away.
+// What stands above the picture or table: which one, what is searched for, what is filtered away.
 
 import * as Popover from "@radix-ui/react-popover";
 import type { ReactNode } from "react";
@@ -13,7 +13,12 @@ import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./toolbar.module.css";
 import { stateWords } from "./words.ts";
 
-const TITLES: Readonly<Record<TableName, string>> = { workloads: "Workloads", units: "Units", nodes: "Nodes" };
+const TITLES: Readonly<Record<TableName, string>> = {
+  picture: "Picture",
+  workloads: "Workloads",
+  units: "Units",
+  nodes: "Nodes",
+};
 
 interface ToolbarProps {
   readonly screen: Screen;
@@ -29,7 +34,7 @@ export function Toolbar({ screen, counts, filters, children }: ToolbarProps) {
   return (
     <div className={styles.toolbar}>
       <Segmented
-        label="Table of"
+        label="Show"
         name="table"
         value={screen.table}
         options={TABLE_NAMES.map((value) => ({
@@ -40,7 +45,7 @@ export function Toolbar({ screen, counts, filters, children }: ToolbarProps) {
         onChange={(table) => change(showTable(table))}
       />
       <TextSearch
-        label={`Filter ${screen.table}`}
+        label={`Filter ${screen.table === "picture" ? "units" : screen.table}`}
         value={screen.text}
         onChange={(text) => change(searchFor(text), "replace")}
       />

@@ -28,13 +28,14 @@ export function useTable({ table, filters }: Screen): Loadable<Table> {
         const list = workloads.value;
         return list && { spec: workloadTable(list.workloads, units.value), total: list.total };
       }
+      case "picture":
       case "units":
         return units.value && { spec: unitTable(units.value), total: units.value.snapshot.rowCount };
       case "nodes":
         return nodes.value && { spec: nodeTable(nodes.value, units.value), total: nodes.value.length };
     }
   }, [table, workloads.value, units.value, nodes.value]);
-  return { ...{ workloads, units, nodes }[table], value };
+  return { ...{ picture: units, workloads, units, nodes }[table], value };
 }
 
 /** Active workloads always, so that they can be counted; of those that have ended only what is asked for. */

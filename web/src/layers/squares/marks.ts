@@ -1,0 +1,42 @@
+// What the squares layer is given for each unit: a place, a color, a shape. Slots are fixed: slot = row of the snapshot.
+
+/** Absence has a shape of its own. The numbers are known to the fragment shader. */
+export const SHAPES = {
+  filled: 0,
+  /** An outline: nobody has it. */
+  free: 1,
+  /** Hatched with a border: nothing was heard of it lately. */
+  stale: 2,
+  /** Dashed: asked for, not there. */
+  requested: 3,
+  /** Dashed and filled: asked for, with a value to show. */
+  requestedValue: 4,
+  /** Hatched: there, but without a value. */
+  missing: 5,
+} as const;
+export type Shape = keyof typeof SHAPES;
+
+/** Places in the units of the layout; (x, y) is the upper left corner. A size of 0 is not drawn. */
+export interface Places {
+  readonly x: Float32Array;
+  readonly y: Float32Array;
+  readonly size: Float32Array;
+}
+
+/** 0xrrggbb. */
+export type PackedColor = number;
+
+export interface Marks {
+  readonly color: Uint32Array;
+  /** Codes of `SHAPES`. */
+  readonly shape: Uint8Array;
+  /** 0–1. */
+  readonly opacity: Float32Array;
+}
+
+/** From places in the layout to pixels of the page: `pixel = place × scale + offset`. */
+export interface Projection {
+  readonly scale: number;
+  readonly offsetX: number;
+  readonly offsetY: number;
+}

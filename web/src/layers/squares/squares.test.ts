@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { PickGrid } from "./pick-grid.ts";
+import { carryPlaces, countTextureRows, mixTexels, packMarks, packPlaces, TEXTURE_WIDTH } from "./texels.ts";
+
+function placeGrid(columns: number, rows: number, pitch: number) {
+  const count = columns * rows;
+  const x = new Float32Array(count).map((_, slot) => (slot % columns) * pitch);
+  const y = new Float32Array(count).map((_, slot) => Math.floor(slot / columns) * pitch);
+  return { x, y, size: new Float32Array(count).fill(1) };
+}
+
+describe("picking", () => {
+  it("finds every square by any point in it, and none between them", () => {
+    const columns = 7;
+    const places = placeGrid(columns, 5, 1.5);
+    const grid = new PickGrid(places, { width: 10, height: 7 });
+    const inside = fc.double({ min: 0.01, max: 0.99, noNaN: true });
+    fc.assert(
+      fc.property(fc.nat(34), inside, inside, (slot, dx, dy) => {
+        const x = (slot % columns) * 1.5;
+        const y = Math.floor(slot / columns) * 1.5;
+        expect(grid.find(x + dx, y + dy)).toBe(slot);
+        expect(grid.find(x + 1.25, y + dy)).toBeNull();
+      }),
+    );
+    expect(grid.find(-1, -1)).toBeNull();
+    expect(grid.find(500, 500)).toBeNull();
+  });
+
+  it("passes over squares that are not drawn", () => {
+    const places = placeGrid(2, 1, 1.2);
+    places.size[0] = 0;
+    expect(new PickGrid(places, { width: 3, height: 1 }).find(0.5, 0.5)).toBeNull();
+  });
+
+  it("walks from square to square and stops at the edge", () => {
+    const grid = new PickGrid(placeGrid(3, 3, 1.2), { width: 3.6, height: 3.6 });
+    expect(grid.findNext(4, "left")).toBe(3);
+    expect(grid.findNext(4, "right")).toBe(5);
+    expect(grid.findNext(4, "up")).toBe(1);
+    expect(grid.findNext(4, "down")).toBe(7);
+    expect(grid.findNext(2, "right")).toBeNull();
+  });
+
+  it("takes no units at all", () => {
+    expect(new PickGrid(placeGrid(0, 0, 1), { width: 0, height: 0 }).find(0, 0)).toBeNull();
+  });
+});
+
+describe("texels", () => {
+  it("fill whole rows", () => {
+    expect([0, 1, TEXTURE_WIDTH, TEXTURE_WIDTH + 1].map(countTextureRows)).toEqual([1, 1, 1, 2]);
+    expect(packPlaces(placeGrid(3, 1, 1)).length).toBe(TEXTURE_WIDTH * 4);
+  });
+
+  it("hold every color exactly", () => {
+    fc.assert(
+      fc.property(fc.nat(0xffffff), (color) => {
+        const marks = { color: Uint32Array.of(color), shape: Uint8Array.of(3), opacity: Float32Array.of(0.5) };
+        expect([...packMarks(marks).subarray(0, 3)]).toEqual([color, 3, 0.5]);
+      }),
+    );
+  });
+
+  it("let a unit fly from where it was, whatever its slot is now, and a new one grow", () => {
+    const before = packPlaces(placeGrid(2, 1, 10));
+    const next = packPlaces({ x: Float32Array.of(5, 6), y: Float32Array.of(7, 8), size: Float32Array.of(1, 1) });
+    const old = new Map([
+      ["a", 0],
+      ["b", 1],
+    ]);
+    const carried = carryPlaces(before, old, ["b", "c"], next);
+    expect([...carried.subarray(0, 3)]).toEqual([10, 0, 1]);
+    expect([...carried.subarray(4, 7)]).toEqual([6, 8, 0]);
+    expect([...mixTexels(carried, next, 0.5).subarray(0, 3)]).toEqual([7.5, 3.5, 1]);
+    expect([...mixTexels(carried, next, 1).subarray(0, 8)]).toEqual([...next.subarray(0, 8)]);
+  });
+});

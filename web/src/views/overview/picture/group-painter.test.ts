@@ -1,0 +1,25 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cutText } from "./group-painter.ts";
+
+const measure = (text: string) => Array.from(text).length;
+
+describe("a name that does not fit", () => {
+  it("is never wider than its room", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(40), (text, width) => {
+        expect(measure(cutText(text, width, measure))).toBeLessThanOrEqual(width);
+      }),
+    );
+  });
+
+  it("keeps its number, by which it differs from others", () => {
+    expect(cutText("A100-80G-4", 8, measure)).toBe("A100-…-4");
+    expect(cutText("multimodal", 6, measure)).toBe("multi…");
+    expect(cutText("nlp-core", 8, measure)).toBe("nlp-core");
+  });
+
+  it("is left out where hardly a letter would be left", () => {
+    expect(cutText("multimodal", 3, measure)).toBe("");
+  });
+});

@@ -1,0 +1,91 @@
+// The layout of the units on the screen, computed by a worker. The last one stays until the next one comes; of several
+// that are asked for meanwhile only the newest is computed.
+
+import { useEffect, useRef, useState } from "react";
+import type { Units } from "../../../data/units.ts";
+import type { View } from "../../../layout/grammar.ts";
+import type { UnitLayout } from "../../../layout/layout.ts";
+import type { Size } from "./camera.ts";
+import type { LayoutRequest } from "./fit-layout.ts";
+import { pickColumns } from "./unit-columns.ts";
+
+export interface PlacedUnits {
+  readonly layout: UnitLayout;
+  /** What it is the layout of: its rows mean nothing beside another snapshot. */
+  readonly units: Units;
+  readonly view: View;
+}
+
+/** A worker takes a while to start: it is there before the data is. */
+export function useLayoutWorker(isNeeded: boolean): LayoutWorker | null {
+  const [worker, setWorker] = useState<LayoutWorker | null>(null);
+  useEffect(() => {
+    if (!isNeeded) return;
+    const created = createLayoutWorker();
+    setWorker(created);
+    return () => {
+      created.end();
+      setWorker(null);
+    };
+  }, [isNeeded]);
+  return worker;
+}
+
+export function useLayout(
+  worker: LayoutWorker | null,
+  units: Units,
+  view: View,
+  space: Size | null,
+): PlacedUnits | null {
+  const [placed, setPlaced] = useState<PlacedUnits | null>(null);
+  const latest = useRef(units);
+  useEffect(() => {
+    latest.current = units;
+  }, [units]);
+  const { snapshot } = units;
+  // Values change with every tick, places only with the inventory: nothing moves under the pointer without a reason.
+  useEffect(() => {
+    if (worker === null || space === null) return;
+    const newest = latest.current;
+    const asked = newest.snapshot === snapshot ? newest : { snapshot, tick: null };
+    worker.ask({ units: asked, view, space, onPlaced: setPlaced });
+  }, [worker, snapshot, view, space]);
+  return placed;
+}
+
+interface Question {
+  readonly units: Units;
+  readonly view: View;
+  readonly space: Size;
+  onPlaced(placed: PlacedUnits): void;
+}
+
+export interface LayoutWorker {
+  ask(question: Question): void;
+  end(): void;
+}
+
+function createLayoutWorker(): LayoutWorker {
+  const worker = new Worker(new URL("./layout-worker.ts", import.meta.url), { type: "module" });
+  let current: Question | null = null;
+  let next: Question | null = null;
+  const send = (question: Question) => {
+    const { units, view, space } = question;
+    current = question;
+    next = null;
+    worker.postMessage({ view, columns: pickColumns(units, view), space } satisfies LayoutRequest);
+  };
+  worker.onmessage = ({ data }: MessageEvent<UnitLayout>) => {
+    const answered = current;
+    current = null;
+    if (next !== null) send(next);
+    else answered?.onPlaced({ layout: data, units: answered.units, view: answered.view });
+  };
+  return {
+    ask(question) {
+      if (current === null) send(question);
+      else next = question;
+    },
+    end: () => worker.terminate(),
+  };
+}

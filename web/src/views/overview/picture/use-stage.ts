@@ -1,0 +1,111 @@
+// Binds the stage to the page: creates it on its canvases, hands it what changed, and follows the size of its place.
+
+import { type RefObject, useEffect, useRef, useState } from "react";
+import { nameAt } from "../../../api/columns.ts";
+import type { Size } from "./camera.ts";
+import type { Outlined } from "./outline-painter.ts";
+import { Stage } from "./stage.ts";
+import type { PlacedUnits } from "./use-layout.ts";
+import type { PictureModel } from "./use-picture.ts";
+
+export interface StageRefs {
+  readonly place: RefObject<HTMLDivElement | null>;
+  readonly groups: RefObject<HTMLCanvasElement | null>;
+  readonly squares: RefObject<HTMLCanvasElement | null>;
+  readonly outlines: RefObject<HTMLCanvasElement | null>;
+}
+
+export function useStageRefs(): StageRefs {
+  const place = useRef<HTMLDivElement>(null);
+  const groups = useRef<HTMLCanvasElement>(null);
+  const squares = useRef<HTMLCanvasElement>(null);
+  const outlines = useRef<HTMLCanvasElement>(null);
+  return useRef({ place, groups, squares, outlines }).current;
+}
+
+/** Null until it is there; `"failed"` where the browser cannot draw. */
+export function useStage(refs: StageRefs): Stage | "failed" | null {
+  const [stage, setStage] = useState<Stage | "failed" | null>(null);
+  const [generation, setGeneration] = useState(0);
+  useEffect(() => {
+    const squares = refs.squares.current;
+    if (squares === null) return;
+    // Drivers restart and laptops sleep: what was on the graphics card is then gone and made anew.
+    const allow = (event: Event) => event.preventDefault();
+    const renew = () => setGeneration((last) => last + 1);
+    squares.addEventListener("webglcontextlost", allow);
+    squares.addEventListener("webglcontextrestored", renew);
+    return () => {
+      squares.removeEventListener("webglcontextlost", allow);
+      squares.removeEventListener("webglcontextrestored", renew);
+    };
+  }, [refs]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a restored context needs a new stage
+  useEffect(() => {
+    const groups = refs.groups.current;
+    const squares = refs.squares.current;
+    const outlines = refs.outlines.current;
+    if (!groups || !squares || !outlines) return;
+    try {
+      const created = new Stage({ groups, squares, outlines });
+      setStage(created);
+      return () => created.dispose();
+    } catch {
+      setStage("failed");
+      return;
+    }
+  }, [refs, generation]);
+  return stage;
+}
+
+/** A window being drawn larger changes its size many times a second; a layout waits until it has come to rest. */
+const REST_MS = 120;
+
+/** The size of the picture; null before it is known. */
+export function useStageSize(stage: Stage | null, place: RefObject<HTMLDivElement | null>): Size | null {
+  const [size, setSize] = useState<Size | null>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (stage === null || element === null) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const observer = new ResizeObserver(() => {
+      const next = { width: element.clientWidth, height: element.clientHeight };
+      if (next.width === 0 || next.height === 0) return;
+      stage.setSize(next, window.devicePixelRatio);
+      clearTimeout(timer);
+      setSize((known) => known ?? next);
+      timer = setTimeout(() => setSize((known) => (isSameSize(known, next) ? known : next)), REST_MS);
+    });
+    observer.observe(element);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+    };
+  }, [stage, place]);
+  return size;
+}
+
+function isSameSize(a: Size | null, b: Size): boolean {
+  return a !== null && a.width === b.width && a.height === b.height;
+}
+
+export function useStageData(stage: Stage | null, model: PictureModel, placed: PlacedUnits | null): void {
+  useEffect(() => stage?.setTokens(model.tokens), [stage, model.tokens]);
+  useEffect(() => {
+    if (stage === null || placed === null) return;
+    const { snapshot } = placed.units;
+    const unit = snapshot.names("unit");
+    const names = Array.from({ length: snapshot.rowCount }, (_, row) => nameAt(unit, row) ?? `row ${row}`);
+    stage.setLayout(placed.layout, names);
+  }, [stage, placed]);
+  const isPlaced = placed !== null && placed.units.snapshot === model.units.snapshot;
+  const { marks } = model.coloring;
+  useEffect(() => {
+    // Rows of a newer snapshot are other units: their colors wait for their places.
+    if (isPlaced) stage?.setMarks(marks);
+  }, [stage, isPlaced, marks]);
+}
+
+export function useStageOutlines(stage: Stage | null, outlined: Outlined): void {
+  useEffect(() => stage?.setOutlined(outlined), [stage, outlined]);
+}
