@@ -7,6 +7,7 @@ from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
 from clusterscape.query.timeline import TimelineQuery
 from clusterscape.query.views import ViewQuery
+from clusterscape.query.waste import WasteQuery
 from clusterscape.query.workloads import WorkloadQuery
 
 
@@ -22,6 +23,7 @@ class Queries:
         self.sources = SourceQuery(context, ingest)
         self.timeline = TimelineQuery(context, self.cluster)
         self.views = ViewQuery(context)
+        self.waste = WasteQuery(context, self.cluster)
 
 
 __all__ = ["IngestState", "Queries", "QueryContext"]

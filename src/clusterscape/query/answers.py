@@ -309,3 +309,15 @@ class Timeline:
     allocated_gpus: list[int]
     waiting_gpus: list[int]
     gpu_util_ratio: list[float | None]  # mean over allocated units that have a sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WasteAnswer:
+    """GPU-hours of [start, end) that were held, measured, and held idle; defined in ``query/waste.py``."""
+
+    start: int
+    end: int
+    idle_below_ratio: float
+    held_gpu_hours: float
+    measured_gpu_hours: float
+    wasted_gpu_hours: float | None  # null where nothing was measured

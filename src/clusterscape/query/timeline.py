@@ -89,7 +89,7 @@ class TimelineQuery:
             end_ms=UnixMs(int(grid[-1]) + step),
             step_ms=step,
         )
-        row = _find(units, table["unit"])
+        row = find_units(units, table["unit"])
         column = (table["time_ms"].to_numpy() - grid[0]) // step
         counted = held[row, column]
         values = np.bincount(column[counted], table["value"].to_numpy()[counted], minlength=len(grid))
@@ -126,12 +126,12 @@ def sweep(
     counted = allocations.join(known.select("workload", "ends_at", "row"), on="workload", how="inner").with_columns(
         to=pl.min_horizontal("to_at", "ends_at").fill_null(_NEVER)
     )
-    begin, end = _steps(grid, counted["from_at"]), _steps(grid, counted["to"])
-    place = _find(units, counted["unit"])
+    begin, end = find_steps(grid, counted["from_at"]), find_steps(grid, counted["to"])
+    place = find_units(units, counted["unit"])
     is_shown = (place >= 0) & (begin < end)
     held = _cover(place[is_shown], begin[is_shown], end[is_shown], len(units), len(grid))
 
-    first, stop = _steps(grid, known["begins_at"]), _steps(grid, known["stop"])
+    first, stop = find_steps(grid, known["begins_at"]), find_steps(grid, known["stop"])
     gpus = known["gpus"].to_numpy()
     does_wait = first < stop
     change = np.zeros(len(grid) + 1, np.int64)
@@ -156,12 +156,12 @@ def _cover(row: Times, begin: Times, end: Times, rows: int, columns: int) -> NDA
     return np.cumsum(change[:, :-1], axis=1, dtype=np.int16) > 0
 
 
-def _steps(grid: Times, time_ms: pl.Series) -> Times:
+def find_steps(grid: Times, time_ms: pl.Series) -> Times:
     """The first step at or after each time."""
     return np.searchsorted(grid, time_ms.to_numpy(), side="left").astype(np.int64)
 
 
-def _find(units: pl.Series, wanted: pl.Series) -> Times:
+def find_units(units: pl.Series, wanted: pl.Series) -> Times:
     """The row of each wanted unit; −1 for those that are not there any more."""
     places = pl.DataFrame({"unit": units, "row": pl.int_range(len(units), eager=True)})
     found = wanted.to_frame("unit").join(places, on="unit", how="left", maintain_order="left")

@@ -245,6 +245,16 @@ export interface ViewDocument {
   readonly [key: string]: unknown;
 }
 
+/** GPU-hours of [start, end) that were held, measured, and held idle; defined in `query/waste.py`. */
+export interface WasteAnswer {
+  readonly end: number;
+  readonly held_gpu_hours: number;
+  readonly idle_below_ratio: number;
+  readonly measured_gpu_hours: number;
+  readonly start: number;
+  readonly wasted_gpu_hours: number | null;
+}
+
 /** A workload with what follows from its times. */
 export interface WorkloadAnswer {
   readonly eligible_at: number | null;

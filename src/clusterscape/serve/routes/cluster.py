@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits, Timeline
+from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits, Timeline, WasteAnswer
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1", tags=["cluster"])
@@ -29,6 +29,12 @@ def get_timeline(
 ) -> Timeline:
     """Allocated and waiting GPUs and utilization at even steps of the stored history, as columns."""
     return state.queries.timeline.timeline(start_ms=start, end_ms=end, points=points)
+
+
+@router.get("/waste")
+def get_waste(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> WasteAnswer:
+    """GPU-hours of the last hours that were held and not used; at most ten minutes old."""
+    return state.queries.waste.waste(hours=hours)
 
 
 @router.get("/nodes")
