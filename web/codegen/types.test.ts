@@ -38,6 +38,19 @@ describe("generateTypes", () => {
     expect(text).toContain("  readonly tags?: Readonly<Record<string, string>>;");
   });
 
+  it("leaves free-form objects open", () => {
+    const open = {
+      type: "object",
+      additionalProperties: true,
+      required: ["title"],
+      properties: { title: { type: "string" } },
+    };
+    const keeper = { type: "object", properties: { any: { type: "object", additionalProperties: true } } };
+    const text = generateTypes({ components: { schemas: { Open: open, Keeper: keeper } } });
+    expect(text).toContain("  readonly title: string;\n  readonly [key: string]: unknown;\n}");
+    expect(text).toContain("  readonly any?: Readonly<Record<string, unknown>>;");
+  });
+
   it("stops at a schema it does not understand", () => {
     const document = { components: { schemas: { Odd: { type: "object", properties: { x: { type: "object" } } } } } };
     expect(() => generateTypes(document)).toThrow("Odd.x");

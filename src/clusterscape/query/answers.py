@@ -298,7 +298,7 @@ class SavedViews:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The cluster at even steps of its history, as columns of one length; each value is that of the picture at ``time_ms``."""
+    """The cluster at even steps of its history, as columns of one length; counts are those of the picture at ``time_ms``."""
 
     start: int
     end: int
@@ -308,7 +308,7 @@ class Timeline:
     time_ms: list[int]
     allocated_gpus: list[int]
     waiting_gpus: list[int]
-    gpu_util_ratio: list[float | None]  # mean over allocated units that have a sample
+    gpu_util_ratio: list[float | None]  # mean over the step, of the units allocated at its begin that have samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

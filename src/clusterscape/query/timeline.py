@@ -1,6 +1,6 @@
 """The cluster's history as a few curves: held and waiting GPUs and utilization, at even steps.
 
-Values agree with the picture of that minute (``query/past.py``). Cost: O(allocations and workloads of the range + units × steps).
+Counts agree with the picture of that minute (``query/past.py``). Cost: O(allocations and workloads of the range + units × steps).
 """
 
 import math
@@ -25,7 +25,7 @@ MAX_CELLS = 50_000_000
 """Units × steps in one answer."""
 
 MAX_MEASURED_CELLS = 4_000_000
-"""Units × steps up to which utilization is read too; it takes about a second per million."""
+"""Units × steps up to which utilization is read too; beyond, its curve is null. It takes up to a second per million."""
 
 _NEVER = np.iinfo(np.int64).max
 

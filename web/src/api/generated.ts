@@ -215,7 +215,7 @@ export interface StoreAnswer {
   readonly samples: number | null;
 }
 
-/** The cluster at even steps of its history, as columns of one length; each value is that of the picture at `time_ms`. */
+/** The cluster at even steps of its history, as columns of one length; counts are those of the picture at `time_ms`. */
 export interface Timeline {
   readonly allocated_gpus: readonly number[];
   readonly end: number;
