@@ -14,14 +14,11 @@ from clusterscape.query.cache import VersionedCache
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
 from clusterscape.query.past import SETTLED_MS
-from clusterscape.query.timeline import Times, find_steps, find_units
+from clusterscape.query.timeline import UNITS_AT_ONCE, Times, find_steps, find_units
 
 IDLE_BELOW = 0.05
 STEP_MS = 600_000
 HOUR_MS = 3_600_000
-UNITS_AT_ONCE = 4096
-"""Bounds the memory: some 30 MB for a day."""
-
 ROUNDING = 1e-9
 """Differences of running sums are off by less than this."""
 
