@@ -23,6 +23,20 @@ export interface Places {
   readonly size: Float32Array;
 }
 
+/** Small squares are rounded down to whole pixels: rounded up, some would touch and others not. */
+const ROUNDED_BELOW_PX = 8;
+
+/** The side of a square in whole pixels, as the vertex shader draws it. */
+export function snapSide(side: number): number {
+  return Math.max(1, side < ROUNDED_BELOW_PX ? Math.floor(side) : Math.round(side));
+}
+
+export const SNAP_SIDE_GLSL = `
+float snapSide(float side) {
+  return max(1.0, side < ${ROUNDED_BELOW_PX}.0 ? floor(side) : round(side));
+}
+`;
+
 /** 0xrrggbb. */
 export type PackedColor = number;
 

@@ -1,7 +1,7 @@
 // Shaders of the squares layer. The vertex shader has no attributes: it reads the slot's texels by its own number, which
 // in software rendering is several times faster than instancing.
 
-import { SHAPES } from "./marks.ts";
+import { SHAPES, SNAP_SIDE_GLSL } from "./marks.ts";
 import { TEXTURE_WIDTH } from "./texels.ts";
 
 export const VERTEX_SHADER = `#version 300 es
@@ -23,7 +23,7 @@ flat out int shape;
 flat out float opacity;
 
 const vec2 CORNERS[6] = vec2[6](vec2(0, 0), vec2(1, 0), vec2(0, 1), vec2(0, 1), vec2(1, 0), vec2(1, 1));
-
+${SNAP_SIDE_GLSL}
 void main() {
   int slot = gl_VertexID / 6;
   ivec2 texel = ivec2(slot % ${TEXTURE_WIDTH}, slot / ${TEXTURE_WIDTH});
@@ -34,7 +34,7 @@ void main() {
     return;
   }
   // Whole device pixels: all squares are equally large and their edges sharp.
-  side = max(1.0, round(place.z * scale));
+  side = snapSide(place.z * scale);
   vec2 origin = place.xy * scale + offset;
   if (mixRatio >= 1.0) origin = round(origin);
   local = CORNERS[gl_VertexID % 6] * side;

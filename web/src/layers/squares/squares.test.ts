@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { snapSide } from "./marks.ts";
 import { PickGrid } from "./pick-grid.ts";
 import { carryPlaces, countTextureRows, mixTexels, packMarks, packPlaces, TEXTURE_WIDTH } from "./texels.ts";
 
@@ -45,6 +46,19 @@ describe("picking", () => {
 
   it("takes no units at all", () => {
     expect(new PickGrid(placeGrid(0, 0, 1), { width: 0, height: 0 }).find(0, 0)).toBeNull();
+  });
+});
+
+describe("the side of a square", () => {
+  it("leaves a gap to the next one, however small both are", () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1, max: 8, noNaN: true }), (side) => {
+        expect(snapSide(side)).toBeLessThanOrEqual(side);
+        expect(snapSide(side)).toBeGreaterThanOrEqual(1);
+      }),
+    );
+    expect(snapSide(0.2)).toBe(1);
+    expect(snapSide(12.6)).toBe(13);
   });
 });
 

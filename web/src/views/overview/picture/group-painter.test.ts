@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cutText } from "./group-painter.ts";
+import { textOn } from "./unit-painter.ts";
 
 const measure = (text: string) => Array.from(text).length;
 
@@ -21,5 +22,12 @@ describe("a name that does not fit", () => {
 
   it("is left out where hardly a letter would be left", () => {
     expect(cutText("multimodal", 3, measure)).toBe("");
+  });
+});
+
+describe("text in a square", () => {
+  it("is dark on light colors and light on dark ones", () => {
+    expect(textOn(0xfde725)).toContain("0 0 0");
+    expect(textOn(0x440154)).toContain("255 255 255");
   });
 });

@@ -15,7 +15,7 @@ export interface PixelBox {
   readonly height: number;
 }
 
-const FONT = '"Inter Variable", system-ui, sans-serif';
+export const FONT = '"Inter Variable", system-ui, sans-serif';
 const USUAL_FONT_PX = [0, 13, 12, 11] as const;
 const LARGEST_FONT_PX = 20;
 const FONT_GROWTH = 0.15;

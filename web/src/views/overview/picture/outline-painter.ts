@@ -1,6 +1,6 @@
 // What is pointed at, focused or selected, outlined on a 2D canvas before the squares.
 
-import type { Projection } from "../../../layers/squares/marks.ts";
+import { type Projection, snapSide } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
 import { boxOf, isInSight, type PixelBox } from "./group-painter.ts";
@@ -35,8 +35,8 @@ export function paintOutlines(
   if (outlined.focused !== null) paint(squareOf(layout, outlined.focused, camera), 2, 2);
 }
 
-function squareOf({ x, y, size }: UnitLayout, row: number, { scale, offsetX, offsetY }: Projection): PixelBox {
-  const side = Math.max(1, Math.round((size[row] ?? 0) * scale));
+export function squareOf({ x, y, size }: UnitLayout, row: number, { scale, offsetX, offsetY }: Projection): PixelBox {
+  const side = snapSide((size[row] ?? 0) * scale);
   return {
     left: Math.round((x[row] ?? 0) * scale + offsetX),
     top: Math.round((y[row] ?? 0) * scale + offsetY),

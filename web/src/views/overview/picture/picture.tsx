@@ -1,6 +1,6 @@
 // Every unit as a square: drawn, zoomed, pointed at, walked through by keys, selected.
 
-import { type KeyboardEvent, useEffect, useId, useMemo, useState } from "react";
+import { type KeyboardEvent, useCallback, useEffect, useId, useMemo, useState, useSyncExternalStore } from "react";
 import { nameAt } from "../../../api/columns.ts";
 import type { Direction } from "../../../layers/squares/pick-grid.ts";
 import { select } from "../../../state/changes.ts";
@@ -127,13 +127,16 @@ interface TipProps {
 }
 
 function Tip({ stage, model, row, picture }: TipProps) {
-  const [x, y] = stage.locate(row);
+  const watch = useCallback((watcher: () => void) => stage.watch(watcher), [stage]);
+  useSyncExternalStore(watch, () => stage.camera);
+  const place = stage.locate(row);
   const words = describeUnit(model.units, row, model.color);
   const holder = selectionOf(model.units, row);
   const held = holder?.kind === "workload" ? listSelected(model.units, holder).length : 0;
+  if (place === null) return null;
   return (
     <>
-      <UnitTip words={words} held={held} x={x} y={y} picture={picture} />
+      <UnitTip words={words} held={held} x={place[0]} y={place[1]} picture={picture} />
       <p className={styles.hidden} aria-live="polite">
         {[words.title, words.state, words.holder, words.owner, words.value].filter(Boolean).join(", ")}
       </p>

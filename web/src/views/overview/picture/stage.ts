@@ -9,6 +9,7 @@ import { fitCamera, mixCameras, panCamera, revealSquare, type Size, toLayout, zo
 import { paintGroups } from "./group-painter.ts";
 import { NOTHING_OUTLINED, type Outlined, paintOutlines } from "./outline-painter.ts";
 import type { Tokens } from "./tokens.ts";
+import { type CaptionOf, paintCaptions } from "./unit-painter.ts";
 
 const FLIGHT_MS = 700;
 const CAMERA_MS = 220;
@@ -33,6 +34,9 @@ export class Stage {
   #grid: PickGrid | null = null;
   #tokens: Tokens | null = null;
   #outlined: Outlined = NOTHING_OUTLINED;
+  #marks: Marks | null = null;
+  #captionOf: CaptionOf | null = null;
+  readonly #watchers = new Set<() => void>();
   #viewport: Size = { width: 0, height: 0 };
   #pixelRatio = 1;
   #camera: Projection = { scale: 1, offsetX: 0, offsetY: 0 };
@@ -75,7 +79,10 @@ export class Stage {
     this.#fly(isFirst ? this.#camera : from, isFirst || prefersStillness() ? 0 : FLIGHT_MS, true);
   }
 
-  setMarks(marks: Marks): void {
+  /** `captionOf`: what is written into squares that are near. */
+  setMarks(marks: Marks, captionOf: CaptionOf): void {
+    this.#marks = marks;
+    this.#captionOf = captionOf;
     this.#squares.setMarks(marks);
     this.#request();
   }
@@ -133,11 +140,24 @@ export class Stage {
     this.#request();
   }
 
-  /** Where a row's square is on the canvas, in page pixels. */
-  locate(row: number): readonly [x: number, y: number] {
+  get camera(): Projection {
+    return this.#camera;
+  }
+
+  /** Tells when the camera has moved. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Where the middle of a row's square is on the canvas, in page pixels; null where that is out of sight. */
+  locate(row: number): readonly [x: number, y: number] | null {
     const { scale, offsetX, offsetY } = this.#camera;
     const { x, y } = this.#layout ?? {};
-    return [((x?.[row] ?? 0) + 0.5) * scale + offsetX, ((y?.[row] ?? 0) + 0.5) * scale + offsetY];
+    const left = ((x?.[row] ?? 0) + 0.5) * scale + offsetX;
+    const top = ((y?.[row] ?? 0) + 0.5) * scale + offsetY;
+    const isInSight = left >= 0 && top >= 0 && left <= this.#viewport.width && top <= this.#viewport.height;
+    return isInSight ? [left, top] : null;
   }
 
   #fitted(): Projection {
@@ -187,9 +207,13 @@ export class Stage {
     this.#paint(this.#canvases.groups, flown, (context, layout, tokens) =>
       paintGroups(context, layout, camera, this.#viewport, tokens),
     );
-    this.#paint(this.#canvases.outlines, flown, (context, layout, tokens) =>
-      paintOutlines(context, layout, this.#outlined, camera, this.#viewport, tokens),
-    );
+    this.#paint(this.#canvases.outlines, flown, (context, layout, tokens) => {
+      if (this.#marks !== null && this.#captionOf !== null) {
+        paintCaptions(context, layout, this.#marks, this.#captionOf, camera, this.#viewport, tokens);
+      }
+      paintOutlines(context, layout, this.#outlined, camera, this.#viewport, tokens);
+    });
+    for (const watcher of this.#watchers) watcher();
   }
 
   /** Boxes and outlines belong to the new places: they come into sight as units arrive. */

@@ -5,6 +5,7 @@ import { nameAt } from "../../../api/columns.ts";
 import type { Size } from "./camera.ts";
 import type { Outlined } from "./outline-painter.ts";
 import { Stage } from "./stage.ts";
+import { describeUnit } from "./unit-words.ts";
 import type { PlacedUnits } from "./use-layout.ts";
 import type { PictureModel } from "./use-picture.ts";
 
@@ -99,11 +100,15 @@ export function useStageData(stage: Stage | null, model: PictureModel, placed: P
     stage.setLayout(placed.layout, names);
   }, [stage, placed]);
   const isPlaced = placed !== null && placed.units.snapshot === model.units.snapshot;
-  const { marks } = model.coloring;
+  const { units, color, coloring } = model;
   useEffect(() => {
     // Rows of a newer snapshot are other units: their colors wait for their places.
-    if (isPlaced) stage?.setMarks(marks);
-  }, [stage, isPlaced, marks]);
+    if (!isPlaced) return;
+    stage?.setMarks(coloring.marks, (row) => {
+      const { title, value } = describeUnit(units, row, color);
+      return [title, value];
+    });
+  }, [stage, isPlaced, units, color, coloring]);
 }
 
 export function useStageOutlines(stage: Stage | null, outlined: Outlined): void {
