@@ -96,26 +96,13 @@ def _print(summary: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in (
-        "partition",
-        "machine",
-        "GPUs",
-        "allocated",
-        "free",
-        "one node",
-        "stranded",
-        "out",
-        "util",
-        "running",
-        "waiting",
-        "for GPUs",
-    ):
-        table.add_column(heading, justify="left" if heading in ("partition", "machine") else "right", no_wrap=True)
+    # Short words: with them the table fits a terminal of 80 columns.
+    for heading in ("partition", "GPUs", "held", "free", "block", "stranded", "out", "util", "run", "wait", "asked"):
+        table.add_column(heading, justify="left" if heading == "partition" else "right", no_wrap=True)
     for part in summary["partitions"]:
         own = part["units"]
         table.add_row(
             part["name"] + ("" if part["is_up"] else " (closed)"),
-            ", ".join(part["machine_types"]),
             f"{own['total']:,}",
             f"{own['allocated']:,}",
             f"{own['free']:,}",
