@@ -120,3 +120,24 @@ def test_squares_are_painted_when_an_arrangement_is_opened(page: Page, name: str
     page.screenshot(path=OUTPUT / f"picture-{name}.png")
     assert int(picture.get_attribute("data-unit-count") or 0) > 0
     assert count_painted(picture) > 1000
+
+
+def test_unit_stays_under_the_pointer_when_its_details_open_and_close(page: Page) -> None:
+    picture = open_picture(page)
+    right, down = point_at_a_unit(page, picture)
+
+    def name_under_pointer() -> str:
+        page.mouse.move(right + 1, down)
+        page.mouse.move(right, down)
+        return page.get_by_role("tooltip").inner_text().splitlines()[0]
+
+    before = name_under_pointer()
+    page.mouse.click(right, down)
+    details = page.get_by_role("complementary", name="Details")
+    expect(details).to_be_visible()
+    page.wait_for_timeout(600)  # longer than a flight
+    assert name_under_pointer() == before
+    details.get_by_role("button", name=re.compile("Close")).click()
+    expect(details).to_be_hidden()
+    page.wait_for_timeout(600)
+    assert name_under_pointer() == before

@@ -31,7 +31,7 @@ export function Picture({ worker, model, selection }: PictureProps) {
   const refs = useStageRefs();
   const found = useStage(refs);
   const stage = found === "failed" ? null : found;
-  const size = useStageSize(stage, refs.place);
+  const size = useStageSize(stage, refs.place, selection !== null);
   const placed = useLayout(worker, model.units, model.arrangement.view, size);
   useStageData(stage, model, placed);
 

@@ -38,6 +38,8 @@ export class Stage {
   #captionOf: CaptionOf | null = null;
   readonly #watchers = new Set<() => void>();
   #viewport: Size = { width: 0, height: 0 };
+  /** What a fitted camera fills. */
+  #fitSize: Size = { width: 0, height: 0 };
   #pixelRatio = 1;
   #camera: Projection = { scale: 1, offsetX: 0, offsetY: 0 };
   #isFitted = true;
@@ -55,8 +57,10 @@ export class Stage {
     this.#squares.dispose();
   }
 
-  setSize(viewport: Size, pixelRatio: number): void {
+  /** `keepsFit`: only the details beside the picture came or went, and nothing moves under the pointer for that. */
+  setSize(viewport: Size, pixelRatio: number, keepsFit = false): void {
     this.#viewport = viewport;
+    if (!keepsFit) this.#fitSize = viewport;
     this.#pixelRatio = pixelRatio;
     for (const canvas of Object.values(this.#canvases) as HTMLCanvasElement[]) {
       canvas.width = Math.round(viewport.width * pixelRatio);
@@ -126,6 +130,7 @@ export class Stage {
 
   fit(): void {
     const from = this.#current(performance.now());
+    this.#fitSize = this.#viewport;
     this.#camera = this.#fitted();
     this.#isFitted = true;
     this.#fly(from, prefersStillness() ? 0 : CAMERA_MS, this.#flight?.movesUnits ?? false);
@@ -161,7 +166,7 @@ export class Stage {
   }
 
   #fitted(): Projection {
-    return fitCamera(this.#layout?.bounds ?? { width: 1, height: 1 }, this.#viewport);
+    return fitCamera(this.#layout?.bounds ?? { width: 1, height: 1 }, this.#fitSize);
   }
 
   #fly(from: Projection, durationMs: number, movesUnits: boolean): void {

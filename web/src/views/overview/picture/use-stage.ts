@@ -1,6 +1,6 @@
 // Binds the stage to the page: creates it on its canvases, hands it what changed, and follows the size of its place.
 
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { nameAt } from "../../../api/columns.ts";
 import type { Size } from "./camera.ts";
 import type { Outlined } from "./outline-painter.ts";
@@ -62,17 +62,34 @@ export function useStage(refs: StageRefs): Stage | "failed" | null {
 /** A window being drawn larger changes its size many times a second; a layout waits until it has come to rest. */
 const REST_MS = 120;
 
-/** The size of the picture; null before it is known. */
-export function useStageSize(stage: Stage | null, place: RefObject<HTMLDivElement | null>): Size | null {
+/**
+ * The size to lay out for; null before it is known. When the details open or close beside the picture it stays as it was:
+ * who clicks on a square must not see it fly away.
+ */
+export function useStageSize(
+  stage: Stage | null,
+  place: RefObject<HTMLDivElement | null>,
+  hasDetails: boolean,
+): Size | null {
   const [size, setSize] = useState<Size | null>(null);
+  const details = useRef(hasDetails);
+  useLayoutEffect(() => {
+    details.current = hasDetails;
+  }, [hasDetails]);
   useEffect(() => {
     const element = place.current;
     if (stage === null || element === null) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let hadDetails = details.current;
+    let isFirst = true;
     const observer = new ResizeObserver(() => {
       const next = { width: element.clientWidth, height: element.clientHeight };
       if (next.width === 0 || next.height === 0) return;
-      stage.setSize(next, window.devicePixelRatio);
+      const isForDetails = !isFirst && details.current !== hadDetails;
+      hadDetails = details.current;
+      isFirst = false;
+      stage.setSize(next, window.devicePixelRatio, isForDetails);
+      if (isForDetails) return;
       clearTimeout(timer);
       setSize((known) => known ?? next);
       timer = setTimeout(() => setSize((known) => (isSameSize(known, next) ? known : next)), REST_MS);
