@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+import threading
 from pathlib import Path
 
 from watchfiles import PythonFilter, watch
@@ -14,24 +14,31 @@ CLIENT = ["npm", "run", "dev"]
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a child and wait for it, even while Ctrl-C is pressed again."""
-    while process.poll() is None:
-        with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=20)
+    """End a child and wait for it."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def main() -> None:
     """Start both; start the server again whenever its code changes (Vite reloads the client itself)."""
+    # An event and not an exception: Ctrl-C in the middle of a restart must not leave a server behind.
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
     client = subprocess.Popen(CLIENT, cwd=ROOT / "web")
     server = subprocess.Popen(SERVER)
-    try:
-        for _ in watch(ROOT / "src", watch_filter=PythonFilter(), raise_interrupt=False):
-            stop(server)
-            server = subprocess.Popen(SERVER)
-    finally:
+    for _ in watch(ROOT / "src", watch_filter=PythonFilter(), stop_event=stopping, raise_interrupt=False):
         stop(server)
-        stop(client)
+        if stopping.is_set():
+            break
+        server = subprocess.Popen(SERVER)
+    stop(server)
+    stop(client)
 
 
 if __name__ == "__main__":
