@@ -1,0 +1,1 @@
+"""Pure analysis: columns in, columns or findings out. No I/O, no clock, no plotting."""
