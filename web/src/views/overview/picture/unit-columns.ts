@@ -4,7 +4,7 @@ import type { UnitNameColumn } from "../../../api/snapshot.ts";
 import { UNIT_METRICS, type Units } from "../../../data/units.ts";
 import type { AttributeValues, UnitColumns } from "../../../layout/attributes.ts";
 import { attributeOf, type View } from "../../../layout/grammar.ts";
-import { computeWaits } from "./color-choices.ts";
+import { computeWaits } from "./color/color-choices.ts";
 
 export function pickColumns(units: Units, view: View): UnitColumns {
   const names = new Set(["unit_state", ...listAttributes(view)]);

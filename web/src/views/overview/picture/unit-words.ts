@@ -8,7 +8,7 @@ import { attributeOf } from "../../../layout/grammar.ts";
 import { labelOf, type UnitLayout } from "../../../layout/layout.ts";
 import type { ColorName, Selection } from "../../../state/screen.ts";
 import { stateWords, toUnitState } from "../words.ts";
-import { COLOR_CHOICES, readQuantity, titleOf } from "./color-choices.ts";
+import { COLOR_CHOICES, readQuantity, titleOf } from "./color/color-choices.ts";
 import type { PictureModel } from "./use-picture.ts";
 
 export interface UnitWords {

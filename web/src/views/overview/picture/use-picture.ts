@@ -6,7 +6,7 @@ import type { Units } from "../../../data/units.ts";
 import { type BuiltinView, findBuiltinView } from "../../../layout/builtin-views.ts";
 import type { ShownUnits } from "../../../layout/grammar.ts";
 import { COLOR_NAMES, type ColorName, type PictureName, type Screen } from "../../../state/screen.ts";
-import { type Coloring, computeColoring } from "./coloring.ts";
+import { type Coloring, computeColoring } from "./color/coloring.ts";
 import { type Tokens, useTokens } from "./tokens.ts";
 
 export interface PictureModel {

@@ -1,6 +1,6 @@
 // The color of a name: the same in every view, on every day, in every browser, since it depends on nothing else.
 
-import type { PackedColor } from "../../../layers/squares/marks.ts";
+import type { PackedColor } from "../../../../layers/squares/marks.ts";
 
 /** Degrees. The part of the circle around rose is left out: that color means out of service. */
 const FIRST_HUE = 45;

@@ -1,10 +1,10 @@
 // What units can be colored by: the words for it, its unit, and where its values come from.
 
-import type { NameColumn } from "../../../api/columns.ts";
-import type { UnitNameColumn } from "../../../api/snapshot.ts";
-import type { Quantity } from "../../../base/format.ts";
-import { findMetric, type UnitMetric, type Units } from "../../../data/units.ts";
-import type { ColorName } from "../../../state/screen.ts";
+import type { NameColumn } from "../../../../api/columns.ts";
+import type { UnitNameColumn } from "../../../../api/snapshot.ts";
+import type { Quantity } from "../../../../base/format.ts";
+import { findMetric, type UnitMetric, type Units } from "../../../../data/units.ts";
+import type { ColorName } from "../../../../state/screen.ts";
 
 export interface QuantityChoice {
   readonly kind: "quantity";

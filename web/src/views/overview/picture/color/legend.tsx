@@ -1,11 +1,11 @@
 // What colors mean: for a quantity its distribution above the ramp, for names a list with counts.
 
-import { formatCount, formatPlural, formatQuantity } from "../../../base/format.ts";
-import { rampColor } from "../../../base/ramp.ts";
-import { formatDuration } from "../../../base/time.ts";
+import { formatCount, formatPlural, formatQuantity } from "../../../../base/format.ts";
+import { rampColor } from "../../../../base/ramp.ts";
+import { formatDuration } from "../../../../base/time.ts";
+import { toCss } from "../tokens.ts";
+import styles from "./color.module.css";
 import type { CategoryLegend, Legend as LegendData, QuantityLegend } from "./coloring.ts";
-import styles from "./controls.module.css";
-import { toCss } from "./tokens.ts";
 
 const MOST_ENTRIES = 8;
 const HEIGHT = 34;

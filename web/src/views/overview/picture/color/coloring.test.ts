@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { NameColumn } from "../../../api/columns.ts";
-import type { Snapshot } from "../../../api/snapshot.ts";
-import type { Units } from "../../../data/units.ts";
-import { SHAPES } from "../../../layers/squares/marks.ts";
-import { COLOR_NAMES, type ColorName } from "../../../state/screen.ts";
+import type { NameColumn } from "../../../../api/columns.ts";
+import type { Snapshot } from "../../../../api/snapshot.ts";
+import type { Units } from "../../../../data/units.ts";
+import { SHAPES } from "../../../../layers/squares/marks.ts";
+import { COLOR_NAMES, type ColorName } from "../../../../state/screen.ts";
+import type { Tokens } from "../tokens.ts";
 import { computeColoring } from "./coloring.ts";
 import { nameColor } from "./name-color.ts";
-import type { Tokens } from "./tokens.ts";
 
 const tokens: Tokens = { bg: 0, panel: 1, raised: 2, line: 3, text: 4, muted: 5, faint: 6, accent: 7, bad: 8 };
 const STATES = ["allocated", "allocated", "free", "unavailable", "stale", "requested", "allocated"];

@@ -1,16 +1,16 @@
 // From units and what to color them by to the marks that are drawn and the legend that explains them. Pure.
 
-import { type NameColumn, nameAt } from "../../../api/columns.ts";
-import type { UnitState } from "../../../api/snapshot.ts";
-import type { Quantity } from "../../../base/format.ts";
-import { rampColor } from "../../../base/ramp.ts";
-import type { Units } from "../../../data/units.ts";
-import { type Marks, type PackedColor, SHAPES } from "../../../layers/squares/marks.ts";
-import type { ColorName } from "../../../state/screen.ts";
-import { toUnitState } from "../words.ts";
+import { type NameColumn, nameAt } from "../../../../api/columns.ts";
+import type { UnitState } from "../../../../api/snapshot.ts";
+import type { Quantity } from "../../../../base/format.ts";
+import { rampColor } from "../../../../base/ramp.ts";
+import type { Units } from "../../../../data/units.ts";
+import { type Marks, type PackedColor, SHAPES } from "../../../../layers/squares/marks.ts";
+import type { ColorName } from "../../../../state/screen.ts";
+import { toUnitState } from "../../words.ts";
+import { parseColor, type Tokens } from "../tokens.ts";
 import { type CategoryChoice, COLOR_CHOICES, type QuantityChoice, readQuantity, titleOf } from "./color-choices.ts";
 import { nameColor } from "./name-color.ts";
-import { parseColor, type Tokens } from "./tokens.ts";
 
 export interface QuantityLegend {
   readonly kind: "quantity";
