@@ -38,6 +38,7 @@ from clusterscape.model import (
     WorkloadState,
     gpu_unit_id,
 )
+from clusterscape.model.rules import Violation
 from clusterscape.settings import StorageSettings
 from clusterscape.store.records import RecordStore, WorkloadFilter, open_record_store
 from clusterscape.store.records.mirror import MirroredRecordStore
@@ -436,3 +437,37 @@ def test_spans_are_columns_of_what_had_not_ended_when_history_is_read(store: Rec
     assert held.rows() == [("slurm:6", "n:0", at(7), None)]
     assert held.schema == store.allocation_spans(start_ms=at(0), end_ms=at(1)).schema
     assert spans.columns == ["workload", "state", "begins_at", "started_at", "ends_at", "gpus_requested"]
+
+
+def test_violations_are_kept_as_past_when_they_end(open_store: Callable[[], RecordStore]) -> None:
+    store = open_store()
+    idle = Violation(rule="idle", workload=FULL_WORKLOAD.id, unit=UnitId("n1:0"), since=T0, values={"util p5": 0.04})
+    whole = Violation(rule="uneven", workload=FULL_WORKLOAD.id, unit=None, since=at(60), gpus=8)
+    store.write_workloads([FULL_WORKLOAD], at_ms=T0)
+    store.write_violations([idle, whole])
+    assert sorted(store.open_violations(), key=lambda one: one.rule) == [idle, whole]
+    ended = replace(idle, until=at(120))
+    store.write_violations([ended])
+    assert store.open_violations() == [whole]
+    store.close()
+    again = open_store()
+    assert again.violations() == [ended, whole]
+    assert again.violations(rule="idle", workload=FULL_WORKLOAD.id) == [ended]
+    assert again.violations(start_ms=at(120)) == [whole]
+    assert again.violations(end_ms=at(60)) == [ended]
+    spans = again.violation_spans(start_ms=T0, end_ms=at(600)).sort("rule")
+    assert spans["unit"].to_list() == ["n1:0", None]
+    assert spans["until"].to_list() == [at(120), None]
+    assert again.remove_violations("idle") == 1
+    assert again.violations() == [whole]
+    assert again.remove_violations("uneven") == 1
+    assert again.open_violations() == []
+
+
+def test_violations_go_with_their_workload_when_it_is_removed_by_age(store: RecordStore) -> None:
+    ended = replace(FULL_WORKLOAD, state=WorkloadState.COMPLETED, ended_at=at(60))
+    store.write_workloads([ended], at_ms=T0)
+    store.write_violations([Violation(rule="idle", workload=ended.id, unit=None, since=T0)])
+    assert store.remove_ended_before(at(3600)) == 1
+    assert store.violations() == []
+    assert store.open_violations() == []

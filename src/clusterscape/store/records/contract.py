@@ -19,6 +19,7 @@ from clusterscape.model import (
     WorkloadId,
     WorkloadState,
 )
+from clusterscape.model.rules import Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class Document:
 
 
 class RecordStore(Protocol):
-    """Inventory, workloads, allocations, source states and documents. Thread-safe.
+    """Inventory, workloads, allocations, violations, source states and documents. Thread-safe.
 
     Every write is one transaction: when it returns, all of it is durable; when it raises, none of it is there.
     """
@@ -145,12 +146,43 @@ class RecordStore(Protocol):
         """Allocations that overlap [start, end), in no order: columns ``workload``, ``unit``, ``from_at``, ``to_at`` (Int64)."""
         ...
 
+    def write_violations(self, violations: Iterable[Violation]) -> None:
+        """Insert or replace by (rule, workload, unit, since); writing one with ``until`` ends it."""
+        ...
+
+    def remove_violations(self, rule: str) -> int:
+        """Forget all violations of a rule, because it is gone or judges differently now; returns how many."""
+        ...
+
+    def open_violations(self) -> list[Violation]:
+        """What breaks a rule now."""
+        ...
+
+    def violations(
+        self,
+        *,
+        rule: str | None = None,
+        workload: WorkloadId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Violation]:
+        """Violations that overlap [start, end), by since; of one rule or workload where named."""
+        ...
+
+    def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Violations that overlap [start, end), in no order.
+
+        Columns ``rule``, ``workload``, ``unit`` (String; null: the whole workload is blamed), ``since``, ``until``, ``gpus``
+        (Int64).
+        """
+        ...
+
     def sources(self) -> list[SourceStatus]:
         """Last known state of every source."""
         ...
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
-        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many.
+        """Drop workloads that ended before ``at_ms``, with their allocations and violations; returns how many.
 
         One whose end is not known counts from when it was last written. Allocations of unknown workloads go likewise.
         """

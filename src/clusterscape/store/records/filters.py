@@ -1,4 +1,4 @@
-"""Conditions on workloads and allocations, as SQL expressions that mean the same in both engines."""
+"""Conditions on workloads, allocations and violations, as SQL expressions that mean the same in both engines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +7,13 @@ from sqlalchemy import ColumnElement, CompoundSelect, or_, select, union_all
 
 from clusterscape.model import UnixMs, WorkloadState
 from clusterscape.store.records.contract import WorkloadFilter
-from clusterscape.store.records.tables import allocations, workload_nodes, workloads
+from clusterscape.store.records.tables import allocations, violations, workload_nodes, workloads
 
 ACTIVE_STATES = [state.value for state in WorkloadState if state.is_active]
 
 IS_ACTIVE = workloads.c.state.in_(ACTIVE_STATES)
 IS_OPEN = allocations.c.to_at.is_(None)
+IS_BROKEN = violations.c.until.is_(None)
 
 
 def matching(where: WorkloadFilter) -> list[ColumnElement[bool]]:
@@ -58,4 +59,14 @@ def overlapping(start_ms: UnixMs | None, end_ms: UnixMs | None) -> list[ColumnEl
         found.append(allocations.c.from_at < end_ms)
     if start_ms is not None:
         found.append(or_(IS_OPEN, allocations.c.to_at > start_ms))
+    return found
+
+
+def violated_between(start_ms: UnixMs | None, end_ms: UnixMs | None) -> list[ColumnElement[bool]]:
+    """Violations that share some time with [start, end); a missing bound is open."""
+    found: list[ColumnElement[bool]] = []
+    if end_ms is not None:
+        found.append(violations.c.since < end_ms)
+    if start_ms is not None:
+        found.append(or_(IS_BROKEN, violations.c.until > start_ms))
     return found

@@ -25,6 +25,7 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
+from clusterscape.model.rules import Violation
 from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
 from clusterscape.store.records.rows import storable
 
@@ -103,6 +104,12 @@ class MirroredRecordStore:
             keeps=lambda held: held.to_at is None,
         )
 
+        self._broken = _Shelf(
+            store.open_violations(),
+            lambda broken: (broken.rule, broken.workload, broken.unit, broken.since),
+            keeps=lambda broken: broken.until is None,
+        )
+
     # the present, from memory
 
     def nodes(self) -> list[Node]:
@@ -124,6 +131,10 @@ class MirroredRecordStore:
     def open_allocations(self) -> list[Allocation]:
         """Who holds what now."""
         return self._open.list()
+
+    def open_violations(self) -> list[Violation]:
+        """What breaks a rule now."""
+        return self._broken.list()
 
     def sources(self) -> list[SourceStatus]:
         """Last known state of every source."""
@@ -172,6 +183,18 @@ class MirroredRecordStore:
         self._store.write_allocations(written)
         self._open.put(written)
 
+    def write_violations(self, violations: Iterable[Violation]) -> None:
+        """Insert or replace by (rule, workload, unit, since)."""
+        written = [*violations]
+        self._store.write_violations(written)
+        self._broken.put(written)
+
+    def remove_violations(self, rule: str) -> int:
+        """Forget all violations of a rule; returns how many."""
+        removed = self._store.remove_violations(rule)
+        self._broken.keep_only(lambda broken: broken.rule != rule)
+        return removed
+
     def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
         """Insert or replace the state of sources."""
         written = [*statuses]
@@ -185,10 +208,12 @@ class MirroredRecordStore:
         self._sources.keep_only(lambda status: status.source not in gone)
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
-        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
+        """Drop workloads that ended before ``at_ms``, with their allocations and violations; returns how many."""
         removed = self._store.remove_ended_before(at_ms)
         still_open = {(held.workload, held.unit) for held in self._store.open_allocations()}
         self._open.keep_only(lambda held: (held.workload, held.unit) in still_open)
+        still_broken = {(broken.rule, broken.workload) for broken in self._store.open_violations()}
+        self._broken.keep_only(lambda broken: (broken.rule, broken.workload) in still_broken)
         return removed
 
     # the past and documents, from the store
@@ -219,6 +244,21 @@ class MirroredRecordStore:
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end) as columns."""
         return self._store.allocation_spans(start_ms=start_ms, end_ms=end_ms)
+
+    def violations(
+        self,
+        *,
+        rule: str | None = None,
+        workload: WorkloadId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Violation]:
+        """Violations that overlap [start, end), by since."""
+        return self._store.violations(rule=rule, workload=workload, start_ms=start_ms, end_ms=end_ms)
+
+    def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Violations that overlap [start, end) as columns."""
+        return self._store.violation_spans(start_ms=start_ms, end_ms=end_ms)
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
         """Insert or replace the document ``key`` of ``kind``."""

@@ -21,6 +21,7 @@ from clusterscape.model import (
     WorkloadKind,
     WorkloadState,
 )
+from clusterscape.model.rules import Violation
 from clusterscape.store.records import tables
 from clusterscape.store.records.contract import Document
 
@@ -44,6 +45,7 @@ PARTITION_COLUMNS = _columns(tables.partitions, Partition)
 UNIT_COLUMNS = _columns(tables.units, Unit)
 WORKLOAD_COLUMNS = _columns(tables.workloads, Workload)
 ALLOCATION_COLUMNS = _columns(tables.allocations, Allocation)
+VIOLATION_COLUMNS = _columns(tables.violations, Violation)
 SOURCE_COLUMNS = _columns(tables.sources, SourceStatus)
 DOCUMENT_COLUMNS = _columns(tables.documents, Document)
 
@@ -233,6 +235,32 @@ def allocation_of(row: Values) -> Allocation:
         to_at=row[3],
         source=_ALLOCATION_SOURCES[row[4]],
         confidence=row[5],
+    )
+
+
+def violation_row(violation: Violation) -> Row:
+    """The row of ``violation``."""
+    return {
+        "rule": violation.rule,
+        "workload": violation.workload,
+        "unit": violation.unit or "",
+        "since": violation.since,
+        "until": violation.until,
+        "gpus": violation.gpus,
+        "values": json_text(violation.values),
+    }
+
+
+def violation_of(row: Values) -> Violation:
+    """The violation of a row of VIOLATION_COLUMNS."""
+    return Violation(
+        rule=row[0],
+        workload=row[1],
+        unit=row[2] or None,
+        since=row[3],
+        until=row[4],
+        gpus=row[5],
+        values=orjson.loads(row[6]),
     )
 
 

@@ -34,10 +34,19 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
+from clusterscape.model.rules import Violation
 from clusterscape.store.records import rows, tables
 from clusterscape.store.records.contract import Document, WorkloadFilter, WorkloadPage
 from clusterscape.store.records.faults import explained
-from clusterscape.store.records.filters import IS_ACTIVE, IS_OPEN, matching, overlapping, overlapping_anywhere
+from clusterscape.store.records.filters import (
+    IS_ACTIVE,
+    IS_BROKEN,
+    IS_OPEN,
+    matching,
+    overlapping,
+    overlapping_anywhere,
+    violated_between,
+)
 from clusterscape.store.records.upserts import Stored, changed, delete_each, upsert
 
 Record = TypeVar("Record")
@@ -187,17 +196,58 @@ class SqlRecordStore:
         columns = [tables.allocations.c[name] for name in ("workload", "unit", "from_at", "to_at")]
         return self._read_columns(overlapping_anywhere(columns, start_ms, end_ms))
 
+    def write_violations(self, violations: Iterable[Violation]) -> None:
+        """Insert or replace by (rule, workload, unit, since); writing one with ``until`` ends it."""
+        records = [rows.violation_row(violation) for violation in violations]
+        with self._writing() as connection:
+            upsert(connection, tables.violations, changed(connection, tables.violations, records, among=IS_BROKEN)[0])
+
+    def remove_violations(self, rule: str) -> int:
+        """Forget all violations of a rule; returns how many."""
+        with self._writing() as connection:
+            return connection.execute(delete(tables.violations).where(tables.violations.c.rule == rule)).rowcount
+
+    def open_violations(self) -> list[Violation]:
+        """What breaks a rule now."""
+        return self._read(select(*rows.VIOLATION_COLUMNS).where(IS_BROKEN), rows.violation_of)
+
+    def violations(
+        self,
+        *,
+        rule: str | None = None,
+        workload: WorkloadId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Violation]:
+        """Violations that overlap [start, end), by since; of one rule or workload where named."""
+        table = tables.violations
+        query = select(*rows.VIOLATION_COLUMNS).where(*violated_between(start_ms, end_ms))
+        if rule is not None:
+            query = query.where(table.c.rule == rule)
+        if workload is not None:
+            query = query.where(table.c.workload == workload)
+        return self._read(
+            query.order_by(table.c.since, table.c.rule, table.c.workload, table.c.unit), rows.violation_of
+        )
+
+    def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Violations that overlap [start, end) as columns."""
+        columns = [tables.violations.c[name] for name in ("rule", "workload", "unit", "since", "until", "gpus")]
+        found = self._read_columns(select(*columns).where(*violated_between(start_ms, end_ms)))
+        return found.with_columns(pl.col("unit").replace("", None))
+
     def sources(self) -> list[SourceStatus]:
         """Last known state of every source, by name."""
         return self._read(select(*rows.SOURCE_COLUMNS).order_by(tables.sources.c.source), rows.source_of)
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
-        """Drop workloads that ended before ``at_ms``, with their allocations; returns how many."""
-        workloads, held = tables.workloads, tables.allocations
+        """Drop workloads that ended before ``at_ms``, with their allocations and violations; returns how many."""
+        workloads, held, broken = tables.workloads, tables.allocations, tables.violations
         is_old = workloads.c.ends_at < at_ms
         is_known = exists().where(workloads.c.id == held.c.workload)
         with self._writing() as connection:
-            connection.execute(delete(held).where(held.c.workload.in_(select(workloads.c.id).where(is_old))))
+            for table in (held, broken):
+                connection.execute(delete(table).where(table.c.workload.in_(select(workloads.c.id).where(is_old))))
             connection.execute(delete(held).where(held.c.to_at < at_ms, ~is_known))
             return connection.execute(delete(workloads).where(is_old)).rowcount
 

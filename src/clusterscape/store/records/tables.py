@@ -6,7 +6,7 @@ A change here needs a migration beside it and the new REVISION; a test compares 
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql
 
-REVISION = "0001"
+REVISION = "0002"
 """The schema these tables describe: the newest revision under ``migrations/versions``."""
 
 VERSION_TABLE = "clusterscape_version"
@@ -129,6 +129,22 @@ allocations = Table(
     Index("allocations_by_unit", "unit", "from_at"),
     Index("allocations_by_begin", "from_at"),
     Index("allocations_by_end", "to_at"),  # serves open allocations too: to_at is null
+    sqlite_with_rowid=False,
+)
+
+# ``unit`` is "" where the whole workload is blamed: a key cannot hold a null. No foreign keys, as for allocations.
+violations = Table(
+    "violations",
+    metadata,
+    Column("rule", TEXT, primary_key=True),
+    Column("workload", TEXT, primary_key=True),
+    Column("unit", TEXT, primary_key=True),
+    Column("since", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger),
+    Column("gpus", BigInteger, nullable=False),
+    Column("values", TEXT, nullable=False),  # JSON object
+    Index("violations_by_workload", "workload", "since"),
+    Index("violations_by_end", "until"),  # serves open violations too: until is null
     sqlite_with_rowid=False,
 )
 
