@@ -37,6 +37,7 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     selection: fc.option(
       fc.record({ kind: fc.constantFrom(...SELECTION_KINDS), key: fc.string({ minLength: 1, unit: "grapheme" }) }),
     ),
+    at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
 );
 

@@ -1,7 +1,10 @@
 // What a link holds: which view, which picture or table in which order, filters, selection. One versioned schema for all of it;
 // parse and serialize are each other's inverse, defaults are left out, and nothing in a link can break the page.
 
+import { serializeView, type View } from "../layout/grammar.ts";
 import { choiceField, type Field, namesField, textField } from "./fields.ts";
+import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
+import { type Moment, momentField } from "./time.ts";
 
 /** Written as `v` from version 2 on; links without it are of version 1. */
 export const SCREEN_VERSION = 1;
@@ -12,15 +15,6 @@ export type ViewName = (typeof VIEW_NAMES)[number];
 /** The picture has the rows of the table of units, drawn. */
 export const TABLE_NAMES = ["picture", "workloads", "units", "nodes"] as const;
 export type TableName = (typeof TABLE_NAMES)[number];
-
-/** The arrangements of the picture that come with the client. */
-export const PICTURE_NAMES = [
-  "who-uses-what",
-  "projects-by-partition",
-  "waiting-by-resource-type",
-  "fragmentation-by-host",
-] as const;
-export type PictureName = (typeof PICTURE_NAMES)[number];
 
 /** What units of the picture can be colored by. */
 export const COLOR_NAMES = [
@@ -99,7 +93,10 @@ export interface Selection {
 export interface Screen {
   readonly view: ViewName;
   readonly table: TableName;
-  readonly picture: PictureName;
+  /** Null: the start view. */
+  readonly picture: PictureRef | null;
+  /** The layout as it was edited; null: that of the picture. */
+  readonly layout: View | null;
   /** Null: what the arrangement of the picture is meant to show. */
   readonly color: ColorName | null;
   /** Null: the table's own order. */
@@ -107,6 +104,8 @@ export interface Screen {
   readonly text: string;
   readonly filters: Filters;
   readonly selection: Selection | null;
+  /** The minute the whole screen is of; null: the present. */
+  readonly at: Moment;
 }
 
 const sortField: Field<Sort | null> = {
@@ -139,7 +138,6 @@ const colorField: Field<ColorName | null> = {
 };
 
 const tableField = choiceField("table", TABLE_NAMES, "picture");
-const pictureField = choiceField("picture", PICTURE_NAMES, "who-uses-what");
 const queryField = textField("q");
 const filterFields = perFilter(namesField);
 
@@ -147,11 +145,13 @@ export const INITIAL_SCREEN: Screen = {
   view: "overview",
   table: tableField.initial,
   picture: pictureField.initial,
+  layout: null,
   color: null,
   sort: null,
   text: "",
   filters: perFilter(() => []),
   selection: null,
+  at: null,
 };
 
 export interface ParsedScreen {
@@ -180,6 +180,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     view: parseView(pathname, views, notices),
     table,
     picture: read(pictureField),
+    layout: parseLayout(parameters.get(LAYOUT_KEY), notices),
     color: read(colorField),
     sort: checkSort(read(sortField), table, notices),
     text: read(queryField),
@@ -189,6 +190,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
       notices,
     ),
     selection: read(selectionField),
+    at: read(momentField),
   };
   return { screen, notices };
 }
@@ -232,11 +234,13 @@ export function serializeScreen(screen: Screen): string {
   };
   write(tableField, screen.table);
   write(pictureField, screen.picture);
+  if (screen.layout !== null) parameters.append(LAYOUT_KEY, serializeView(screen.layout));
   write(colorField, screen.color);
   write(sortField, screen.sort);
   write(queryField, screen.text);
   for (const name of FILTER_NAMES) write(filterFields[name], screen.filters[name]);
   write(selectionField, screen.selection);
+  write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // A colon is legal in a query and ids are full of them: a link that can be read is worth two replacements.
   const query = parameters.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
