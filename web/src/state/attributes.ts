@@ -1,0 +1,165 @@
+// What can be known of a unit, by the names that links and view documents use: its title, whether it is a name or a
+// number, and in which unit. Owns no values; whoever has the data reads them by these names.
+
+import type { Quantity } from "../base/format.ts";
+
+/** Values over the life of the workload that holds the unit; without one, the value now. */
+export const STATISTICS = ["mean", "p5", "p50", "p95", "min", "max"] as const;
+export type Statistic = (typeof STATISTICS)[number];
+
+type Titled = readonly [title: string, unit: Quantity];
+
+/** Sampled again and again, with statistics over a workload's life. Of units that nobody holds they say nothing. */
+const METRICS = {
+  gpu_util_ratio: ["GPU utilisation", "ratio"],
+  sm_active_ratio: ["SM active", "ratio"],
+  sm_occupancy_ratio: ["SM occupancy", "ratio"],
+  tensor_active_ratio: ["Tensor active", "ratio"],
+  dram_active_ratio: ["DRAM active", "ratio"],
+  graphics_active_ratio: ["Engine active", "ratio"],
+  fp16_active_ratio: ["FP16 active", "ratio"],
+  fp32_active_ratio: ["FP32 active", "ratio"],
+  fp64_active_ratio: ["FP64 active", "ratio"],
+  memory_copy_util_ratio: ["Memory copy", "ratio"],
+  power_watts: ["Power", "watts"],
+  memory_used_bytes: ["Memory used", "bytes"],
+  memory_free_bytes: ["Memory free", "bytes"],
+  gpu_temperature_celsius: ["Temperature", "celsius"],
+  memory_temperature_celsius: ["Memory temperature", "celsius"],
+  sm_clock_hertz: ["SM clock", "hertz"],
+  memory_clock_hertz: ["Memory clock", "hertz"],
+  pcie_tx_bytes_per_second: ["PCIe sent", "bytes_per_second"],
+  pcie_rx_bytes_per_second: ["PCIe received", "bytes_per_second"],
+  nvlink_tx_bytes_per_second: ["NVLink sent", "bytes_per_second"],
+  nvlink_rx_bytes_per_second: ["NVLink received", "bytes_per_second"],
+  xid_error_code: ["Last XID", "count"],
+} as const satisfies Readonly<Record<string, Titled>>;
+export type MetricName = keyof typeof METRICS;
+
+const NUMBERS = {
+  wait_s: ["Waiting time", "seconds"],
+  run_s: ["Running time", "seconds"],
+  time_limit_s: ["Time limit", "seconds"],
+  gpus_requested: ["GPUs of the workload", "count"],
+  priority: ["Priority", "count"],
+  restarts: ["Restarts", "count"],
+  holders: ["Workloads on the GPU", "count"],
+  memory_bytes: ["Memory size", "bytes"],
+  power_limit_watts: ["Power limit", "watts"],
+} as const satisfies Readonly<Record<string, Titled>>;
+
+const NAMES = {
+  unit_state: "State",
+  partition: "Partition",
+  project: "Project",
+  user: "User",
+  workload: "Workload",
+  workload_name: "Workload's name",
+  workload_state: "Workload's state",
+  workload_kind: "Kind of workload",
+  experiment: "Experiment",
+  resource_type: "Resource type",
+  machine_type: "Machine type",
+  node: "Node",
+  node_state: "Node's state",
+  rack: "Rack",
+  unit: "Unit",
+  kind: "Kind of unit",
+  mig_profile: "MIG profile",
+  qos: "Quality of service",
+  pending_reason: "Why it waits",
+  allocation_source: "How the holder is known",
+  violations: "Rules broken",
+} as const satisfies Readonly<Record<string, string>>;
+export type NameAttributeName = keyof typeof NAMES;
+
+export type AttributeName = NameAttributeName | keyof typeof NUMBERS | MetricName | `${MetricName}:${Statistic}`;
+
+export interface NumberAttribute {
+  readonly kind: "number";
+  readonly name: AttributeName;
+  readonly title: string;
+  readonly unit: Quantity;
+  /** Null for what is not sampled. */
+  readonly metric: MetricName | null;
+  /** Null: the value now. */
+  readonly statistic: Statistic | null;
+}
+
+export interface NameAttribute {
+  readonly kind: "name";
+  readonly name: NameAttributeName;
+  readonly title: string;
+  /** All there can be, in their own order; null where anybody may add one. */
+  readonly values: readonly string[] | null;
+}
+
+export type Attribute = NumberAttribute | NameAttribute;
+
+export const WORKLOAD_STATES = [
+  "running",
+  "waiting",
+  "suspended",
+  "completed",
+  "failed",
+  "cancelled",
+  "timeout",
+  "out_of_memory",
+  "node_failed",
+  "preempted",
+  "unknown",
+] as const;
+
+const VALUES: Partial<Readonly<Record<NameAttributeName, readonly string[]>>> = {
+  unit_state: ["allocated", "free", "unavailable", "stale", "requested"],
+  workload_state: WORKLOAD_STATES,
+  node_state: ["idle", "mixed", "allocated", "draining", "drained", "down", "unknown", "stale"],
+};
+
+const STATISTIC_WORDS: Readonly<Record<Statistic, string>> = {
+  mean: "mean",
+  p5: "p5",
+  p50: "p50",
+  p95: "p95",
+  min: "least",
+  max: "most",
+};
+
+function listAll(): readonly Attribute[] {
+  const keysOf = <T extends object>(table: T) => Object.keys(table) as (keyof T & string)[];
+  const metrics = keysOf(METRICS).flatMap((metric): readonly NumberAttribute[] => {
+    const [title, unit] = METRICS[metric];
+    const of = { kind: "number", unit, metric } as const;
+    const life = STATISTICS.map((statistic) => ({
+      ...of,
+      name: `${metric}:${statistic}` as const,
+      title: `${title}, ${STATISTIC_WORDS[statistic]} of life`,
+      statistic,
+    }));
+    return [{ ...of, name: metric, title, statistic: null }, ...life];
+  });
+  const numbers = keysOf(NUMBERS).map((name): NumberAttribute => {
+    const [title, unit] = NUMBERS[name];
+    return { kind: "number", name, title, unit, metric: null, statistic: null };
+  });
+  const names = keysOf(NAMES).map(
+    (name): NameAttribute => ({ kind: "name", name, title: NAMES[name], values: VALUES[name] ?? null }),
+  );
+  return [...names, ...metrics, ...numbers];
+}
+
+/** Names first, then metrics each with its statistics, then other numbers. */
+export const ATTRIBUTES: readonly Attribute[] = listAll();
+
+const BY_NAME: ReadonlyMap<string, Attribute> = new Map(ATTRIBUTES.map((attribute) => [attribute.name, attribute]));
+
+export function findAttribute(name: string): Attribute | null {
+  return BY_NAME.get(name) ?? null;
+}
+
+/** For names that the types know to exist. */
+export function attributeOf(name: AttributeName): Attribute {
+  const attribute = BY_NAME.get(name);
+  if (attribute === undefined) throw new Error(`There is no attribute named ${name}`);
+  return attribute;
+}
