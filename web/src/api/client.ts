@@ -5,8 +5,11 @@ import type {
   ClusterSummary,
   NodeAnswer,
   NodeDetail,
+  SavedView,
+  SavedViews,
   SearchHits,
   Sources,
+  ViewDocument,
   WorkloadDetail,
   WorkloadList,
   WorkloadState,
@@ -59,6 +62,11 @@ export interface Client {
   series(query: SeriesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;
   search(text: string, limit: number, signal?: AbortSignal): Promise<SearchHits>;
   sources(signal?: AbortSignal): Promise<Sources>;
+  views(signal?: AbortSignal): Promise<SavedViews>;
+  saveView(name: string, document: ViewDocument): Promise<SavedView>;
+  removeView(name: string): Promise<void>;
+  /** A saved view's name, `builtin:…`, or null for none. */
+  setStartView(name: string | null): Promise<void>;
   signIn(token: string): Promise<void>;
   /** Listens until the returned function is called. */
   listen(listener: LiveListener): () => void;

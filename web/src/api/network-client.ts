@@ -7,6 +7,8 @@ import type {
   ClusterSummary,
   NodeAnswer,
   NodeDetail,
+  SavedView,
+  SavedViews,
   SearchHits,
   Sources,
   WorkloadDetail,
@@ -29,6 +31,15 @@ export function createNetworkClient(): Client {
     workload: (workload, signal) => getJson<WorkloadDetail>(`/workloads/${encodeURIComponent(workload)}`, signal),
     search: (text, limit, signal) => getJson<SearchHits>(`/search${toQuery({ q: text, limit })}`, signal),
     sources: (signal) => getJson<Sources>("/sources", signal),
+    views: (signal) => getJson<SavedViews>("/views", signal),
+    saveView: async (name, document) =>
+      (await (await send("PUT", `/views/${encodeURIComponent(name)}`, document)).json()) as SavedView,
+    async removeView(name) {
+      await send("DELETE", `/views/${encodeURIComponent(name)}`);
+    },
+    async setStartView(name) {
+      await send("PUT", "/start-view", { name });
+    },
 
     async snapshot(signal) {
       const { headers, columns } = await getColumns("/snapshot", signal);
@@ -60,6 +71,12 @@ export function createNetworkClient(): Client {
 async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await request(`${API}${path}`, { signal: signal ?? null });
   return (await response.json()) as T;
+}
+
+function send(method: "PUT" | "DELETE", path: string, body?: object): Promise<Response> {
+  if (body === undefined) return request(`${API}${path}`, { method });
+  const headers = { "Content-Type": "application/json" };
+  return request(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
 }
 
 async function getColumns(path: string, signal?: AbortSignal) {

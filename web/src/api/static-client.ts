@@ -26,6 +26,10 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     series: absent("series"),
     search: absent("search"),
     sources: absent("sources"),
+    views: absent("views"),
+    saveView: absent("saveView"),
+    removeView: absent("removeView"),
+    setStartView: absent("setStartView"),
     signIn: absent("signIn"),
     listen(listener) {
       listeners.add(listener);

@@ -1,13 +1,15 @@
 // Changes of the screen as pure functions: a screen in, a screen out. Who calls them and what history does is elsewhere.
 
+import type { View } from "../layout/grammar.ts";
 import { uniqueNames } from "./fields.ts";
+import { type Look, withLook } from "./look.ts";
+import { isMine, isSameView, type PictureRef } from "./picture.ts";
 import {
   type ColorName,
   type FilterName,
   INITIAL_SCREEN,
   isColumn,
   keepStates,
-  type PictureName,
   type Screen,
   type Selection,
   type Sort,
@@ -31,10 +33,20 @@ export const showTable =
     filters: { ...screen.filters, state: keepStates(screen.filters.state, table) },
   });
 
-/** Another arrangement shows its own colors. */
-export const showPicture =
-  (picture: PictureName): ScreenChange =>
-  (screen) => ({ ...screen, picture, color: null });
+/** Another arrangement shows its own colors. A view that only this browser knows is written out, so that the link can be shared. */
+export const openPicture =
+  (picture: PictureRef, view: View, look: Look): ScreenChange =>
+  (screen) =>
+    withLook({ ...screen, picture, layout: isMine(picture) ? view : null }, look);
+
+/** `saved`: the layout of the picture; where it is the same again, the link is as short as before. */
+export const editLayout =
+  (picture: PictureRef | null, view: View, saved: View | null): ScreenChange =>
+  (screen) => ({
+    ...screen,
+    picture,
+    layout: saved !== null && !isMine(picture) && isSameView(view, saved) ? null : view,
+  });
 
 export const colorBy =
   (color: ColorName | null): ScreenChange =>

@@ -9,6 +9,8 @@ export type Step = "push" | "replace";
 export interface ScreenStore {
   read(): ParsedScreen;
   change(change: ScreenChange, step?: Step): void;
+  /** Adds to what is said of the link, what only the data could tell. */
+  note(notices: readonly string[]): void;
   subscribe(listener: () => void): () => void;
 }
 
@@ -31,6 +33,10 @@ export function createScreenStore(page: Window, views: readonly ViewName[]): Scr
       if (step === "push") page.history.pushState(null, "", link);
       else page.history.replaceState(null, "", link);
       tell({ screen, notices: current.notices });
+    },
+    note(notices) {
+      const added = notices.filter((notice) => !current.notices.includes(notice));
+      if (added.length > 0) tell({ screen: current.screen, notices: [...current.notices, ...added] });
     },
     subscribe(listener) {
       if (listeners.size === 0) page.addEventListener("popstate", follow);

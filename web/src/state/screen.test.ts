@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clearFilters, colorBy, select, setFilter, showPicture, showTable, sortBy, toggleFilter } from "./changes.ts";
+import { BUILTIN_VIEWS } from "../layout/builtin-views.ts";
+import { DEFAULT_VIEW } from "../layout/grammar.ts";
+import { clearFilters, colorBy, openPicture, select, setFilter, showTable, sortBy, toggleFilter } from "./changes.ts";
+import { PICTURE_NAMES } from "./picture.ts";
 import {
   COLOR_NAMES,
   INITIAL_SCREEN,
-  PICTURE_NAMES,
   parseScreen,
   perFilter,
   type Screen,
@@ -26,7 +28,8 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
   fc.record({
     view: fc.constantFrom(...VIEW_NAMES),
     table: fc.constant(table),
-    picture: fc.constantFrom(...PICTURE_NAMES),
+    picture: fc.option(fc.constantFrom(...PICTURE_NAMES, "shared:night-shift", "mine:a_1")),
+    layout: fc.option(fc.constantFrom(DEFAULT_VIEW, ...BUILTIN_VIEWS.map(({ view }) => view))),
     color: fc.option(fc.constantFrom(...COLOR_NAMES)),
     sort: fc.option(fc.record({ column: fc.constantFrom(...TABLES[table].columns), descending: fc.boolean() })),
     text: fc.string(),
@@ -66,7 +69,7 @@ describe("a link", () => {
   });
 
   it("may hold keys that mean nothing here", () => {
-    expect(parseLink("/?utm_source=chat&layout=x")).toEqual({ screen: INITIAL_SCREEN, notices: [] });
+    expect(parseLink("/?utm_source=chat&place=x")).toEqual({ screen: INITIAL_SCREEN, notices: [] });
   });
 
   it("is told what was left out", () => {
@@ -105,7 +108,9 @@ describe("changes", () => {
   it("to another picture show it in its own colors", () => {
     const colored = colorBy("power_watts")(INITIAL_SCREEN);
     expect(serializeScreen(colored)).toBe("/?color=power_watts");
-    expect(serializeScreen(showPicture("fragmentation-by-host")(colored))).toBe("/?picture=fragmentation-by-host");
+    expect(serializeScreen(openPicture("fragmentation-by-host", DEFAULT_VIEW, {})(colored))).toBe(
+      "/?picture=fragmentation-by-host",
+    );
   });
 
   it("toggle a filter on and off", () => {

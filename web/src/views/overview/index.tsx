@@ -10,6 +10,7 @@ import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { DetailsPanel } from "./details/details-panel.tsx";
+import { useEditor } from "./editor/use-editor.ts";
 import { Facets } from "./facets.tsx";
 import styles from "./overview.module.css";
 import { PartitionList } from "./partition-list.tsx";
@@ -40,7 +41,13 @@ export default function Overview() {
   const layoutWorker = useLayoutWorker(isPicture);
   const units = useUnits();
   // The rows of the picture are those of the table of units: indices into the snapshot.
-  const picture = usePicture(screen, isPicture ? units.value : undefined, shown?.rows as readonly number[] | undefined);
+  const editor = useEditor(screen);
+  const picture = usePicture(
+    screen,
+    editor.arrangement,
+    isPicture ? units.value : undefined,
+    shown?.rows as readonly number[] | undefined,
+  );
 
   const summary = cluster.value;
   const counts: Record<TableName, number | undefined> = {
@@ -64,7 +71,7 @@ export default function Overview() {
   );
   const controls = (
     <div className={styles.controls}>
-      {picture && <PictureControls model={picture} />}
+      {picture && <PictureControls model={picture} editor={editor} />}
       <PartitionList
         partitions={summary?.partitions ?? []}
         chosen={screen.filters.partition}

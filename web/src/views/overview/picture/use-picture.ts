@@ -3,15 +3,15 @@
 
 import { useMemo } from "react";
 import type { Units } from "../../../data/units.ts";
-import { type BuiltinView, findBuiltinView } from "../../../layout/builtin-views.ts";
-import type { ShownUnits } from "../../../layout/grammar.ts";
-import { COLOR_NAMES, type ColorName, type PictureName, type Screen } from "../../../state/screen.ts";
+import type { ShownUnits, View } from "../../../layout/grammar.ts";
+import { COLOR_NAMES, type ColorName, type Screen } from "../../../state/screen.ts";
+import type { Arrangement } from "../editor/use-arrangement.ts";
 import { type Coloring, computeColoring } from "./color/coloring.ts";
 import { type Tokens, useTokens } from "./tokens.ts";
 
 export interface PictureModel {
   readonly units: Units;
-  readonly arrangement: BuiltinView;
+  readonly arrangement: Arrangement;
   readonly color: ColorName;
   readonly coloring: Coloring;
   readonly tokens: Tokens;
@@ -23,13 +23,13 @@ export interface PictureModel {
 /** `rows`: those that the filters let through. */
 export function usePicture(
   screen: Screen,
+  arrangement: Arrangement | null,
   units: Units | undefined,
   rows: readonly number[] | undefined,
 ): PictureModel | null {
   const tokens = useTokens();
-  const arrangement = arrangementOf(screen.picture);
-  const color = screen.color ?? ownColor(arrangement);
-  const shown = arrangement.view.units;
+  const color = screen.color ?? (arrangement ? ownColor(arrangement) : "unit_state");
+  const shown = arrangement?.view.units ?? "all";
   const drawn = useMemo(() => units && markDrawn(units, shown), [units, shown]);
   const filtered = useMemo(() => units && rows && markFiltered(units.snapshot.rowCount, rows), [units, rows]);
   const coloring = useMemo(
@@ -37,7 +37,7 @@ export function usePicture(
     [units, color, filtered, drawn, tokens],
   );
   return useMemo(() => {
-    if (!units || !drawn || !coloring) return null;
+    if (!arrangement || !units || !drawn || !coloring) return null;
     return { units, arrangement, color, coloring, tokens, ...countShown(drawn, filtered ?? null) };
   }, [units, arrangement, color, coloring, tokens, drawn, filtered]);
 }
@@ -55,14 +55,8 @@ function countShown(
   return { drawn, matching };
 }
 
-function arrangementOf(name: PictureName): BuiltinView {
-  const found = findBuiltinView(name);
-  if (found === null) throw new Error(`There is no arrangement named ${name}`);
-  return found;
-}
-
 /** The color an arrangement is meant to be seen in. */
-export function ownColor({ view }: BuiltinView): ColorName {
+export function ownColor({ view }: { readonly view: View }): ColorName {
   return COLOR_NAMES.find((name) => name === view.mark.color) ?? "unit_state";
 }
 

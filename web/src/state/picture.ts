@@ -1,0 +1,110 @@
+// Which arrangement of the picture a link holds: a view by its name, and the layout where it was edited. Says what can be
+// grouped and sorted by; reading the rest of a layout is layout/parse-view.ts.
+
+import { serializeView, type View } from "../layout/grammar.ts";
+import { type KnownAttributes, parseView } from "../layout/parse-view.ts";
+import type { Field } from "./fields.ts";
+
+/** The arrangements that come with the client. */
+export const PICTURE_NAMES = [
+  "who-uses-what",
+  "projects-by-partition",
+  "waiting-by-resource-type",
+  "fragmentation-by-host",
+] as const;
+export type PictureName = (typeof PICTURE_NAMES)[number];
+
+export const DEFAULT_PICTURE: PictureName = "who-uses-what";
+
+/** A built-in view, one that everybody shares, or one that only this browser knows. */
+export type PictureRef = PictureName | `shared:${string}` | `mine:${string}`;
+
+/** What the server takes as the name of a view. */
+const SAVED_REF = /^(?:shared|mine):[a-z0-9][a-z0-9_-]{0,63}$/;
+
+export function parsePictureRef(text: string): PictureRef | undefined {
+  return PICTURE_NAMES.find((name) => name === text) ?? (SAVED_REF.test(text) ? (text as PictureRef) : undefined);
+}
+
+export function isMine(picture: PictureRef | null): picture is `mine:${string}` {
+  return picture?.startsWith("mine:") ?? false;
+}
+
+export const pictureField: Field<PictureRef | null> = {
+  key: "picture",
+  initial: null,
+  parse: ([text = ""]) => parsePictureRef(text),
+  serialize: (picture) => (picture ? [picture] : []),
+};
+
+/** What the units of any snapshot may have; which of it they do have only the data can say. */
+export const LAYOUT_ATTRIBUTES: KnownAttributes = {
+  names: [
+    "unit",
+    "kind",
+    "node",
+    "partition",
+    "machine_type",
+    "unit_state",
+    "node_state",
+    "rack",
+    "mig_profile",
+    "workload",
+    "workload_name",
+    "workload_state",
+    "workload_kind",
+    "user",
+    "project",
+    "experiment",
+    "resource_type",
+    "qos",
+    "pending_reason",
+    "allocation_source",
+    "violations",
+  ],
+  numbers: [
+    "gpu_util_ratio",
+    "sm_active_ratio",
+    "tensor_active_ratio",
+    "dram_active_ratio",
+    "power_watts",
+    "memory_used_bytes",
+    "gpu_temperature_celsius",
+    "wait_s",
+    "gpus_requested",
+    "index",
+    "holders",
+    "priority",
+    "restarts",
+    "time_limit_s",
+    "memory_bytes",
+    "power_limit_watts",
+  ],
+};
+
+export const LAYOUT_KEY = "layout";
+
+/** The layout a link holds, as much of it as is valid; what is not is added to the notices. */
+export function parseLayout(text: string | null, notices: string[]): View | null {
+  if (text === null) return null;
+  if (!isObject(text)) {
+    notices.push("The layout in the link is not a view; it was left out.");
+    return null;
+  }
+  const { view, leftOut } = parseView(text, LAYOUT_ATTRIBUTES);
+  notices.push(...leftOut);
+  return view;
+}
+
+function isObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+export function isSameView(a: View, b: View): boolean {
+  return a === b || serializeView(a) === serializeView(b);
+}
