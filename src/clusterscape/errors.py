@@ -9,6 +9,8 @@ ClusterScapeError            exit 1, HTTP 500
 ├── SourceError              a collector's source did not answer or answered nonsense
 ├── NotFoundError            HTTP 404: no such workload, node, unit
 ├── QueryError               HTTP 422: a question that cannot be answered as asked
+│   ├── RuleSyntaxError      exit 2: a rule's text is wrong at a column
+│   └── RuleDocumentError    exit 2: a rule's JSON or form is wrong at a path
 └── AccessError              HTTP 401/403: who asks may not
 """
 
@@ -77,6 +79,45 @@ class QueryError(ClusterScapeError):
 
     code = "query"
     http_status = 422
+
+
+class RuleSyntaxError(QueryError):
+    """A rule's text is wrong. ``column`` counts from 1; ``length`` characters from there on are meant (0: the end)."""
+
+    code = "rule_syntax"
+    exit_code = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        column: int,
+        length: int,
+        suggestion: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint or (f"Did you mean `{suggestion}`?" if suggestion else None))
+        self.text = text
+        self.column = column
+        self.length = length
+        self.suggestion = suggestion
+
+    def render(self) -> str:
+        """The text with a caret line below what is wrong."""
+        line = "".join(" " if sign in "\r\n\t\v\f" else sign for sign in self.text)
+        return f"{line}\n{' ' * (self.column - 1)}{'^' * max(1, self.length)}"
+
+
+class RuleDocumentError(QueryError):
+    """A rule's JSON or form is wrong. ``path`` leads to the field: ``expression.terms.0.metric``."""
+
+    code = "rule_document"
+    exit_code = 2
+
+    def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
 
 
 class AccessError(ClusterScapeError):

@@ -1,0 +1,181 @@
+"""What may come next in a half-written rule, and the whole vocabulary for a form. Offers; never judges."""
+
+import re
+from typing import Any, NamedTuple
+
+from clusterscape.analyze.rules.reading import MAX_LENGTH, parse_text
+from clusterscape.analyze.rules.scanner import Expected, ExpectedError
+from clusterscape.analyze.rules.scope_reading import FILTER_WORDS
+from clusterscape.analyze.rules.vocabulary import (
+    LIMITED_METRICS,
+    RUNS,
+    SHARES,
+    SHORT_NAMES,
+    STATISTIC_LABELS,
+    find_metrics,
+    names_of,
+    short_name,
+    threshold_units,
+    value_units,
+)
+from clusterscape.errors import RuleSyntaxError
+from clusterscape.model.metrics import CATALOGUE, METRICS, MetricKind
+from clusterscape.model.rules import Across, Operator, Quantifier, Severity, StatisticKind
+
+_LAST_WORD = re.compile(r"[\w.%°/]*\Z")
+_METRIC_BEFORE = re.compile(r"([^\W\d]\w*)")
+_ACROSS_HELP = {
+    Across.SPREAD: "Largest minus smallest among the workload's GPUs.",
+    Across.LEAST: "The smallest among the workload's GPUs.",
+    Across.MOST: "The largest among the workload's GPUs.",
+    Across.AVERAGE: "The mean over the workload's GPUs.",
+}
+_CONTINUATIONS = {
+    "and": "Both must hold.",
+    "or": "One of them must hold.",
+    "over last": "Only the latest part of the life: `over last 30m`.",
+    "for": "Whose workloads: `for user …`.",
+    "on": "Whom to blame: `on any GPU`.",
+    "with": "From how many samples or GPUs on: `with 20 samples`.",
+    "after": "From which age on: `after 30m`.",
+}
+_FIXED: dict[Expected, tuple[str, ...]] = {
+    Expected.SIDE: ("above", "below"),
+    Expected.OPERATOR: tuple(operator.value for operator in Operator),
+    Expected.DURATION: ("10m", "30m", "1h", "6h"),
+    Expected.FILTER: FILTER_WORDS,
+    Expected.QUANTIFIER: ("each GPU", "any GPU", "all GPUs", "50% of GPUs"),
+    Expected.AMOUNT: ("20 samples", "at least 8 GPUs"),
+}
+
+
+class Completion(NamedTuple):
+    """Put ``insert`` in place of the text from ``start`` (counted from 0) to the cursor."""
+
+    insert: str
+    start: int
+    help: str
+
+
+def complete(text: str, cursor: int | None = None) -> list[Completion]:
+    """What may stand at ``cursor`` (the end where None), the likeliest first; nothing where the text before is wrong."""
+    before = text[: len(text) if cursor is None else max(0, cursor)][:MAX_LENGTH]
+    match = _LAST_WORD.search(before)
+    assert match is not None
+    start, word = match.start(), match.group().lower()
+    offers = _offers(before[:start])
+    if word:
+        offers = [offer for offer in offers if offer[0].lower().startswith(word)] or [
+            offer for offer in offers if word in offer[0].lower()
+        ]
+    return [Completion(insert, start, help_text) for insert, help_text in offers if insert.lower() != word]
+
+
+def _offers(before: str) -> list[tuple[str, str]]:
+    try:
+        parse_text(before, me="me")
+    except ExpectedError as error:
+        if error.length or error.column <= len(before.rstrip()):
+            return []
+        return _expected_offers(error.expected, before)
+    except RuleSyntaxError:
+        return []
+    return list(_CONTINUATIONS.items())
+
+
+def _expected_offers(expected: Expected, before: str) -> list[tuple[str, str]]:
+    match expected:
+        case Expected.CONDITION:
+            starts = [(f"{across.value} of", text) for across, text in _ACROSS_HELP.items()]
+            return [
+                *_metric_offers(),
+                ("share of", "Share of the time above or below a value."),
+                ("longest", "Longest time above or below a value without a break."),
+                *starts,
+            ]
+        case Expected.METRIC:
+            return _metric_offers()
+        case Expected.STATISTIC:
+            return _statistic_offers()
+        case Expected.VALUE:
+            return _value_offers(before)
+        case Expected.CONTINUATION:
+            return [(")", "Closes the parenthesis."), *_CONTINUATIONS.items()]
+        case _:
+            return [(word, "") for word in _FIXED.get(expected, ())]
+
+
+def _metric_offers() -> list[tuple[str, str]]:
+    ordered = sorted(CATALOGUE, key=lambda metric: not metric.summary)
+    offers = [(short_name(metric.name), f"{metric.label}: {metric.help}") for metric in ordered]
+    spoken = [(name, METRICS[meant].label) for name, meant in SHORT_NAMES.items() if name != short_name(meant)]
+    return offers + spoken
+
+
+def _statistic_offers() -> list[tuple[str, str]]:
+    offers = [(f"p{number}", f"{number}th percentile.") for number in (95, 50, 5, 99)]
+    for kind, (_, text) in STATISTIC_LABELS.items():
+        if kind is not StatisticKind.PERCENTILE and kind not in RUNS:
+            offers.append((kind.value, text))
+    return offers
+
+
+def _value_offers(before: str) -> list[tuple[str, str]]:
+    """Examples in the units of the metric named last."""
+    named = [found[0] for word in _METRIC_BEFORE.findall(before) if len(found := find_metrics(word)) == 1]
+    if not named:
+        return []
+    metric = METRICS[named[-1]]
+    if metric.unit.value == "ratio" or metric.name in LIMITED_METRICS:
+        return [(f"{number}%", "") for number in (90, 70, 50, 15, 5)]
+    return [(f"10{unit.word}", "") for unit in threshold_units(metric)[:3]] or [("0", "")]
+
+
+def describe_language() -> dict[str, Any]:
+    """The vocabulary as JSON-able values: for the page's form and its help."""
+    return {
+        "metrics": [
+            {
+                "name": metric.name,
+                "short": short_name(metric.name),
+                "aliases": names_of(metric),
+                "label": metric.label,
+                "help": metric.help,
+                "unit": metric.unit.value,
+                "units": [unit.word for unit in threshold_units(metric)],
+                "is_counter": metric.kind is MetricKind.COUNTER,
+                "has_limit": metric.name in LIMITED_METRICS,
+                "is_summary": metric.summary,
+            }
+            for metric in CATALOGUE
+        ],
+        "statistics": [
+            {
+                "kind": kind.value,
+                "label": label,
+                "help": text,
+                "argument": _argument_of(kind),
+                "units": _fixed_units(kind),
+            }
+            for kind, (label, text) in STATISTIC_LABELS.items()
+        ],
+        "operators": [operator.value for operator in Operator],
+        "across": [{"kind": across.value, "help": text} for across, text in _ACROSS_HELP.items()],
+        "quantifiers": [quantifier.value for quantifier in Quantifier],
+        "severities": [severity.value for severity in Severity],
+        "windows_ms": [600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000],
+    }
+
+
+def _argument_of(kind: StatisticKind) -> str | None:
+    """What the statistic is asked with: a percentile, a value of the metric, or nothing."""
+    if kind is StatisticKind.PERCENTILE:
+        return "percentile"
+    return "threshold" if kind in SHARES or kind in RUNS else None
+
+
+def _fixed_units(kind: StatisticKind) -> list[str] | None:
+    """Units of the compared value where they do not depend on the metric."""
+    if kind not in SHARES and kind not in RUNS:
+        return None
+    return [unit.word for unit in value_units(CATALOGUE[0], kind)]

@@ -1,0 +1,136 @@
+"""Rules as form fields: a flat list of rows, each joined to the one before by ``and`` or ``or``; ``and`` binds tighter.
+
+A form holds one ``or`` of ``and``s. An ``or`` inside an ``and`` does not fit, and is said not to.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeGuard
+
+from clusterscape.analyze.rules.checking import check_expression, join
+from clusterscape.analyze.rules.quantities import UnitMismatchError, read_quantity, write_quantity
+from clusterscape.analyze.rules.vocabulary import RUNS, SHARES, suggest_metric
+from clusterscape.errors import RuleDocumentError
+from clusterscape.model.metrics import METRICS, Metric
+from clusterscape.model.rules import (
+    Across,
+    Condition,
+    Expression,
+    Joined,
+    Junction,
+    Operator,
+    Quantity,
+    Statistic,
+    StatisticKind,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormRow:
+    """One condition as fields. ``argument`` is the percentile, or the value that a time is above or below."""
+
+    metric: str
+    statistic: StatisticKind
+    operator: Operator
+    value: float
+    unit: str = ""
+    argument: float | None = None
+    argument_unit: str = ""
+    window_ms: int | None = None
+    across: Across | None = None
+    junction: Junction = Junction.AND  # to the row before; without meaning in the first
+
+
+def write_form(expression: Expression) -> list[FormRow]:
+    """The rows of ``expression``; raises RuleDocumentError where it does not fit a form."""
+    groups = expression.terms if _is(expression, Junction.OR) else (expression,)
+    rows: list[FormRow] = []
+    for group in groups:
+        members = group.terms if _is(group, Junction.AND) else (group,)
+        for place, member in enumerate(members):
+            if not isinstance(member, Condition):
+                raise RuleDocumentError(
+                    "an `or` inside an `and` does not fit the form", path="expression", hint="Edit this rule as text."
+                )
+            rows.append(_write_row(member, Junction.AND if place else Junction.OR))
+    return rows
+
+
+def _is(expression: Expression, junction: Junction) -> TypeGuard[Joined]:
+    return isinstance(expression, Joined) and expression.junction is junction
+
+
+def _write_row(condition: Condition, junction: Junction) -> FormRow:
+    metric, statistic = METRICS[condition.metric], condition.statistic
+    value, unit = write_quantity(condition.value, metric, statistic.kind)
+    argument, argument_unit = statistic.percentile, ""
+    if statistic.threshold is not None:
+        text, argument_unit = write_quantity(statistic.threshold, metric, None)
+        argument = float(text)
+    return FormRow(
+        metric=condition.metric,
+        statistic=statistic.kind,
+        operator=condition.operator,
+        value=float(value),
+        unit=unit,
+        argument=argument,
+        argument_unit=argument_unit,
+        window_ms=condition.window_ms,
+        across=condition.across,
+        junction=junction,
+    )
+
+
+def read_form(rows: Sequence[FormRow]) -> Expression:
+    """The expression of the rows; raises RuleDocumentError with the path of the field that is wrong."""
+    if not rows:
+        raise RuleDocumentError("rows: a rule needs a condition", path="rows")
+    groups: list[list[Expression]] = []
+    for place, row in enumerate(rows):
+        condition = _read_row(row, f"rows.{place}")
+        if not groups or row.junction is Junction.OR:
+            groups.append([])
+        groups[-1].append(condition)
+    expression = join(Junction.OR, [join(Junction.AND, group) for group in groups])
+    check_expression(expression)
+    return expression
+
+
+def _read_row(row: FormRow, path: str) -> Condition:
+    metric = METRICS.get(row.metric)
+    if metric is None:
+        close = suggest_metric(row.metric)
+        hint = f"Did you mean `{close}`?" if close else None
+        raise RuleDocumentError(f"{path}.metric: there is no metric `{row.metric}`", path=f"{path}.metric", hint=hint)
+    return Condition(
+        metric=metric.name,
+        statistic=_read_statistic(row, metric, path),
+        operator=row.operator,
+        value=_read_number(row.value, row.unit, metric, row.statistic, f"{path}.value"),
+        window_ms=row.window_ms,
+        across=row.across,
+    )
+
+
+def _read_statistic(row: FormRow, metric: Metric, path: str) -> Statistic:
+    kind = row.statistic
+    if kind not in SHARES and kind not in RUNS and kind is not StatisticKind.PERCENTILE:
+        return Statistic(kind)
+    if row.argument is None:
+        raise RuleDocumentError(f"{path}.argument: this statistic needs an argument", path=f"{path}.argument")
+    if kind is StatisticKind.PERCENTILE:
+        return Statistic(kind, percentile=row.argument)
+    threshold = _read_number(row.argument, row.argument_unit, metric, None, f"{path}.argument")
+    return Statistic(kind, threshold=threshold)
+
+
+def _read_number(number: float, unit: str, metric: Metric, kind: StatisticKind | None, path: str) -> Quantity:
+    if not math.isfinite(number):
+        raise RuleDocumentError(f"{path}: a number is finite", path=path)
+    try:
+        return read_quantity(Decimal(repr(number)), unit, metric, kind)
+    except UnitMismatchError as error:
+        hint = f"Did you mean `{error.suggestion}`?" if error.suggestion else None
+        raise RuleDocumentError(f"{path}: {error}", path=path, hint=hint) from None
