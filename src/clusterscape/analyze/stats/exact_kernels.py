@@ -1,0 +1,123 @@
+"""Compiled loops over samples kept as pieces of flat arrays: row ``i`` has samples ``start[i]:stop[i]``, in time order."""
+
+import numpy as np
+from numba import njit
+
+from clusterscape.analyze.stats.kernels import GAP_INTERVALS, HOUR_MS, is_beyond
+from clusterscape.model.samples import Float64s, Int64s
+
+# Columns of ``summarize``.
+MIN, MAX, MEAN, STD, NOW, SLOPE, INCREASE = 0, 1, 2, 3, 4, 5, 6
+SUMMARIES = 7
+
+
+@njit(cache=True, nogil=True)
+def find_pieces(time_ms: Int64s, offsets: Int64s, after_ms: Int64s, until_ms: Int64s) -> tuple[Int64s, Int64s]:
+    """Where the samples with ``after < time ≤ until`` of each row begin and end."""
+    rows = len(offsets) - 1
+    start, stop = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    for i in range(rows):
+        times = time_ms[offsets[i] : offsets[i + 1]]
+        start[i] = offsets[i] + np.searchsorted(times, after_ms[i], side="right")
+        stop[i] = max(start[i], offsets[i] + np.searchsorted(times, until_ms[i], side="right"))
+    return start, stop
+
+
+@njit(cache=True, nogil=True)
+def summarize(time_ms: Int64s, value: Float64s, start: Int64s, stop: Int64s) -> Float64s:
+    """(rows, SUMMARIES): everything that needs neither order nor threshold; NaN where a row has no samples."""
+    found = np.full((len(start), SUMMARIES), np.nan)
+    for i in range(len(start)):
+        if start[i] == stop[i]:
+            continue
+        samples = value[start[i] : stop[i]]
+        count = len(samples)
+        mean, grown = samples.mean(), 0.0
+        hours = (time_ms[start[i] : stop[i]] - time_ms[start[i]]) / HOUR_MS
+        mean_h = hours.mean()
+        squares = squares_h = products = 0.0
+        for k in range(count):
+            off, off_h = samples[k] - mean, hours[k] - mean_h
+            squares += off * off
+            squares_h += off_h * off_h
+            products += off * off_h
+            if k:
+                grown += samples[k] - samples[k - 1] if samples[k] >= samples[k - 1] else samples[k]
+        found[i, MIN], found[i, MAX], found[i, MEAN] = samples.min(), samples.max(), mean
+        found[i, STD], found[i, NOW], found[i, INCREASE] = np.sqrt(squares / count), samples[-1], grown
+        if squares_h > 0.0:
+            found[i, SLOPE] = products / squares_h
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _select(values: Float64s, count: int, place: int) -> None:
+    """Reorder ``values[:count]`` so that what stands at ``place`` is what sorting would put there (Hoare's selection)."""
+    low, high = 0, count - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            return
+
+
+@njit(cache=True, nogil=True)
+def find_percentile(value: Float64s, start: Int64s, stop: Int64s, rank: float) -> Float64s:
+    """Linear percentile (numpy's default) of each row, ``rank`` 0–1; NaN where a row is empty. O(samples)."""
+    found = np.full(len(start), np.nan)
+    if not len(start):
+        return found
+    scratch = np.empty((stop - start).max(), np.float64)
+    for i in range(len(start)):
+        count = stop[i] - start[i]
+        if count == 0:
+            continue
+        scratch[:count] = value[start[i] : stop[i]]
+        exact = rank * (count - 1)
+        below = int(exact)
+        _select(scratch, count, below)
+        found[i] = scratch[below]
+        if exact > below:
+            found[i] += (scratch[below + 1 : count].min() - found[i]) * (exact - below)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def find_sides(
+    time_ms: Int64s, value: Float64s, start: Int64s, stop: Int64s,
+    interval_ms: Float64s, threshold: Float64s, above: bool,
+) -> tuple[Float64s, Float64s]:  # fmt: skip
+    """Share of each row's samples beyond its threshold, and seconds of its longest unbroken run there.
+
+    ``interval_ms`` is the usual pause between a row's samples: for so long a run's last sample counts.
+    """
+    shares, longest_s = np.full(len(start), np.nan), np.full(len(start), np.nan)
+    for i in range(len(start)):
+        if start[i] == stop[i] or np.isnan(threshold[i]):
+            continue
+        times = time_ms[start[i] : stop[i]]
+        hits, longest_ms, from_ms = 0, -1, -1
+        for k in range(len(times)):
+            if not is_beyond(value[start[i] + k], threshold[i], above):
+                from_ms = -1
+                continue
+            hits += 1
+            if from_ms < 0 or times[k] - times[k - 1] > GAP_INTERVALS * interval_ms[i]:
+                from_ms = times[k]
+            longest_ms = max(longest_ms, times[k] - from_ms)
+        shares[i] = hits / len(times)
+        longest_s[i] = (longest_ms + interval_ms[i]) / 1000.0 if longest_ms >= 0 else 0.0
+    return shares, longest_s

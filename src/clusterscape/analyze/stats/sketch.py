@@ -1,0 +1,251 @@
+"""Mergeable statistics of one metric over many lives, updated sample by sample. Importing this imports numba.
+
+Over the whole life everything is exact but percentiles, whose error ``bins.error_bound`` states. The last ``ring_samples``
+samples of each row are kept as they are, so that a trailing window they cover is exact in every statistic.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from clusterscape.analyze.stats import kernels
+from clusterscape.analyze.stats.bins import Bins, bins_of
+from clusterscape.analyze.stats.exact import (
+    ABOVE_KINDS,
+    SHARE_KINDS,
+    SIDE_KINDS,
+    Series,
+    rank_of,
+    resolve,
+    threshold_of,
+)
+from clusterscape.analyze.stats.kernels import Bools, Uint32s
+from clusterscape.analyze.stats.needs import Threshold
+from clusterscape.model.rules import Statistic, StatisticKind
+from clusterscape.model.samples import Float64s, Int64s
+
+Array = TypeVar("Array", Float64s, Uint32s)
+
+RING_SAMPLES = 128
+"""Thirty-two minutes at a scrape every 15 s."""
+
+_MOMENTS = {
+    StatisticKind.MIN: kernels.MIN,
+    StatisticKind.MAX: kernels.MAX,
+    StatisticKind.MEAN: kernels.MEAN,
+    StatisticKind.NOW: kernels.LAST,
+    StatisticKind.INCREASE: kernels.INCREASE,
+}
+
+
+@dataclass(slots=True)
+class SketchArrays:
+    """The whole state of a sketch, as a checkpoint stores it; shapes as in ``kernels.add_samples``."""
+
+    moments: Float64s
+    histogram: Uint32s
+    limit: Float64s  # the GPU's own limit, per row; NaN where it is not known
+    ring_value: Float64s
+    ring_time: Uint32s
+    runs: Float64s
+
+
+class MetricSketch:
+    """Statistics of one metric for rows that can be cleared and used again. Not thread-safe."""
+
+    def __init__(
+        self,
+        metric: str,
+        row_count: int = 0,
+        *,
+        thresholds: Sequence[Threshold] = (),
+        ring_samples: int = RING_SAMPLES,
+    ) -> None:
+        self.metric = metric
+        self.bins: Bins = bins_of(metric)
+        self.thresholds = tuple(thresholds)
+        self.arrays = SketchArrays(
+            moments=np.zeros((0, kernels.MOMENTS)),
+            histogram=np.zeros((0, self.bins.count), np.uint32),
+            limit=np.zeros(0),
+            ring_value=np.zeros((0, ring_samples)),
+            ring_time=np.zeros((0, ring_samples), np.uint32),
+            runs=np.zeros((len(self.thresholds), 0, kernels.RUNS)),
+        )
+        self._is_above: Bools = np.array([threshold.is_above for threshold in self.thresholds], np.bool_)
+        self._width = np.zeros(0)
+        self._threshold = np.zeros((len(self.thresholds), 0))
+        self.grow(row_count)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there is room for."""
+        return len(self.arrays.moments)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        arrays = self.arrays
+        kept = (arrays.moments, arrays.histogram, arrays.limit, arrays.ring_value, arrays.ring_time, arrays.runs)
+        return sum(array.nbytes for array in (*kept, self._width, self._threshold))
+
+    def grow(self, row_count: int) -> None:
+        """Make room for more rows, empty and without a known limit."""
+        more = row_count - self.row_count
+        if more <= 0:
+            return
+        arrays, old = self.arrays, self.row_count
+        arrays.moments = _longer(arrays.moments, more)
+        arrays.histogram = _longer(arrays.histogram, more)
+        arrays.ring_value, arrays.ring_time = _longer(arrays.ring_value, more), _longer(arrays.ring_time, more)
+        arrays.limit = np.concatenate([arrays.limit, np.full(more, np.nan)])
+        empty = np.zeros((len(self.thresholds), more, kernels.RUNS))
+        arrays.runs = np.concatenate([arrays.runs, empty], axis=1)
+        self._width = np.zeros(row_count)
+        self._threshold = np.zeros((len(self.thresholds), row_count))
+        self._apply_limits(np.arange(row_count))
+        self.clear(np.arange(old, row_count))
+
+    def clear(self, rows: Int64s, limits: Float64s | None = None) -> None:
+        """Forget all samples of ``rows``; with ``limits``, their limits from now on."""
+        arrays = self.arrays
+        arrays.moments[rows] = 0.0
+        arrays.histogram[rows] = 0
+        arrays.runs[:, rows] = np.nan
+        arrays.runs[:, rows, kernels.HITS] = 0.0
+        if limits is not None:
+            arrays.limit[rows] = limits
+            self._apply_limits(rows)
+
+    def _apply_limits(self, rows: Int64s) -> None:
+        limit = self.arrays.limit[rows]
+        scale = np.where(np.isnan(limit), self.bins.full_scale, limit) if self.bins.by_limit else self.bins.full_scale
+        self._width[rows] = self.bins.step * scale
+        for place, threshold in enumerate(self.thresholds):
+            self._threshold[place, rows] = resolve(threshold.quantity, limit)
+
+    def add(self, rows: Int64s, time_ms: Int64s, value: Float64s) -> int:
+        """Count samples, given in time order, into their rows; returns how many counted.
+
+        A sample not later than the last one of its row is a duplicate or late and does not count.
+        """
+        arrays = self.arrays
+        return int(
+            kernels.add_samples(
+                rows, time_ms, value, arrays.moments, arrays.histogram, self._width, self.bins.least, self.bins.octave,
+                arrays.ring_value, arrays.ring_time, arrays.runs, self._threshold, self._is_above,
+            )
+        )  # fmt: skip
+
+    def lose_rings(self) -> None:
+        """Take the rings for empty, as after reading a checkpoint, which does not hold them."""
+        self.arrays.moments[:, kernels.RING_FROM] = self.arrays.moments[:, kernels.COUNT]
+
+    def refill_rings(self, rows: Int64s, time_ms: Int64s, value: Float64s) -> None:
+        """Put samples that were counted before the rings were lost back into them; later ones are left out. In time order."""
+        arrays = self.arrays
+        kernels.refill_rings(rows, time_ms, value, arrays.moments, arrays.ring_value, arrays.ring_time)
+
+    def merge(self, rows: Int64s, other: "MetricSketch", other_rows: Int64s) -> None:
+        """Add to ``rows`` the later samples that ``other_rows`` of ``other`` have seen: as if they had been added here."""
+        mine, theirs = self.arrays, other.arrays
+        if (other.metric, other.thresholds) != (self.metric, self.thresholds):
+            raise ValueError(f"{other.metric} cannot be merged into {self.metric}: other bins or thresholds")
+        if mine.ring_value.shape[1] != theirs.ring_value.shape[1]:
+            raise ValueError("rings of different sizes cannot be merged")
+        if not np.array_equal(self._width[rows], other._width[other_rows]):
+            raise ValueError("rows of different full scales cannot be merged")
+        ends, begins = mine.moments[rows, kernels.LAST_MS], theirs.moments[other_rows, kernels.FIRST_MS]
+        are_both = (mine.moments[rows, kernels.COUNT] > 0) & (theirs.moments[other_rows, kernels.COUNT] > 0)
+        if (are_both & (begins <= ends)).any():
+            raise ValueError("only later samples can be merged into earlier ones")
+        mine.histogram[rows] += theirs.histogram[other_rows]
+        kernels.merge_rows(
+            rows, other_rows, mine.moments, mine.ring_value, mine.ring_time, mine.runs,
+            theirs.moments, theirs.ring_value, theirs.ring_time, theirs.runs,
+        )  # fmt: skip
+
+    def replace(self, rows: Int64s, other: "MetricSketch", other_rows: Int64s) -> None:
+        """Give ``rows`` the whole state of ``other_rows``."""
+        self.clear(rows, other.arrays.limit[other_rows])
+        self.merge(rows, other, other_rows)
+
+    # reading
+
+    def samples(self, rows: Int64s) -> Int64s:
+        """How many samples each row has counted."""
+        count: Float64s = self.arrays.moments[rows, kernels.COUNT]
+        return count.astype(np.int64)
+
+    def last_ms(self, rows: Int64s) -> Int64s:
+        """When each row's last sample was; 0 where there is none."""
+        last: Float64s = self.arrays.moments[rows, kernels.LAST_MS]
+        return last.astype(np.int64)
+
+    def column(self, rows: Int64s, statistic: Statistic) -> Float64s:
+        """``statistic`` over the whole life of each of ``rows``. Runs of a threshold that is not registered give NaN."""
+        moments: Float64s = self.arrays.moments[rows]
+        count = moments[:, kernels.COUNT]
+        match statistic.kind:
+            case StatisticKind.PERCENTILE:
+                found: Float64s = self.percentiles(rows, [rank_of(statistic)])[0]
+                return found
+            case StatisticKind.STD:
+                column = np.sqrt(moments[:, kernels.M2] / np.maximum(count, 1.0))
+            case StatisticKind.SLOPE:
+                spread = moments[:, kernels.M2_H]
+                column = moments[:, kernels.CO] / np.where(spread > 0.0, spread, np.nan)
+            case kind if kind in SIDE_KINDS:
+                return self._sides(rows, statistic)
+            case kind:
+                column = moments[:, _MOMENTS[kind]]
+        return np.where(count > 0.0, column, np.nan)
+
+    def percentiles(self, rows: Int64s, ranks: Sequence[float]) -> Float64s:
+        """(ranks, rows): percentiles over the whole life, in one pass over the bins. ``ranks`` are 0–1, in any order."""
+        wanted = np.unique(np.asarray(ranks, np.float64))
+        arrays = self.arrays
+        found = kernels.find_percentiles(
+            rows, arrays.moments, arrays.histogram, self._width, self.bins.least, self.bins.octave, wanted
+        )
+        return found[np.searchsorted(wanted, ranks)]
+
+    def recent(self, rows: Int64s, after_ms: Int64s) -> tuple[Series, Bools]:
+        """The samples after ``after_ms`` (one moment for each row) that are still in the rings, and whether those are all."""
+        arrays = self.arrays
+        time_ms, value, offsets, are_all = kernels.unroll_rings(
+            rows, arrays.moments, arrays.ring_value, arrays.ring_time, after_ms
+        )
+        return Series(time_ms, value, offsets), are_all
+
+    def _sides(self, rows: Int64s, statistic: Statistic) -> Float64s:
+        above, quantity = statistic.kind in ABOVE_KINDS, threshold_of(statistic)
+        sought = Threshold(self.metric, above, quantity)
+        if sought not in self.thresholds:
+            return self._guess_shares(rows, statistic)
+        place = self.thresholds.index(sought)
+        runs, moments = self.arrays.runs[place, rows], self.arrays.moments[rows]
+        count = moments[:, kernels.COUNT]
+        if statistic.kind in SHARE_KINDS:
+            column = runs[:, kernels.HITS] / np.maximum(count, 1.0)
+        else:
+            # The last sample of a run stands for one interval.
+            spans = (runs[:, kernels.LONGEST_MS] + moments[:, kernels.INTERVAL_MS]) / 1000.0
+            column = np.where(runs[:, kernels.HITS] > 0.0, spans, 0.0)
+        return np.where((count > 0.0) & ~np.isnan(self._threshold[place, rows]), column, np.nan)
+
+    def _guess_shares(self, rows: Int64s, statistic: Statistic) -> Float64s:
+        if statistic.kind not in SHARE_KINDS:
+            return np.full(len(rows), np.nan)
+        arrays = self.arrays
+        threshold = resolve(threshold_of(statistic), arrays.limit[rows])
+        return kernels.find_shares(
+            rows, arrays.moments, arrays.histogram, self._width, self.bins.least, self.bins.octave,
+            threshold, statistic.kind in ABOVE_KINDS,
+        )  # fmt: skip
+
+
+def _longer(array: Array, more: int) -> Array:
+    return np.concatenate([array, np.zeros((more, *array.shape[1:]), array.dtype)])
