@@ -9,17 +9,20 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from clusterscape.errors import ConfigError
+from clusterscape.model.rules import Severity
 
 ENV_PREFIX = "CLUSTERSCAPE_"
 ENV_NOT_SETTINGS = frozenset(
     {"CLUSTERSCAPE_REFERENCE_DATA", "CLUSTERSCAPE_REFERENCE_DATA_REQUIRED", "CLUSTERSCAPE_SCREENSHOTS"}
 )
 """Variables of the tests, not settings."""
+
+_LISTS = frozenset({"targets", "severities", "rules", "group_by", "to"})
 
 
 class _Section(BaseModel):
@@ -140,6 +143,107 @@ class CollectSettings(_Section):
     nvml: NvmlSettings = NvmlSettings()
 
 
+class ChannelSettings(_Section):
+    """What every channel of alerts can be told."""
+
+    severities: tuple[Severity, ...] = Field(
+        (Severity.WARNING, Severity.CRITICAL), description="Rules of these severities: `info`, `warning`, `critical`."
+    )
+    rules: tuple[str, ...] = Field(("*",), min_length=1, description="Rules with these keys; `*` and `?` are globs.")
+    tell_stops: bool = Field(True, description="Tell also when a violation stops.")
+    group_by: tuple[Literal["rule", "workload", "user", "project", "partition"], ...] = Field(
+        ("rule",), description="What has these in common is told in one message; empty: everything together."
+    )
+    group_wait_s: float = Field(30.0, ge=0, description="Seconds to wait for more of the same group.")
+    group_interval_s: float = Field(300.0, ge=0, description="Seconds between two messages of the same group.")
+    hold_s: float = Field(120.0, ge=0, description="A violation that is over within so many seconds is not told.")
+    max_per_hour: int | None = Field(
+        60,
+        ge=1,
+        description="Most messages an hour (to one user, where it goes to users); the last one sums up the rest.",
+    )
+    max_waiting: int = Field(
+        10_000, ge=100, description="Most starts and stops that wait; beyond, of the oldest only their number is kept."
+    )
+    timeout_s: float = Field(10.0, gt=0, description="Seconds after which an answer counts as missing.")
+
+
+class WebhookSettings(ChannelSettings):
+    """Any HTTP endpoint; what it gets is in the [guide](../guide/alerts.md)."""
+
+    kind: Literal["webhook"]
+    url: str = Field(pattern=r"^https?://", description="Address that JSON is posted to.")
+    token: str | None = Field(None, repr=False, description="Bearer token.")
+    headers: dict[str, str] = Field({}, repr=False, description="More headers, by name.")
+    secret: str | None = Field(
+        None, repr=False, description="Key of the signature (HMAC-SHA256); without it none is sent."
+    )
+    proxy: str | None = Field(None, description="HTTP proxy.")
+
+
+class SlackSettings(ChannelSettings):
+    """A Slack incoming webhook, or what speaks its format."""
+
+    kind: Literal["slack"]
+    url: str = Field(pattern=r"^https?://", repr=False, description="The webhook's address, which is its secret.")
+    proxy: str | None = Field(None, description="HTTP proxy.")
+
+
+class EmailSettings(ChannelSettings):
+    """E-mail over SMTP."""
+
+    kind: Literal["email"]
+    host: str = Field(min_length=1, description="SMTP server.")
+    port: int | None = Field(None, ge=1, le=65535, description="Its port; by default 25, 587 (starttls) or 465 (tls).")
+    security: Literal["plain", "starttls", "tls"] = Field("starttls", description="How the connection is protected.")
+    user: str | None = Field(None, description="Name to log in with; without it nobody logs in.")
+    password: str | None = Field(None, repr=False, description="Its password.")
+    sender: str = Field(pattern=r"^[^\s<>]+@[^\s<>]+$", description="Address the mails come from.")
+    to: tuple[str, ...] = Field(
+        min_length=1, description="Addresses; `{user}@example.org` goes to the workload's user."
+    )
+    max_per_hour: int | None = Field(20, ge=1, description="Most mails an hour to the same addresses.")
+
+
+class AlertmanagerSettings(ChannelSettings):
+    """An Alertmanager (API v2); of several that form a cluster, each is a channel. It groups and holds by itself."""
+
+    kind: Literal["alertmanager"]
+    url: str = Field(pattern=r"^https?://", description="Address, such as http://127.0.0.1:9093.")
+    token: str | None = Field(None, repr=False, description="Bearer token.")
+    labels: dict[str, str] = Field({}, description="More labels for every alert.")
+    resolve_timeout_s: float = Field(
+        300.0, ge=3, description="An alert that is not repeated for so long ends by itself."
+    )
+    proxy: str | None = Field(None, description="HTTP proxy.")
+    tell_stops: Literal[True] = Field(True, description="Always: an alert that is not ended would fire for ever.")
+    group_by: tuple[Literal["rule", "workload", "user", "project", "partition"], ...] = Field(
+        (), description="What has these in common is told in one request; empty: everything together."
+    )
+    group_wait_s: float = Field(0.0, ge=0, description="Seconds to wait for more of the same group.")
+    group_interval_s: float = Field(0.0, ge=0, description="Seconds between two requests of the same group.")
+    max_per_hour: int | None = Field(None, ge=1, description="Most requests an hour; repetitions do not count.")
+
+
+AnyChannelSettings = WebhookSettings | SlackSettings | EmailSettings | AlertmanagerSettings
+CHANNEL_KINDS: Mapping[str, type[ChannelSettings]] = {
+    "webhook": WebhookSettings,
+    "slack": SlackSettings,
+    "email": EmailSettings,
+    "alertmanager": AlertmanagerSettings,
+}
+
+
+class AlertsSettings(_Section):
+    """Who is told when a violation starts or stops."""
+
+    page_url: str | None = Field(None, description="Where people reach the page; messages then link to it.")
+    channels: dict[
+        Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")],
+        Annotated[AnyChannelSettings, Field(discriminator="kind")],
+    ] = Field({}, description="Channels by name: `[alerts.channels.NAME]` with a `kind`.")
+
+
 class Settings(_Section):
     """The whole configuration."""
 
@@ -148,6 +252,7 @@ class Settings(_Section):
     storage: StorageSettings = StorageSettings()
     retention: RetentionSettings = RetentionSettings()
     collect: CollectSettings = CollectSettings()
+    alerts: AlertsSettings = AlertsSettings()
 
 
 def read_settings(
@@ -189,7 +294,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         level = tree
         for parent in parents:
             level = level.setdefault(parent, {})
-        level[leaf] = value.split(",") if leaf == "targets" else value
+        level[leaf] = value.split(",") if leaf in _LISTS else value
     return tree
 
 
@@ -211,23 +316,38 @@ def _explain(error: ValidationError, where: Mapping[str, str]) -> ConfigError:
     """The first problem in plain words: which key, from where, what is allowed."""
     first = error.errors(include_url=False)[0]
     path = [str(part) for part in first["loc"]]
-    key = ".".join(path)
+    # Behind a channel's name stands its kind, which is no part of the key.
+    key = ".".join(path[:3] + path[4:] if path[:2] == ["alerts", "channels"] else path)
     source = where.get(key, "the settings")
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if first["type"] == "extra_forbidden":
         allowed = _fields_at(path[:-1])
         close = difflib.get_close_matches(path[-1], allowed, n=1)
         hint = f"Did you mean `{close[0]}`? " if close else ""
-        section = f"[{'.'.join(path[:-1])}]" if len(path) > 1 else "the top level"
+        section = f"[{key.rpartition('.')[0]}]" if len(path) > 1 else "the top level"
         return ConfigError(
             f"unknown setting `{key}` in {source}{more}", hint=f"{hint}{section} takes: {', '.join(allowed)}."
         )
-    value = "(hidden)" if path[-1] == "token" else repr(first["input"])
-    return ConfigError(f"setting `{key}` = {value} in {source} is wrong: {first['msg']}{more}", hint=_describe(path))
+    # A whole section may hold secrets.
+    is_hidden = _is_secret(path) or isinstance(first["input"], Mapping)
+    value = "" if first["type"] == "missing" else f" = {'(hidden)' if is_hidden else repr(first['input'])}"
+    return ConfigError(f"setting `{key}`{value} in {source} is wrong: {first['msg']}{more}", hint=_describe(path))
+
+
+def _is_secret(path: list[str]) -> bool:
+    """Whether the field or one that it is part of is kept out of what is printed."""
+    for length in range(1, len(path) + 1):
+        section = _section_at(path[: length - 1])
+        field = section.model_fields.get(path[length - 1]) if section else None
+        if field is not None and not field.repr:
+            return True
+    return False
 
 
 def _section_at(path: list[str]) -> type[BaseModel] | None:
     section: type[BaseModel] = Settings
+    if path[:2] == ["alerts", "channels"] and len(path) > 3 and path[3] in CHANNEL_KINDS:
+        section, path = CHANNEL_KINDS[path[3]], path[4:]
     for part in path:
         field = section.model_fields.get(part)
         kind = field.annotation if field else None
@@ -247,6 +367,7 @@ def _describe(path: list[str]) -> str | None:
         section = _section_at(path[:-1])
         field = section.model_fields.get(path[-1]) if section else None
         if field is not None:
-            return f"`{'.'.join(path)}`: {field.description} Default: {field.default!r}." if field.description else None
+            default = "" if field.is_required() else f" Default: {field.default!r}."
+            return f"`{'.'.join(path)}`: {field.description}{default}" if field.description else None
         path = path[:-1]
     return None

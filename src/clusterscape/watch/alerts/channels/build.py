@@ -1,0 +1,103 @@
+"""Makes channels from their settings."""
+
+from collections.abc import Callable
+
+from clusterscape.model.ids import UnixMs
+from clusterscape.settings import (
+    AlertmanagerSettings,
+    AlertsSettings,
+    AnyChannelSettings,
+    ChannelSettings,
+    EmailSettings,
+    SlackSettings,
+    WebhookSettings,
+)
+from clusterscape.watch.alerts.channels.alertmanager import AlertmanagerChannel
+from clusterscape.watch.alerts.channels.letterhead import Letterhead
+from clusterscape.watch.alerts.channels.mail import PERSONAL, MailChannel
+from clusterscape.watch.alerts.channels.slack import SlackChannel
+from clusterscape.watch.alerts.channels.webhook import WebhookChannel
+from clusterscape.watch.alerts.contract import Channel, Policy
+
+_SMTP_PORTS = {"plain": 25, "starttls": 587, "tls": 465}
+
+
+def build_channels(alerts: AlertsSettings, *, cluster: str, clock: Callable[[], UnixMs]) -> list[Channel]:
+    """Every configured channel."""
+    letterhead = Letterhead(cluster=cluster, page_url=alerts.page_url)
+    return [build_channel(name, each, letterhead, clock) for name, each in alerts.channels.items()]
+
+
+def build_channel(
+    name: str, settings: AnyChannelSettings, letterhead: Letterhead, clock: Callable[[], UnixMs]
+) -> Channel:
+    """One channel."""
+    policy = _policy(settings)
+    match settings:
+        case WebhookSettings():
+            return WebhookChannel(
+                name=name,
+                policy=policy,
+                letterhead=letterhead,
+                clock=clock,
+                url=settings.url,
+                token=settings.token,
+                headers=settings.headers,
+                secret=settings.secret,
+                proxy=settings.proxy,
+                timeout_s=settings.timeout_s,
+            )
+        case SlackSettings():
+            return SlackChannel(
+                name=name,
+                policy=policy,
+                letterhead=letterhead,
+                clock=clock,
+                url=settings.url,
+                proxy=settings.proxy,
+                timeout_s=settings.timeout_s,
+            )
+        case EmailSettings():
+            return MailChannel(
+                name=name,
+                policy=policy,
+                letterhead=letterhead,
+                clock=clock,
+                host=settings.host,
+                port=settings.port or _SMTP_PORTS[settings.security],
+                security=settings.security,
+                user=settings.user,
+                password=settings.password,
+                sender=settings.sender,
+                to=settings.to,
+                timeout_s=settings.timeout_s,
+            )
+        case AlertmanagerSettings():
+            return AlertmanagerChannel(
+                name=name,
+                policy=policy,
+                letterhead=letterhead,
+                clock=clock,
+                url=settings.url,
+                token=settings.token,
+                labels=settings.labels,
+                resolve_timeout_ms=int(settings.resolve_timeout_s * 1000),
+                proxy=settings.proxy,
+                timeout_s=settings.timeout_s,
+            )
+
+
+def _policy(settings: ChannelSettings) -> Policy:
+    is_personal = isinstance(settings, EmailSettings) and any(PERSONAL in address for address in settings.to)
+    return Policy(
+        severities=frozenset(settings.severities),
+        rules=settings.rules,
+        is_stop_told=settings.tell_stops,
+        group_by=settings.group_by,
+        lane_by=("user",) if is_personal else (),
+        group_wait_ms=int(settings.group_wait_s * 1000),
+        group_interval_ms=int(settings.group_interval_s * 1000),
+        hold_ms=int(settings.hold_s * 1000),
+        max_per_hour=settings.max_per_hour,
+        max_waiting=settings.max_waiting,
+    )

@@ -1,0 +1,159 @@
+"""The file of the spool: its schema, its lock, its transactions and what its errors mean. Not what is kept in it.
+
+SQLite and not a log of our own, because a delivery changes several things that must change together (the message goes, its key is
+recorded, the channel is well again), and because its journal is checksummed: of a torn tail only the torn transaction is lost.
+The only SQL outside ``store``: a private queue that nobody queries, which must work while the record store does not.
+"""
+
+import fcntl
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clusterscape.errors import StoreBusyError, StoreError, StoreFullError, StoreVersionError
+
+VERSION = 1
+SCHEMA = """
+CREATE TABLE meta (version INTEGER NOT NULL, spool TEXT NOT NULL);
+CREATE TABLE channel (
+  name TEXT PRIMARY KEY, kind TEXT NOT NULL, delivered INTEGER NOT NULL DEFAULT 0, delivered_at INTEGER,
+  failing_since INTEGER, note TEXT, paused_until INTEGER,
+  flaps INTEGER NOT NULL DEFAULT 0, tallied INTEGER NOT NULL DEFAULT 0
+);
+-- message NULL: in no message yet
+CREATE TABLE turn (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, channel TEXT NOT NULL, message INTEGER, posted_at INTEGER NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX turn_by_message ON turn (channel, message, seq);
+-- only messages that wait; AUTOINCREMENT never gives a number twice, so neither is a key
+CREATE TABLE message (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, channel TEXT NOT NULL, lane TEXT NOT NULL, kind TEXT NOT NULL, grouped TEXT NOT NULL,
+  created_at INTEGER NOT NULL, tallies TEXT NOT NULL DEFAULT '[]', attempts INTEGER NOT NULL DEFAULT 0, next_at INTEGER,
+  failing_since INTEGER, error TEXT, is_lasting INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX message_by_lane ON message (channel, lane, id);
+CREATE TABLE delivery (
+  key TEXT PRIMARY KEY, channel TEXT NOT NULL, lane TEXT NOT NULL, at INTEGER NOT NULL, attempts INTEGER NOT NULL
+);
+CREATE INDEX delivery_by_time ON delivery (channel, at);
+CREATE TABLE told (channel TEXT NOT NULL, grouped TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (channel, grouped));
+CREATE TABLE seen (id TEXT PRIMARY KEY, at INTEGER NOT NULL);
+CREATE INDEX seen_by_time ON seen (at);
+CREATE TABLE firing (
+  channel TEXT NOT NULL, rule TEXT NOT NULL, workload TEXT NOT NULL, first TEXT NOT NULL, parts TEXT NOT NULL,
+  PRIMARY KEY (channel, rule, workload)
+);
+"""
+
+
+class Database:
+    """One connection for all threads of the one process that delivers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._guard = threading.RLock()
+        self._lock = _lock(path)
+        try:
+            with explained(path):
+                self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+                self._prepare()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _prepare(self) -> None:
+        # FULL: a commit returns when the journal is on the disk.
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        with self.writing() as sql:
+            if not sql.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+                for statement in SCHEMA.split(";\n"):
+                    sql.execute(statement)
+                sql.execute("INSERT INTO meta VALUES (?, ?)", (VERSION, secrets.token_hex(6)))
+            version, self.spool = sql.execute("SELECT version, spool FROM meta").fetchone()
+        refuse_newer(self.path, version)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it is on the disk when this returns, or nothing of it ever."""
+        with self._guard, explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # A full disk ends the transaction by itself.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, to read from."""
+        with self._guard, explained(self.path):
+            yield self._connection
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._guard:
+            self._connection.close()
+            os.close(self._lock)
+
+
+@contextmanager
+def reading_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """The spool of a process that may be running, from outside."""
+    with explained(path):
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
+        try:
+            (version,) = connection.execute("SELECT version FROM meta").fetchone()
+            refuse_newer(path, version)
+            yield connection
+        finally:
+            connection.close()
+
+
+def refuse_newer(path: Path, version: int) -> None:
+    """Raise where a newer ClusterScape wrote the spool."""
+    if version > VERSION:
+        raise StoreVersionError(
+            f"{path} was written by a newer ClusterScape (format {version}, this one knows {VERSION})",
+            hint="Start the newer one, or move the file away: what waits in it is then not sent.",
+        )
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            raise StoreFullError(f"no space left for the alerts in {path}", hint="Make room on its device.") from error
+        raise StoreError(
+            f"the alerts in {path} cannot be read or written: {error}",
+            hint="Is the folder writable? A damaged file may be moved away: what waits in it is then not sent.",
+        ) from error
+
+
+def _lock(path: Path) -> int:
+    """Held as long as the process lives, however it ends: two processes would send everything twice."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(
+            f"the alerts cannot be kept in {path.parent}: {error.strerror}", hint="Is the folder writable?"
+        ) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise StoreBusyError(
+            f"another ClusterScape sends the alerts of {path}", hint="Stop it, or choose another storage.data_dir."
+        ) from None
+    return handle

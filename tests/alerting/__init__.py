@@ -1,0 +1,1 @@
+"""Turns of violations for tests of alerts, and endpoints that receive them."""
