@@ -1,6 +1,7 @@
-"""``clusterscape list``: workloads, nodes or sources of a running server, as the page's tables show them."""
+"""``clusterscape list``: workloads, units, nodes or sources of a running server, as the page's tables show them."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -10,12 +11,15 @@ from rich.table import Table
 from clusterscape.cli.options import JsonOption, TokenOption, UrlOption
 from clusterscape.cli.output import answers, count, duration, print_json
 from clusterscape.cli.status import fetch
+from clusterscape.cli.unit_listing import Format, fetch_units, narrow, print_units, write_units
+from clusterscape.errors import QueryError
 
 
 class Subject(StrEnum):
     """What can be listed."""
 
     WORKLOADS = "workloads"
+    UNITS = "units"
     NODES = "nodes"
     SOURCES = "sources"
 
@@ -24,22 +28,43 @@ def listing(
     what: Annotated[Subject, typer.Argument(help="What to list.")] = Subject.WORKLOADS,
     state: Annotated[
         list[str] | None,
-        typer.Option(help="Only workloads in this state; may be given several times.", show_default="running, waiting"),
+        typer.Option(
+            help="Only workloads or units in this state; may be given several times.",
+            show_default="running and waiting workloads",
+        ),
     ] = None,
-    user: Annotated[str | None, typer.Option(help="Only this user's workloads.")] = None,
-    project: Annotated[str | None, typer.Option(help="Only this project's workloads.")] = None,
-    partition: Annotated[str | None, typer.Option(help="Only workloads of this partition.")] = None,
-    text: Annotated[str | None, typer.Option(help="Only workloads that hold this text in a name or id.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many workloads.")] = 100,
+    user: Annotated[str | None, typer.Option(help="Only what this user has.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only what this project has.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Only what is in this partition.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only what holds this text in a name or id.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="At most so many workloads, or units of a table for people.")
+    ] = 100,
+    how: Annotated[
+        Format, typer.Option("--format", help="Of units: a table for people, or all their columns as a file.")
+    ] = Format.TABLE,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write a file.")] = None,
     url: UrlOption = "http://127.0.0.1:8321",
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List workloads, nodes or sources."""
+    """List workloads, units, nodes or sources."""
+    if what is Subject.UNITS:
+        units = fetch_units(url.rstrip("/"), token)
+        wanted = {"user": user, "project": project, "partition": partition}
+        units = narrow(units, wanted, state or [], text)
+        if how is Format.TABLE:
+            headings = ("unit", "state", "partition", "machine", "util", "user", "project", "workload")
+            print_units(units, _table(*headings, right=("util",)), limit, as_json=as_json)
+        else:
+            write_units(units, how, output)
+        return
+    if how is not Format.TABLE or output is not None:
+        raise QueryError(f"{what.value} have no file format", hint="--json writes everything there is of them.")
     base = f"{url.rstrip('/')}/api/v1/{what.value}"
     if what is Subject.WORKLOADS:
-        wanted = {"user": user, "project": project, "partition": partition, "text": text, "limit": limit}
-        pairs = [(key, value) for key, value in wanted.items() if value is not None]
+        asked = {"user": user, "project": project, "partition": partition, "text": text, "limit": limit}
+        pairs = [(key, value) for key, value in asked.items() if value is not None]
         pairs += [("state", each) for each in state or ("running", "waiting")]
         base = f"{base}?{urlencode(pairs)}"
     found = fetch(base, token)

@@ -3,8 +3,10 @@
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -47,11 +49,22 @@ def fetch(url: str, token: str | None) -> Any:
     if not url.startswith(("http://", "https://")):
         raise SourceError(f"{url} is not an address", hint="Give --url http://HOST:PORT.")
     request = urllib.request.Request(url)  # noqa: S310 – the scheme is checked above
+    try:
+        with open_url(request, token) as response:
+            return json.load(response)
+    except ValueError:
+        raise SourceError(f"{url} does not answer in JSON", hint="Is it a ClusterScape?") from None
+
+
+@contextmanager
+def open_url(request: urllib.request.Request, token: str | None) -> Iterator[IO[bytes]]:
+    """The answer of a running server; every failure says what to do."""
+    url = request.full_url
     if token:
         request.add_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310
-            return json.load(response)
+        with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310 – made from a checked address
+            yield response
     except urllib.error.HTTPError as error:
         if error.code == 401:
             raise AccessError(f"{url} asks for a token", hint="Give it with --token.") from None
@@ -63,8 +76,6 @@ def fetch(url: str, token: str | None) -> Any:
             f"no ClusterScape answers at {url}: {reason}",
             hint="Start one with `clusterscape demo` or `clusterscape serve`, or name another with --url.",
         ) from None
-    except ValueError:
-        raise SourceError(f"{url} does not answer in JSON", hint="Is it a ClusterScape?") from None
 
 
 def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:

@@ -89,6 +89,20 @@ class ClusterQuery:
         scales, table = quantize_rows(shot.table, values, names)
         return Tick(shot.version, shot.at, None if values.is_empty() else shot.at, scales, table)
 
+    def unit_table(self, at_ms: int | None = None) -> pl.DataFrame:
+        """The picture with the latest value of every metric beside it: what is taken along as a file."""
+        names = tuple(METRICS)
+        if at_ms is None:
+            _, picture = self.picture()
+            values = self._context.metrics.latest(
+                names, at_ms=self._context.clock(), lookback_ms=self._context.lookback_ms
+            )
+        else:
+            shot = self.past.shot(at_ms)
+            picture, values = shot.table, self._latest_at(names, shot.at)
+        known = [name for name in names if name in values.columns and values[name].null_count() < len(values)]
+        return picture.join(values.select("unit", *known), on="unit", how="left", maintain_order="left")
+
     def summary(self, at_ms: int | None = None) -> ClusterSummary:
         """The numbers at the top of the page, now or at a past minute."""
         if at_ms is not None:

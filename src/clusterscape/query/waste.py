@@ -4,6 +4,8 @@ An allocation is idle if the mean utilization of its unit while it held it, with
 count as wasted; those of a shared unit are split evenly, so that none counts twice. Hours without samples are not judged.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -23,6 +25,14 @@ ROUNDING = 1e-9
 """Differences of running sums are off by less than this."""
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was held and wasted in all, and by unit and workload."""
+
+    total: WasteAnswer
+    by_unit: pl.DataFrame
+
+
 class WasteQuery:
     """Questions about what was held in vain."""
 
@@ -33,39 +43,56 @@ class WasteQuery:
 
     def waste(self, *, hours: int = 24) -> WasteAnswer:
         """The last ``hours`` in whole steps of ten minutes; computed at most once in each."""
+        return self._judge(hours).total
+
+    def by_unit(self, *, hours: int = 24) -> pl.DataFrame:
+        """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, which any group of units can sum.
+
+        Hours of a shared unit are split evenly among its holders; what was not measured has null for wasted.
+        """
+        return self._judge(hours).by_unit
+
+    def _judge(self, hours: int) -> Judged:
         now = self._context.clock()
         return self._cache.get(hours, now // SETTLED_MS, lambda: self._compute(now // STEP_MS * STEP_MS, hours))
 
-    def _compute(self, end: int, hours: int) -> WasteAnswer:
+    def _compute(self, end: int, hours: int) -> Judged:
         start = end - hours * HOUR_MS
-        records = self._context.records
-        known = records.workload_spans(since_ms=UnixMs(start)).select("workload", "ends_at")
-        held = (
-            records.allocation_spans(start_ms=UnixMs(start), end_ms=UnixMs(end))
-            .join(known, on="workload", how="inner")
-            .with_columns(to=pl.min_horizontal("to_at", "ends_at").fill_null(end))
-        )
+        held = self._held(start, end)
         units = self._cluster.places()["unit"]
         # A step belongs to whoever holds the unit in its middle.
         middles = np.arange(start, end, STEP_MS, dtype=np.int64) + STEP_MS // 2
         row = find_units(units, held["unit"])
         begin, stop = find_steps(middles, held["from_at"]), find_steps(middles, held["to"])
         is_counted = (row >= 0) & (begin < stop)
+        held = held.filter(pl.Series(is_counted))
         row, begin, stop = row[is_counted], begin[is_counted], stop[is_counted]
-        steps, measured, wasted = 0, 0, 0.0
+        shares = np.zeros((len(row), 3))
+        steps, measured = 0, 0
         for first in range(0, len(units), UNITS_AT_ONCE):
-            here = (row >= first) & (row < first + UNITS_AT_ONCE)
+            here = np.flatnonzero((row >= first) & (row < first + UNITS_AT_ONCE))
             values = self._utilization(units[first : first + UNITS_AT_ONCE], np.unique(row[here]) - first, start, end)
-            held_here, measured_here, wasted_here = add_up(row[here] - first, begin[here], stop[here], values)
-            steps, measured, wasted = steps + held_here, measured + measured_here, wasted + wasted_here
+            held_here, measured_here, shares[here] = share_out(row[here] - first, begin[here], stop[here], values)
+            steps, measured = steps + held_here, measured + measured_here
         to_hours = STEP_MS / HOUR_MS
-        return WasteAnswer(
+        total = WasteAnswer(
             start=start,
             end=end,
             idle_below_ratio=IDLE_BELOW,
             held_gpu_hours=steps * to_hours,
             measured_gpu_hours=measured * to_hours,
-            wasted_gpu_hours=wasted * to_hours if measured else None,
+            wasted_gpu_hours=float(shares[:, 2].sum()) * to_hours if measured else None,
+        )
+        return Judged(total, _sum_by_unit(held, shares * to_hours))
+
+    def _held(self, start: int, end: int) -> pl.DataFrame:
+        """Who held which unit from when ``to`` when; an allocation lasts no longer than its workload."""
+        records = self._context.records
+        known = records.workload_spans(since_ms=UnixMs(start)).select("workload", "ends_at")
+        return (
+            records.allocation_spans(start_ms=UnixMs(start), end_ms=UnixMs(end))
+            .join(known, on="workload", how="inner")
+            .with_columns(to=pl.min_horizontal("to_at", "ends_at").fill_null(end))
         )
 
     def _utilization(self, units: pl.Series, rows: Times, start: int, end: int) -> NDArray[np.float64]:
@@ -84,25 +111,44 @@ class WasteQuery:
         return values
 
 
-def add_up(row: Times, begin: Times, stop: Times, values: NDArray[np.float64]) -> tuple[int, int, float]:
-    """Unit-steps that were held, that were also measured, and that idle allocations wasted.
+def share_out(
+    row: Times, begin: Times, stop: Times, values: NDArray[np.float64]
+) -> tuple[int, int, NDArray[np.float64]]:
+    """Unit-steps that were held, that were also measured, and each allocation's share of those held, measured and wasted.
 
-    Allocation i held unit ``row[i]`` in the steps [begin[i], stop[i]); ``values``: units × steps, NaN is missing.
+    Allocation i held unit ``row[i]`` in the steps [begin[i], stop[i]); ``values``: units × steps, NaN is missing. Shares:
+    allocations × 3. All steps of an idle allocation that were measured are wasted.
     """
     change = np.zeros((values.shape[0], values.shape[1] + 1), np.int16)
     np.add.at(change, (row, begin), 1)
     np.add.at(change, (row, stop), -1)
     holders = np.cumsum(change[:, :-1], axis=1, dtype=np.int16)
-    is_measured = (holders > 0) & np.isfinite(values)
-    share = np.divide(1.0, holders, out=np.zeros(values.shape), where=is_measured)
-    total = _running_sum(np.where(is_measured, values, 0.0))
-    count = _running_sum(is_measured.astype(np.float64))
-    shares = _running_sum(share)
-    counted = count[row, stop] - count[row, begin]
-    used = total[row, stop] - total[row, begin]
+    is_held = holders > 0
+    is_measured = is_held & np.isfinite(values)
+    share = np.divide(1.0, holders, out=np.zeros(values.shape), where=is_held)
+
+    def add(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums = _running_sum(cells)
+        return np.asarray(sums[row, stop] - sums[row, begin])
+
+    counted = add(is_measured.astype(np.float64))
+    used = add(np.where(is_measured, values, 0.0))
+    measured = add(np.where(is_measured, share, 0.0))
     is_idle = (counted > 0) & (used < IDLE_BELOW * counted - ROUNDING)
-    wasted = (shares[row, stop] - shares[row, begin])[is_idle].sum()
-    return int((holders > 0).sum()), int(is_measured.sum()), float(wasted)
+    shares = np.column_stack([add(share), measured, np.where(is_idle, measured, 0.0)])
+    return int(is_held.sum()), int(is_measured.sum()), shares
+
+
+def _sum_by_unit(held: pl.DataFrame, hours: NDArray[np.float64]) -> pl.DataFrame:
+    names = ("held_gpu_hours", "measured_gpu_hours", "wasted_gpu_hours")
+    columns = [pl.Series(name, hours[:, index], dtype=pl.Float64) for index, name in enumerate(names)]
+    return (
+        held.select("unit", "workload")
+        .with_columns(columns)
+        .group_by("unit", "workload", maintain_order=True)
+        .sum()
+        .with_columns(wasted_gpu_hours=pl.when(pl.col("measured_gpu_hours") > ROUNDING).then("wasted_gpu_hours"))
+    )
 
 
 def _running_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,6 +13,10 @@ from starlette.responses import Response
 from clusterscape.query.cache import VersionedCache
 
 ARROW = "application/vnd.apache.arrow.stream"
+ARROW_RESPONSE: dict[int | str, dict[str, object]] = {
+    200: {"content": {ARROW: {}}, "description": "An Arrow IPC stream."}
+}
+PARQUET = "application/vnd.apache.parquet"
 
 
 class Wire:
@@ -52,6 +56,14 @@ def arrow_once(request: Request, frame: pl.DataFrame) -> Response:
     if encoding != "identity":
         headers["Content-Encoding"] = encoding
     return Response(_compress(to_ipc(frame), encoding), media_type=ARROW, headers=headers)
+
+
+def parquet_once(frame: pl.DataFrame, name: str) -> Response:
+    """The table as a Parquet file for this request alone."""
+    buffer = io.BytesIO()
+    frame.clone().write_parquet(buffer, compression="zstd")
+    headers = {"Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(buffer.getvalue(), media_type=PARQUET, headers=headers)
 
 
 def to_ipc(frame: pl.DataFrame) -> bytes:

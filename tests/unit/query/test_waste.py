@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.query.waste import IDLE_BELOW, STEP_MS, add_up
+from clusterscape.query.waste import IDLE_BELOW, STEP_MS, share_out
 
 END = NOW // STEP_MS * STEP_MS
 
@@ -29,6 +29,18 @@ def test_hours_of_an_idle_job_are_wasted_when_it_was_measured(small_cluster: Sma
     assert answer.held_gpu_hours == pytest.approx(2 + 2 * 1 + 1)
     # Of the two, three steps each have a sample; the fourth sample is later than the last whole step.
     assert answer.measured_gpu_hours == pytest.approx(1 + 2 * 3 / 6)
+
+
+def test_units_add_up_to_the_whole_when_asked_one_by_one(small_cluster: SmallCluster) -> None:
+    waste = small_cluster.queries.waste
+    table = waste.by_unit()
+    assert table["held_gpu_hours"].sum() == pytest.approx(waste.waste().held_gpu_hours)
+    assert table["measured_gpu_hours"].sum() == pytest.approx(waste.waste().measured_gpu_hours)
+    shared = {row["workload"]: row["held_gpu_hours"] for row in table.iter_rows(named=True) if row["unit"] == "n1:1"}
+    assert len(shared) == 2
+    assert sum(shared.values()) == pytest.approx(1.0)
+    unmeasured = table.filter(table["measured_gpu_hours"] == 0)
+    assert unmeasured["wasted_gpu_hours"].null_count() == len(unmeasured)
 
 
 def test_nothing_is_said_when_nothing_was_measured(small_cluster: SmallCluster) -> None:
@@ -57,6 +69,6 @@ def test_sums_are_those_of_single_steps_when_allocations_are_random(
         mine = [(u, s) for s in range(first, last) if (u, s) in measured]
         if mine and sum(grid[cell] for cell in mine) < IDLE_BELOW * len(mine) - 1e-9:
             wasted += sum(1 / sum(o[0] == u and o[1] <= s < o[2] for o in held) for _, s in mine)
-    steps, counted, found = add_up(row, begin, stop, grid)
+    steps, counted, shares = share_out(row, begin, stop, grid)
     assert (steps, counted) == (len(cells), len(measured))
-    assert found == pytest.approx(wasted)
+    assert shares.sum(axis=0) == pytest.approx([steps, counted, wasted])

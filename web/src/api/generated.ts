@@ -14,6 +14,11 @@ export interface AllocationAnswer {
 /** How we know who holds a unit, best first. */
 export type AllocationSource = "scheduler_index" | "pod_resources" | "exporter_label" | "process" | "whole_node";
 
+/** Which units to write. */
+export interface ChosenUnits {
+  readonly units: readonly string[];
+}
+
 /** The cluster in one line, now or (`is_past`) at a past minute, of which node and source states are not known. */
 export interface ClusterSummary {
   readonly at: number;

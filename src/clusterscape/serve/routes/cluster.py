@@ -2,10 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
 
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits, Timeline, WasteAnswer
+from clusterscape.query.picture import encode_strings
 from clusterscape.serve.state import State
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
 
 router = APIRouter(prefix="/api/v1", tags=["cluster"])
 
@@ -35,6 +38,12 @@ def get_timeline(
 def get_waste(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> WasteAnswer:
     """GPU-hours of the last hours that were held and not used; at most ten minutes old."""
     return state.queries.waste.waste(hours=hours)
+
+
+@router.get("/waste/units", response_class=Response, responses=ARROW_RESPONSE)
+def get_waste_by_unit(request: Request, state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
+    """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, for any group of units to sum."""
+    return arrow_once(request, encode_strings(state.queries.waste.by_unit(hours=hours), ["workload"]))
 
 
 @router.get("/nodes")

@@ -1,4 +1,4 @@
-"""All units as columns: the snapshot and its metrics. Arrow IPC; see ``query/picture.py`` for the columns."""
+"""All units as columns: the snapshot and its metrics, as Arrow IPC or one Parquet file; see ``query/picture.py`` for them."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -7,19 +7,20 @@ import orjson
 import polars as pl
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
 
 from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import State
-from clusterscape.serve.wire import ARROW
+from clusterscape.serve.wire import ARROW_RESPONSE, PARQUET, parquet_once
 
 router = APIRouter(prefix="/api/v1", tags=["units"])
 
-_ARROW_RESPONSE: dict[int | str, dict[str, object]] = {
-    200: {"content": {ARROW: {}}, "description": "An Arrow IPC stream."}
+_PARQUET_RESPONSE: dict[int | str, dict[str, object]] = {
+    200: {"content": {PARQUET: {}}, "description": "A Parquet file."}
 }
 
 
-@router.get("/snapshot", response_class=Response, responses=_ARROW_RESPONSE)
+@router.get("/snapshot", response_class=Response, responses=ARROW_RESPONSE)
 def get_snapshot(request: Request, state: State, at: PastMoment = None) -> Response:
     """One row per unit with everything known of its node and workload; header X-Inventory-Version."""
     cluster = state.queries.cluster
@@ -35,7 +36,7 @@ def get_snapshot(request: Request, state: State, at: PastMoment = None) -> Respo
     return state.wire.table(request, ("snapshot", str(minute)), f"p{minute}.{cluster.past.validity(minute)}", make)
 
 
-@router.get("/tick", response_class=Response, responses=_ARROW_RESPONSE)
+@router.get("/tick", response_class=Response, responses=ARROW_RESPONSE)
 def get_tick(
     request: Request,
     state: State,
@@ -61,3 +62,22 @@ def get_tick(
     minute = cluster.past.minute(at)
     key = ("tick", str(minute), *names)
     return state.wire.table(request, key, f"q{minute}.{cluster.past.validity(minute)}", make)
+
+
+class ChosenUnits(BaseModel):
+    """Which units to write."""
+
+    units: Annotated[list[str], Field(max_length=400_000)]
+
+
+@router.get("/units.parquet", response_class=Response, responses=_PARQUET_RESPONSE)
+def get_units(state: State, at: PastMoment = None) -> Response:
+    """The snapshot and the latest value of every metric, one row per unit, as a Parquet file."""
+    return parquet_once(state.queries.cluster.unit_table(at), "clusterscape-units.parquet")
+
+
+@router.post("/units.parquet", response_class=Response, responses=_PARQUET_RESPONSE)
+def get_chosen_units(chosen: ChosenUnits, state: State, at: PastMoment = None) -> Response:
+    """The same of some units only, in the snapshot's order; names that no unit has are passed over."""
+    table = state.queries.cluster.unit_table(at)
+    return parquet_once(table.filter(pl.col("unit").is_in(chosen.units)), "clusterscape-units.parquet")
