@@ -3,10 +3,10 @@
 Text cannot say anything that fails here; records built by hand, JSON and form fields can.
 """
 
-import math
 import re
 from collections.abc import Iterator
 
+from clusterscape.analyze.rules.quantities import MAX_NUMBER
 from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS, RUNS, SHARES
 from clusterscape.errors import RuleDocumentError
 from clusterscape.model.metrics import METRICS
@@ -108,8 +108,8 @@ def _check_condition(condition: Condition, path: str) -> None:
 
 
 def _check_quantity(quantity: Quantity, *, has_limit: bool, path: str) -> None:
-    if not math.isfinite(quantity.number):
-        raise _wrong(f"{path}.number", "a number is finite")
+    if not abs(quantity.number) <= MAX_NUMBER:
+        raise _wrong(f"{path}.number", f"a number is {MAX_NUMBER:g} at most")
     if quantity.basis is Basis.LIMIT and not has_limit:
         raise _wrong(f"{path}.basis", "only power and memory have a limit of the GPU's own")
 

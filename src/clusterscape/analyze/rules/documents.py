@@ -6,7 +6,7 @@ The models also serve as the API's types. ``read_document`` and ``write_document
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from clusterscape.analyze.rules.checking import check_rule, simplify
 from clusterscape.analyze.rules.vocabulary import closest
@@ -29,6 +29,7 @@ from clusterscape.model.rules import (
 )
 
 VERSION: Literal[1] = 1
+_CONDITION, _JOINED = "condition-term", "joined-term"  # no field is named so
 
 
 class _Document(BaseModel):
@@ -65,7 +66,19 @@ class JoinedDocument(_Document):
     """Terms joined by the same word."""
 
     junction: Junction
-    terms: tuple["ConditionDocument | JoinedDocument", ...]
+    terms: tuple["ExpressionDocument", ...]
+
+
+def _kind_of(value: object) -> str:
+    """Which kind a term is meant to be: a joint has a junction or terms."""
+    if isinstance(value, Mapping):
+        return _JOINED if "junction" in value or "terms" in value else _CONDITION
+    return _JOINED if isinstance(value, JoinedDocument) else _CONDITION
+
+
+ExpressionDocument = Annotated[
+    Annotated[ConditionDocument, Tag(_CONDITION)] | Annotated[JoinedDocument, Tag(_JOINED)], Discriminator(_kind_of)
+]
 
 
 class ScopeDocument(_Document):
@@ -90,7 +103,7 @@ class RuleDocument(_Document):
     key: str
     name: str
     severity: Severity
-    expression: ConditionDocument | JoinedDocument
+    expression: ExpressionDocument
     scope: Annotated[ScopeDocument, Field(default_factory=ScopeDocument)]
     reason: str = ""
     owner: str | None = None
@@ -177,11 +190,11 @@ def read_document(document: Mapping[str, Any] | str | bytes) -> Rule:
             model = RuleDocument.model_validate_json(document)
         else:
             model = RuleDocument.model_validate(document)
+        rule = _rule(model)
     except ValidationError as error:
         raise _explain(error) from None
     except RecursionError:
         raise RuleDocumentError("expression: conditions are nested too deep", path="expression") from None
-    rule = _rule(model)
     check_rule(rule)
     return rule
 
@@ -223,21 +236,13 @@ def _expression(model: ConditionDocument | JoinedDocument) -> Expression:
 
 
 def _explain(error: ValidationError) -> RuleDocumentError:
-    """The deepest problem: of a term that fits neither kind, the kind that was meant got furthest."""
-    found = [one for one in error.errors(include_url=False) if not _is_other_kind(one["loc"], one["input"])]
-    first = (found or error.errors(include_url=False))[0]
-    path = ".".join(str(part) for part in first["loc"] if not str(part).endswith("Document")) or "the document"
+    """The first problem, by its path."""
+    found = error.errors(include_url=False)
+    first = found[0]
+    path = ".".join(str(part) for part in first["loc"] if part not in (_CONDITION, _JOINED)) or "document"
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     if first["type"] == "extra_forbidden":
         close = closest(str(first["loc"][-1]), _FIELDS)
         hint = f"Did you mean `{close}`?" if close else None
         return RuleDocumentError(f"{path}: there is no such field{more}", path=path, hint=hint)
     return RuleDocumentError(f"{path}: {first['msg']}{more}", path=path)
-
-
-def _is_other_kind(path: tuple[int | str, ...], value: Any) -> bool:
-    """Whether a problem comes from trying a condition as a joint or the other way round."""
-    kind = next((part for part in reversed(path) if str(part).endswith("Document")), None)
-    if kind is None or not isinstance(value, Mapping) or path[-1] in ("ConditionDocument", "JoinedDocument"):
-        return False
-    return ("junction" in value or "terms" in value) == (kind == "ConditionDocument")

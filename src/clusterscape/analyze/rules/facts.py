@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 class LifeFacts:
     """One row per life (a workload on a unit); ``workload`` counts through ``workloads`` and all that stands beside them.
 
-    ``gpus`` is how many GPUs the workload holds, which may be more than it has rows. An unknown name is None and passes no filter.
+    ``gpus`` is how many GPUs the workload holds, maybe more than it has rows. A name not known is None and passes no filter.
     """
 
     units: Sequence[UnitId]

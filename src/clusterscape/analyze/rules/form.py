@@ -3,15 +3,15 @@
 A form holds one ``or`` of ``and``s. An ``or`` inside an ``and`` does not fit, and is said not to.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeGuard
 
 from clusterscape.analyze.rules.checking import check_expression, join
-from clusterscape.analyze.rules.quantities import UnitMismatchError, read_quantity, write_quantity
+from clusterscape.analyze.rules.quantities import UnitMismatchError, parse_decimal, read_quantity, write_quantity
 from clusterscape.analyze.rules.vocabulary import RUNS, SHARES, suggest_metric
+from clusterscape.analyze.rules.writing import format_number
 from clusterscape.errors import RuleDocumentError
 from clusterscape.model.metrics import METRICS, Metric
 from clusterscape.model.rules import (
@@ -34,9 +34,9 @@ class FormRow:
     metric: str
     statistic: StatisticKind
     operator: Operator
-    value: float
+    value: str  # as typed
     unit: str = ""
-    argument: float | None = None
+    argument: str | None = None
     argument_unit: str = ""
     window_ms: int | None = None
     across: Across | None = None
@@ -65,15 +65,16 @@ def _is(expression: Expression, junction: Junction) -> TypeGuard[Joined]:
 def _write_row(condition: Condition, junction: Junction) -> FormRow:
     metric, statistic = METRICS[condition.metric], condition.statistic
     value, unit = write_quantity(condition.value, metric, statistic.kind)
-    argument, argument_unit = statistic.percentile, ""
-    if statistic.threshold is not None:
-        text, argument_unit = write_quantity(statistic.threshold, metric, None)
-        argument = float(text)
+    argument, argument_unit = None, ""
+    if statistic.percentile is not None:
+        argument = format_number(statistic.percentile)
+    elif statistic.threshold is not None:
+        argument, argument_unit = write_quantity(statistic.threshold, metric, None)
     return FormRow(
         metric=condition.metric,
         statistic=statistic.kind,
         operator=condition.operator,
-        value=float(value),
+        value=value,
         unit=unit,
         argument=argument,
         argument_unit=argument_unit,
@@ -121,16 +122,22 @@ def _read_statistic(row: FormRow, metric: Metric, path: str) -> Statistic:
     if row.argument is None:
         raise RuleDocumentError(f"{path}.argument: this statistic needs an argument", path=f"{path}.argument")
     if kind is StatisticKind.PERCENTILE:
-        return Statistic(kind, percentile=row.argument)
+        return Statistic(kind, percentile=float(_read_decimal(row.argument, f"{path}.argument")))
     threshold = _read_number(row.argument, row.argument_unit, metric, None, f"{path}.argument")
     return Statistic(kind, threshold=threshold)
 
 
-def _read_number(number: float, unit: str, metric: Metric, kind: StatisticKind | None, path: str) -> Quantity:
-    if not math.isfinite(number):
-        raise RuleDocumentError(f"{path}: a number is finite", path=path)
+def _read_decimal(text: str, path: str) -> Decimal:
+    number = parse_decimal(text.strip())
+    if number is None:
+        raise RuleDocumentError(f"{path}: `{text[:40]}` is no number", path=path)
+    return number
+
+
+def _read_number(text: str, unit: str, metric: Metric, kind: StatisticKind | None, path: str) -> Quantity:
+    number = _read_decimal(text, path)
     try:
-        return read_quantity(Decimal(repr(number)), unit, metric, kind)
+        return read_quantity(number, unit, metric, kind)
     except UnitMismatchError as error:
         hint = f"Did you mean `{error.suggestion}`?" if error.suggestion else None
         raise RuleDocumentError(f"{path}: {error}", path=path, hint=hint) from None

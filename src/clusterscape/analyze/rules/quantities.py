@@ -3,7 +3,6 @@
 Decimal arithmetic throughout: ``57%`` becomes the float nearest 0.57 and comes back as ``57%``.
 """
 
-import math
 from decimal import Context, Decimal, DecimalException
 
 from clusterscape.analyze.rules.vocabulary import (
@@ -19,7 +18,11 @@ from clusterscape.analyze.rules.vocabulary import (
 from clusterscape.model.metrics import Metric, MetricUnit
 from clusterscape.model.rules import Basis, Quantity, StatisticKind
 
-_EXACT = Context(prec=400)
+_EXACT = Context(prec=80)
+MAX_NUMBER = 1e18
+"""Larger numbers of anything are typing errors."""
+
+_MAX_WRITTEN = Decimal(10) ** 21  # in the smallest unit
 _BARE = UnitWord("", Decimal(1))
 MAX_RATIO = 1.02
 """A bare number above this is no ratio: whoever writes ``util > 90`` means ``90%``."""
@@ -37,12 +40,16 @@ def read_quantity(number: Decimal, unit: str, metric: Metric, kind: StatisticKin
     """The canonical quantity of ``number`` ``unit``; ``kind`` None for a threshold, a value of the metric itself."""
     allowed = threshold_units(metric) if kind is None else value_units(metric, kind)
     if unit == "":
+        if abs(number) > Decimal(MAX_NUMBER):
+            raise UnitMismatchError("this number is too large")
         if PERCENT in allowed and metric.name not in LIMITED_METRICS and abs(number) > Decimal(str(MAX_RATIO)):
             raise UnitMismatchError("this is a ratio from 0 to 1", f"{number:f}%")
         return Quantity(_float(number))
     found = find_unit(unit, allowed)
     if found is None:
         raise UnitMismatchError(_describe_mismatch(unit, metric, kind, allowed))
+    if abs(number) * found.scale > Decimal(MAX_NUMBER):
+        raise UnitMismatchError("this number is too large")
     is_limit = found is PERCENT and metric.unit is not MetricUnit.RATIO and kind not in SHARES
     return Quantity(_float(_EXACT.multiply(number, found.scale)), Basis.LIMIT if is_limit else Basis.UNIT)
 
@@ -107,11 +114,11 @@ def format_decimal(number: Decimal) -> str:
 
 
 def parse_decimal(text: str) -> Decimal | None:
-    """The number, or None where it is none or beyond what a float can hold."""
+    """The number, or None where it is none or larger than any sensible one."""
     try:
         number = Decimal(text)
-        return number if number.is_finite() and math.isfinite(_float(number)) else None
-    except (DecimalException, OverflowError):
+        return number if number.is_finite() and abs(number) <= _MAX_WRITTEN else None
+    except DecimalException:
         return None
 
 

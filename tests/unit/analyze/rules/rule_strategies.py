@@ -1,0 +1,94 @@
+"""Any rule the language can say, for hypothesis."""
+
+from hypothesis import strategies as st
+
+from clusterscape.analyze.rules.checking import join
+from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS, RUNS, SHARES
+from clusterscape.model.metrics import CATALOGUE
+from clusterscape.model.rules import (
+    Across,
+    Basis,
+    Condition,
+    Expression,
+    Junction,
+    Operator,
+    Quantifier,
+    Quantity,
+    Rule,
+    Scope,
+    Severity,
+    Statistic,
+    StatisticKind,
+)
+
+numbers = st.one_of(
+    st.integers(-1000, 1000).map(lambda n: n / 100),
+    st.integers(0, 10**12).map(float),
+    st.floats(-1e18, 1e18),
+).map(lambda number: number + 0.0)
+durations_ms = st.one_of(
+    st.integers(1, 10 * 365 * 86_400_000), st.integers(1, 10_000).map(lambda minutes: minutes * 60_000)
+)
+names = st.lists(st.text(min_size=1, max_size=12), min_size=0, max_size=3).map(tuple)
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> Condition:
+    metric = draw(st.sampled_from(CATALOGUE))
+    has_limit = metric.name in LIMITED_METRICS
+    basis = st.sampled_from(Basis) if has_limit else st.just(Basis.UNIT)
+    kind = draw(st.sampled_from(StatisticKind))
+    is_timed = kind in SHARES or kind in RUNS
+    statistic = Statistic(
+        kind,
+        percentile=draw(st.floats(0, 100).map(lambda n: n + 0.0)) if kind is StatisticKind.PERCENTILE else None,
+        threshold=Quantity(draw(numbers), draw(basis)) if is_timed else None,
+    )
+    return Condition(
+        metric=metric.name,
+        statistic=statistic,
+        operator=draw(st.sampled_from(Operator)),
+        value=Quantity(draw(numbers), Basis.UNIT if is_timed else draw(basis)),
+        window_ms=draw(st.none() | durations_ms),
+        across=draw(st.none() | st.sampled_from(Across)),
+    )
+
+
+def _joined(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    return st.builds(join, st.sampled_from(Junction), st.lists(inner, min_size=2, max_size=3))
+
+
+expressions: st.SearchStrategy[Expression] = st.recursive(conditions(), _joined, max_leaves=5)
+
+
+@st.composite
+def scopes(draw: st.DrawFn) -> Scope:
+    quantifier = draw(st.sampled_from(Quantifier))
+    share = draw(st.floats(0, 1, exclude_min=True)) if quantifier is Quantifier.SHARE else None
+    return Scope(
+        users=draw(names),
+        projects=draw(names),
+        partitions=draw(names),
+        machine_types=draw(names),
+        names=draw(names),
+        min_age_ms=draw(st.just(0) | durations_ms),
+        min_samples=draw(st.integers(1, 10**8)),
+        min_gpus=draw(st.integers(1, 10**8)),
+        quantifier=quantifier,
+        share=share,
+    )
+
+
+rules = st.builds(
+    Rule,
+    key=st.from_regex(r"[a-z0-9][a-z0-9._-]{0,63}", fullmatch=True),
+    name=st.text(min_size=1).filter(lambda text: bool(text.strip())),
+    severity=st.sampled_from(Severity),
+    expression=expressions,
+    scope=scopes(),
+    reason=st.text(),
+    owner=st.none() | st.text(min_size=1),
+    color=st.none() | st.just("#a1B2c3"),
+    is_enabled=st.booleans(),
+    is_shipped=st.booleans(),
+)
