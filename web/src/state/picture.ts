@@ -3,6 +3,7 @@
 
 import { serializeView, type View } from "../layout/grammar.ts";
 import { type KnownAttributes, parseView } from "../layout/parse-view.ts";
+import { ATTRIBUTES } from "./attributes.ts";
 import type { Field } from "./fields.ts";
 
 /** The arrangements that come with the client. */
@@ -37,49 +38,10 @@ export const pictureField: Field<PictureRef | null> = {
   serialize: (picture) => (picture ? [picture] : []),
 };
 
-/** What the units of any snapshot may have; which of it they do have only the data can say. */
+/** What units may have; whether they have it here only the data can say. */
 export const LAYOUT_ATTRIBUTES: KnownAttributes = {
-  names: [
-    "unit",
-    "kind",
-    "node",
-    "partition",
-    "machine_type",
-    "unit_state",
-    "node_state",
-    "rack",
-    "mig_profile",
-    "workload",
-    "workload_name",
-    "workload_state",
-    "workload_kind",
-    "user",
-    "project",
-    "experiment",
-    "resource_type",
-    "qos",
-    "pending_reason",
-    "allocation_source",
-    "violations",
-  ],
-  numbers: [
-    "gpu_util_ratio",
-    "sm_active_ratio",
-    "tensor_active_ratio",
-    "dram_active_ratio",
-    "power_watts",
-    "memory_used_bytes",
-    "gpu_temperature_celsius",
-    "wait_s",
-    "gpus_requested",
-    "index",
-    "holders",
-    "priority",
-    "restarts",
-    "time_limit_s",
-    "memory_bytes",
-    "power_limit_watts",
-  ],
+  names: ATTRIBUTES.filter(({ kind }) => kind === "name").map(({ name }) => name),
+  numbers: ATTRIBUTES.filter(({ kind }) => kind === "number").map(({ name }) => name),
 };
 
 export const LAYOUT_KEY = "layout";

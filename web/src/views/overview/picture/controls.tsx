@@ -1,5 +1,6 @@
 // How the picture is arranged and colored: the choices left of it.
 
+import { LayoutEditor } from "../editor/layout-editor.tsx";
 import { SavedViews } from "../editor/saved-views.tsx";
 import type { Editor } from "../editor/use-editor.ts";
 import { ColorControls } from "./color/color-controls.tsx";
@@ -8,6 +9,7 @@ import type { PictureModel } from "./use-picture.ts";
 export function PictureControls({ model, editor }: { model: PictureModel; editor: Editor }) {
   return (
     <>
+      <LayoutEditor editor={editor} units={model.units} view={model.arrangement.view} />
       <SavedViews editor={editor} />
       <ColorControls model={model} />
     </>

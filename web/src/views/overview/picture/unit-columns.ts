@@ -1,9 +1,10 @@
 // What a view needs to know of units to lay them out, and no more: it is copied to a worker.
 
-import type { UnitNameColumn } from "../../../api/snapshot.ts";
-import { UNIT_METRICS, type Units } from "../../../data/units.ts";
+import type { UnitNameColumn, UnitNumberColumn } from "../../../api/snapshot.ts";
+import type { Units } from "../../../data/units.ts";
 import type { AttributeValues, UnitColumns } from "../../../layout/attributes.ts";
 import { attributeOf, type View } from "../../../layout/grammar.ts";
+import { findAttribute } from "../../../state/attributes.ts";
 import { computeWaits } from "./color/color-choices.ts";
 
 export function pickColumns(units: Units, view: View): UnitColumns {
@@ -17,9 +18,12 @@ export function listAttributes({ layers, mark }: View): readonly string[] {
   return [...names, mark.sort?.by ?? null].filter((name) => name !== null);
 }
 
-function readAttribute(units: Units, name: string): AttributeValues {
+/** What nobody sent is missing for every unit. */
+export function readAttribute(units: Units, name: string): AttributeValues {
+  const { snapshot, tick } = units;
+  const attribute = findAttribute(name);
+  if (attribute === null || attribute.kind === "name") return snapshot.names(name as UnitNameColumn);
   if (name === "wait_s") return computeWaits(units);
-  const metric = UNIT_METRICS.find((known) => known === name);
-  if (metric === undefined) return units.snapshot.names(name as UnitNameColumn);
-  return units.tick?.find(metric) ?? new Float32Array(units.snapshot.rowCount).fill(Number.NaN);
+  if (attribute.metric === null) return snapshot.numbers(name as UnitNumberColumn);
+  return tick?.find(name) ?? new Float32Array(snapshot.rowCount).fill(Number.NaN);
 }

@@ -1,0 +1,50 @@
+// What units can be grouped and sorted by here and now: of all that may be known of a unit, what any unit has.
+
+import { formatPlural, formatQuantity, type Quantity } from "../../../base/format.ts";
+import { formatDuration } from "../../../base/time.ts";
+import type { Units } from "../../../data/units.ts";
+import { isNames, type NumberValues } from "../../../layout/attributes.ts";
+import { ATTRIBUTES, type Attribute } from "../../../state/attributes.ts";
+import { readAttribute } from "../picture/unit-columns.ts";
+
+export interface AttributeChoice {
+  readonly attribute: Attribute;
+  /** `12 values`, `0 % – 98 %`. */
+  readonly hint: string;
+}
+
+/** Attributes that no unit has a value of are left out, except those `used`. */
+export function listChoices(units: Units, used: readonly string[]): readonly AttributeChoice[] {
+  return ATTRIBUTES.flatMap((attribute) => {
+    const hint = describeValues(units, attribute);
+    return hint === null && !used.includes(attribute.name) ? [] : [{ attribute, hint: hint ?? "no values" }];
+  });
+}
+
+function describeValues(units: Units, attribute: Attribute): string | null {
+  const values = readAttribute(units, attribute.name);
+  if (!isNames(values)) return attribute.kind === "number" ? describeRange(values, attribute.unit) : null;
+  const distinct = values.names.filter((name) => name !== null).length;
+  return distinct === 0 ? null : formatPlural(distinct, "value");
+}
+
+function describeRange(values: NumberValues, unit: Quantity): string | null {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (const value of values) {
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  if (min > max) return null;
+  const say = (value: number) => (unit === "seconds" ? formatDuration(value) : formatQuantity(value, unit));
+  return min === max ? say(min) : `${say(min)} – ${say(max)}`;
+}
+
+/** Those whose title has all the words, in any order. */
+export function searchChoices(choices: readonly AttributeChoice[], text: string): readonly AttributeChoice[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return choices.filter(({ attribute: { title, name } }) => {
+    const searched = `${title} ${name}`.toLowerCase();
+    return words.every((word) => searched.includes(word));
+  });
+}

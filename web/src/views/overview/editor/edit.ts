@@ -1,0 +1,84 @@
+// Changes of a layout as pure functions: a view in, a view out.
+
+import {
+  attributeOf,
+  type Bins,
+  DEFAULT_SORT,
+  type Layer,
+  type Mark,
+  makeLayer,
+  type View,
+} from "../../../layout/grammar.ts";
+import { MAX_LAYERS } from "../../../layout/parse-view.ts";
+import { findAttribute } from "../../../state/attributes.ts";
+
+export const DEFAULT_BINS = 5;
+
+/** Innermost, arranged like the layer around it; the same view where there are as many as there may be. */
+export function addLayer(view: View, attribute: string): View {
+  if (!canAddLayer(view)) return view;
+  const { layout, aspect } = view.layers.at(-1) ?? { layout: "pack", aspect: 1 };
+  const inner = layout === "fillX" || layout === "fillY" ? "pack" : layout;
+  const layer = makeLayer(groupBy(attribute), {
+    layout: inner,
+    aspect,
+    sort: isNumber(attribute) ? DEFAULT_SORT : { by: "count", order: "descending", of: null },
+  });
+  return { ...view, layers: [...view.layers, layer] };
+}
+
+export function canAddLayer({ layers }: View): boolean {
+  return layers.length < MAX_LAYERS;
+}
+
+export function removeLayer(view: View, index: number): View {
+  return { ...view, layers: view.layers.filter((_, at) => at !== index) };
+}
+
+/** The same view where there is nowhere to go. */
+export function moveLayer(view: View, from: number, to: number): View {
+  const layer = view.layers[from];
+  if (layer === undefined || from === to || to < 0 || to >= view.layers.length) return view;
+  const others = view.layers.filter((_, at) => at !== from);
+  return { ...view, layers: others.toSpliced(to, 0, layer) };
+}
+
+export function changeLayer(view: View, index: number, changes: Partial<Layer>): View {
+  return { ...view, layers: view.layers.map((layer, at) => (at === index ? { ...layer, ...changes } : layer)) };
+}
+
+export function changeMark(view: View, changes: Partial<Mark>): View {
+  return { ...view, mark: { ...view.mark, ...changes } };
+}
+
+/** Numbers are cut into bins, except those that only count and so repeat. */
+export function groupBy(attribute: string): string | Bins {
+  const found = findAttribute(attribute);
+  if (found?.kind !== "number" || (found.unit === "count" && found.metric === null)) return attribute;
+  return { metric: attribute, bins: DEFAULT_BINS };
+}
+
+export function isNumber(attribute: string): boolean {
+  return findAttribute(attribute)?.kind === "number";
+}
+
+/** One for each layer, the same while layers change places: the attribute, numbered where it comes twice. */
+export function layerIds({ layers }: View): readonly string[] {
+  const seen = new Map<string, number>();
+  return layers.map((layer) => {
+    const attribute = attributeOf(layer);
+    const times = (seen.get(attribute) ?? 0) + 1;
+    seen.set(attribute, times);
+    return times === 1 ? attribute : `${attribute} ${times}`;
+  });
+}
+
+/** `0.2, 0.5, 0.8`: rising numbers; null where it is not that. */
+export function parseLimits(text: string): readonly number[] | null {
+  const limits = text
+    .split(/[\s,;]+/)
+    .filter((part) => part !== "")
+    .map(Number);
+  const isRising = limits.every((limit, at) => Number.isFinite(limit) && (at === 0 || limit > (limits[at - 1] ?? 0)));
+  return limits.length > 0 && limits.length < 50 && isRising ? limits : null;
+}

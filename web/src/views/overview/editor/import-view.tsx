@@ -1,0 +1,76 @@
+// Opens a view that somebody exported: from a file or from text.
+
+import * as Popover from "@radix-ui/react-popover";
+import { useState } from "react";
+import { Button, IconButton } from "../../../widgets/button.tsx";
+import settings from "./settings.module.css";
+import type { Views } from "./use-views.ts";
+
+export function ImportButton({ views }: { views: Views }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Popover.Root open={isOpen} onOpenChange={setOpen}>
+      <Popover.Trigger asChild>
+        <IconButton icon="upload" label="Import JSON" />
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          className={settings.popup}
+          side="right"
+          align="start"
+          sideOffset={10}
+          collisionPadding={8}
+          aria-label="Import view"
+        >
+          <h3>Import a view</h3>
+          <ImportForm views={views} onDone={() => setOpen(false)} />
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+function ImportForm({ views, onDone }: { views: Views; onDone: () => void }) {
+  const [text, setText] = useState("");
+  const [fault, setFault] = useState<string | null>(null);
+  const take = (taken: string) => {
+    const found = views.importJson(taken);
+    setFault(found);
+    setText(taken);
+    if (found === null) onDone();
+  };
+  return (
+    <div className={settings.settings}>
+      <textarea
+        aria-label="View as JSON"
+        placeholder="Paste the JSON of a view"
+        spellCheck={false}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setFault(null);
+        }}
+      />
+      {fault && (
+        <p role="alert" className={settings.fault}>
+          {fault}
+        </p>
+      )}
+      <span className={settings.buttons}>
+        <label className={settings.file}>
+          Choose a file …
+          <input
+            type="file"
+            accept=".json,application/json"
+            onChange={(event) => {
+              void event.target.files?.[0]?.text().then(take);
+            }}
+          />
+        </label>
+        <Button look="primary" disabled={text.trim() === ""} onClick={() => take(text)}>
+          Open
+        </Button>
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+// By what something is sorted, and a button that turns the order round.
+
+import type { ReactNode } from "react";
+import type { SortOrder } from "../../../layout/grammar.ts";
+import { Row } from "./fields.tsx";
+import styles from "./settings.module.css";
+
+interface OrderRowProps {
+  readonly order: SortOrder;
+  readonly isDisabled?: boolean;
+  readonly children: ReactNode;
+  onChange(order: SortOrder): void;
+}
+
+export function OrderRow({ order, isDisabled = false, children, onChange }: OrderRowProps) {
+  const isRising = order === "ascending";
+  return (
+    <Row title="Sort">
+      <span className={styles.order}>
+        {children}
+        <button
+          type="button"
+          aria-label={isRising ? "Ascending" : "Descending"}
+          data-tip={isRising ? "Ascending: click to turn round" : "Descending: click to turn round"}
+          disabled={isDisabled}
+          onClick={() => onChange(isRising ? "descending" : "ascending")}
+        >
+          {isRising ? "↑" : "↓"}
+        </button>
+      </span>
+    </Row>
+  );
+}

@@ -1,0 +1,36 @@
+// A sentence at the foot of the page that goes away by itself, with a way back where there is one.
+
+import { useEffect } from "react";
+import { createPortal } from "react-dom";
+import { IconButton } from "../../../widgets/button.tsx";
+import styles from "./toast.module.css";
+import type { Notice } from "./use-views.ts";
+
+const SHOWN_MS = 4000;
+/** Who regrets needs longer than who reads. */
+const UNDO_MS = 10_000;
+
+export function Toast({ notice, onDismiss }: { notice: Notice | null; onDismiss: () => void }) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the time runs anew with each notice, not with each rendering
+  useEffect(() => {
+    if (notice === null) return;
+    const timer = setTimeout(onDismiss, notice.undo ? UNDO_MS : SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [notice]);
+  return createPortal(
+    <div role="status" className={styles.place}>
+      {notice && (
+        <p className={styles.toast}>
+          <span>{notice.text}</span>
+          {notice.undo && (
+            <button type="button" onClick={notice.undo}>
+              Undo
+            </button>
+          )}
+          <IconButton icon="close" label="Put away" onClick={onDismiss} />
+        </p>
+      )}
+    </div>,
+    document.body,
+  );
+}
