@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from clusterscape.analyze.rules.truths import FALSE, OUT_OF_SCOPE, TRUE, UNKNOWN
 from clusterscape.model import UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import (
     Condition,
@@ -15,9 +16,9 @@ from clusterscape.model.rules import (
     Statistic,
     StatisticKind,
 )
-from clusterscape.watch.keeper import REOPEN_MS, JudgedLives, Judgement, Verdict, ViolationKeeper
+from clusterscape.watch.keeper import SETTLE_MS, JudgedLives, Judgement, ViolationKeeper
 
-KEPT, BROKEN, UNKNOWN = Verdict.KEPT, Verdict.BROKEN, Verdict.UNKNOWN
+KEPT, BROKEN = FALSE, TRUE
 MINUTE = 60_000
 T0 = 1_000_000
 
@@ -37,7 +38,7 @@ IDLE = rule("idle")
 
 def judgement(
     minute: int,
-    verdicts: list[Verdict],
+    verdicts: list[np.uint8],
     *,
     rules: tuple[Rule, ...] = (IDLE,),
     from_minute: int = 0,
@@ -63,13 +64,17 @@ def at(minute: int) -> UnixMs:
     return UnixMs(T0 + minute * MINUTE)
 
 
+SETTLED = SETTLE_MS // MINUTE
+
+
 def test_a_violation_spans_its_breaking_when_it_is_kept_again() -> None:
     keeper = ViolationKeeper()
     assert not keeper.judge(judgement(1, [KEPT, KEPT]))
     (started,) = keeper.judge(judgement(2, [KEPT, BROKEN])).started
     assert (started.unit, started.since, started.until) == ("n:1", at(2), None)
     assert not keeper.judge(judgement(3, [KEPT, BROKEN]))
-    (stopped,) = keeper.judge(judgement(4, [KEPT, KEPT])).stopped
+    assert not keeper.judge(judgement(4, [KEPT, KEPT]))
+    (stopped,) = keeper.judge(judgement(4 + SETTLED, [KEPT, KEPT])).stopped
     assert (stopped.unit, stopped.since, stopped.until) == ("n:1", at(2), at(4))
     assert not keeper.open
 
@@ -79,6 +84,13 @@ def test_a_violation_goes_on_when_its_rule_cannot_be_judged() -> None:
     keeper.judge(judgement(1, [BROKEN]))
     assert not keeper.judge(judgement(2, [UNKNOWN]))
     assert len(keeper.open) == 1
+
+
+def test_a_violation_ends_when_its_workload_is_out_of_scope() -> None:
+    keeper = ViolationKeeper()
+    keeper.judge(judgement(1, [BROKEN]))
+    keeper.judge(judgement(2, [OUT_OF_SCOPE]))
+    assert len(keeper.judge(judgement(2 + SETTLED, [OUT_OF_SCOPE])).stopped) == 1
 
 
 def test_a_violation_ends_with_its_life_when_the_unit_is_given_back() -> None:
@@ -96,29 +108,22 @@ def test_a_violation_ends_when_its_life_is_not_known_any_more() -> None:
 
 
 @pytest.mark.parametrize("verdict", [BROKEN, KEPT, UNKNOWN])
-def test_a_violation_ends_when_its_workload_starts_a_new_life(verdict: Verdict) -> None:
+def test_a_violation_ends_when_its_workload_starts_a_new_life(verdict: np.uint8) -> None:
     keeper = ViolationKeeper()
     keeper.judge(judgement(1, [BROKEN]))
     turned = keeper.judge(judgement(9, [verdict], from_minute=7))
     assert [violation.until for violation in turned.stopped] == [at(7)]
-    assert [violation.since for violation in turned.started] == ([at(9)] if verdict is BROKEN else [])
+    assert [violation.since for violation in turned.started] == ([at(9)] if verdict == BROKEN else [])
 
 
 def test_one_violation_goes_on_when_a_rule_is_broken_again_at_once() -> None:
     keeper = ViolationKeeper()
     keeper.judge(judgement(1, [BROKEN]))
     keeper.judge(judgement(2, [KEPT]))
-    (again,) = keeper.judge(judgement(3, [BROKEN])).started
-    assert (again.since, again.until) == (at(1), None)
-
-
-def test_another_violation_begins_when_a_rule_is_broken_again_much_later() -> None:
-    keeper = ViolationKeeper()
-    keeper.judge(judgement(1, [BROKEN]))
-    keeper.judge(judgement(2, [KEPT]))
-    later = 3 + REOPEN_MS // MINUTE
-    (again,) = keeper.judge(judgement(later, [BROKEN])).started
-    assert again.since == at(later)
+    assert not keeper.judge(judgement(3, [BROKEN]))
+    assert not keeper.judge(judgement(3 + SETTLED, [KEPT]))
+    (stopped,) = keeper.judge(judgement(3 + 2 * SETTLED, [KEPT])).stopped
+    assert (stopped.since, stopped.until) == (at(1), at(3 + SETTLED))
 
 
 def test_the_whole_workload_is_blamed_when_the_rule_says_so() -> None:
@@ -127,7 +132,8 @@ def test_the_whole_workload_is_blamed_when_the_rule_says_so() -> None:
     (started,) = keeper.judge(judgement(1, [BROKEN, BROKEN, BROKEN], rules=(uneven,))).started
     assert (started.unit, started.gpus) == (None, 3)
     assert not keeper.judge(judgement(2, [BROKEN, BROKEN, BROKEN], rules=(uneven,)))
-    assert len(keeper.judge(judgement(3, [KEPT, KEPT, KEPT], rules=(uneven,))).stopped) == 1
+    keeper.judge(judgement(3, [KEPT, KEPT, KEPT], rules=(uneven,)))
+    assert len(keeper.judge(judgement(3 + SETTLED, [KEPT, KEPT, KEPT], rules=(uneven,))).stopped) == 1
 
 
 def test_violations_end_when_their_rule_goes() -> None:
@@ -142,4 +148,5 @@ def test_nothing_turns_when_open_violations_come_from_before_a_restart() -> None
     before.judge(judgement(1, [BROKEN, KEPT]))
     after = ViolationKeeper(before.open.values())
     assert not after.judge(judgement(2, [BROKEN, KEPT]))
-    assert len(after.judge(judgement(3, [KEPT, KEPT])).stopped) == 1
+    after.judge(judgement(3, [KEPT, KEPT]))
+    assert len(after.judge(judgement(3 + SETTLED, [KEPT, KEPT])).stopped) == 1
