@@ -28,6 +28,12 @@ ANCHOR_KEPT_MS = 3 * DAY_MS
 def demo(
     gpus: Annotated[int, typer.Option(min=8, max=100_000, help="GPUs of the pretend cluster.")] = 1024,
     seed: Annotated[int, typer.Option(min=0, help="Another seed is another cluster.")] = 7,
+    placement: Annotated[
+        str,
+        typer.Option(
+            help="Where the pretend scheduler puts jobs: spread over all nodes, or most-allocated nodes first."
+        ),
+    ] = "spread",
     host: HostOption = None,
     port: PortOption = None,
     data_dir: Annotated[
@@ -40,8 +46,11 @@ def demo(
     from clusterscape.demo import DemoCluster, start_demo_server
     from clusterscape.model import UnixMs
 
-    folder = data_dir or _cache_folder() / f"demo-{gpus}-{seed}"
-    cluster = DemoCluster(gpus=gpus, seed=seed, anchor_ms=UnixMs(_anchor(folder, fresh=fresh)))
+    _check_placement(placement)
+    folder = data_dir or _cache_folder() / f"demo-{gpus}-{seed}-{placement}"
+    cluster_of: dict[str, int | str] = {"gpus": gpus, "seed": seed, "placement": placement}
+    anchor_ms = UnixMs(_anchor(folder, cluster_of, fresh=fresh))
+    cluster = DemoCluster(gpus=gpus, seed=seed, anchor_ms=anchor_ms, placement=placement)
     if not as_json:
         errors.print(f"Building a pretend cluster of {count(gpus, 'GPU')} …", highlight=False)
     # The cluster builds itself in its own process while this one is still loading.
@@ -70,7 +79,8 @@ def _serve(
 
     def ready(address: str) -> None:
         if as_json:
-            print_json({"url": address, "gpus": cluster.gpus, "seed": cluster.seed, "data_dir": str(folder)})
+            about = {"gpus": cluster.gpus, "seed": cluster.seed, "placement": cluster.placement}
+            print_json({"url": address, **about, "data_dir": str(folder)})
         else:
             answers.print(f"ClusterScape demo at [bold]{address}[/bold]  (Ctrl-C ends it)", highlight=False)
 
@@ -80,18 +90,26 @@ def _serve(
     run_site(site, build_collectors(settings.collect), listener, on_ready=ready, beside=fill)
 
 
+def _check_placement(name: str) -> None:
+    from clusterscape.demo import PLACEMENTS
+    from clusterscape.errors import ConfigError
+
+    if name not in PLACEMENTS:
+        raise ConfigError(f"there is no placement {name!r}", hint=f"Choose one of: {', '.join(PLACEMENTS)}.")
+
+
 def _cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clusterscape"
 
 
-def _anchor(folder: Path, *, fresh: bool) -> int:
-    """The moment from which the pretend past is played; kept, so that a second start finds the same cluster."""
+def _anchor(folder: Path, cluster_of: dict[str, int | str], *, fresh: bool) -> int:
+    """The moment from which the pretend past is played; kept, so that a second start of the same cluster finds it again."""
     note = folder / "demo.json"
     now = time.time_ns() // 1_000_000
     try:
         kept = json.loads(note.read_text(encoding="utf-8"))
-        is_usable = not fresh and kept["version"] == __version__ and now - kept["anchor_ms"] < ANCHOR_KEPT_MS
-        if is_usable:
+        is_same = kept["version"] == __version__ and kept["cluster"] == cluster_of
+        if is_same and not fresh and now - kept["anchor_ms"] < ANCHOR_KEPT_MS:
             return int(kept["anchor_ms"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # no demo was here, or its note is unreadable: either way it begins anew
@@ -100,7 +118,7 @@ def _anchor(folder: Path, *, fresh: bool) -> int:
         path = folder / part
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    note.write_text(json.dumps({"anchor_ms": now, "version": __version__}), encoding="utf-8")
+    note.write_text(json.dumps({"anchor_ms": now, "version": __version__, "cluster": cluster_of}), encoding="utf-8")
     return now
 
 

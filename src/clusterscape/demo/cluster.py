@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clusterscape.demo.hardware import MAX_GPUS, MIN_GPUS, build_hardware
 from clusterscape.demo.records import iter_allocations, iter_workloads
-from clusterscape.demo.scenario import Scenario
+from clusterscape.demo.scenario import DEFAULT_PLACEMENT, Scenario
 from clusterscape.demo.telemetry import Telemetry
 from clusterscape.model import Allocation, SampleBatch, UnixMs, Workload
 
@@ -40,19 +40,20 @@ class HistoryPart:
 
 
 class DemoCluster:
-    """A pretend cluster, the same for the same (gpus, seed, anchor). Cheap to make: its past is played when first needed."""
+    """A pretend cluster, the same for the same (gpus, seed, anchor, placement). Cheap to make: its past is played when needed."""
 
-    def __init__(self, *, gpus: int, seed: int, anchor_ms: UnixMs) -> None:
+    def __init__(self, *, gpus: int, seed: int, anchor_ms: UnixMs, placement: str = DEFAULT_PLACEMENT) -> None:
         if not MIN_GPUS <= gpus <= MAX_GPUS:
             raise ValueError(f"a demo cluster has {MIN_GPUS} to {MAX_GPUS} GPUs, not {gpus}")
         self.gpus = gpus
         self.seed = seed
         self.anchor_ms = anchor_ms
+        self.placement = placement
 
     @cached_property
     def scenario(self) -> Scenario:
         """The course of events."""
-        return Scenario(self.gpus, self.seed, self.anchor_ms)
+        return Scenario(self.gpus, self.seed, self.anchor_ms, self.placement)
 
     @cached_property
     def telemetry(self) -> Telemetry:
@@ -115,7 +116,7 @@ def start_demo_server(cluster: DemoCluster) -> Iterator[int]:
         command = [
             *(sys.executable, "-m", "clusterscape.demo.server"),
             *("--gpus", str(cluster.gpus), "--seed", str(cluster.seed), "--anchor", str(cluster.anchor_ms)),
-            *("--listener", str(listener.fileno())),
+            *("--placement", cluster.placement, "--listener", str(listener.fileno())),
         ]
         # A session of its own: Ctrl-C in a terminal is for this process, which then ends the child in order.
         child = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(listener.fileno(),), start_new_session=True)

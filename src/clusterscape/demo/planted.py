@@ -107,6 +107,7 @@ class Planted:
                 experiment="llm-13b",
                 behavior=Behavior.NODE_MASTER,
                 draws=_MIDDLE,
+                stream=LARGE,
                 qos="high",
                 hold_reason="Dependency",
             )
@@ -142,6 +143,7 @@ class Planted:
                 experiment=plant.experiment,
                 behavior=plant.behavior,
                 draws=_MIDDLE,
+                stream=plant.partition,
                 qos="high",
                 outcome=plant.outcome,
             )

@@ -1,22 +1,23 @@
 """The pretend cluster's whole course of events: jobs, outages and errors, played through the scheduling engine block by block.
 
-Deterministic in (gpus, seed, anchor). Begins days before the anchor, so that queues are in steady state there, and is extended
-as far as anyone asks. Telemetry and protocols are made of this elsewhere.
+The same for the same (gpus, seed, placement), only moved in time with the anchor: whoever starts a demo sees the same story.
+Begins days before the anchor, so that queues are in steady state there, and is extended as far as anyone asks. Telemetry and
+protocols are made of this elsewhere.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 
 from clusterscape.demo.faults import DemoFault, Faults
-from clusterscape.demo.hardware import PARTITION_SHARES, build_hardware
+from clusterscape.demo.hardware import build_hardware
 from clusterscape.demo.lives import Attempt, Life, Outage, XidError
 from clusterscape.demo.planted import TOP_PRIORITY, WARM_UP_S, Planted
-from clusterscape.demo.stream import JobStream, user_limits
+from clusterscape.demo.stream import MIXES, JobStream, user_limits
 from clusterscape.demo.work import DemoJob
 from clusterscape.model import UnixMs, WorkloadState
 from clusterscape.simulate import Ending, Event, JobEnded, JobStarted, JobWaited, Simulation
-from clusterscape.simulate.placements.pack import Pack
+from clusterscape.simulate.placements import PLACEMENTS
 from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
 
 BLOCK_S = 7200
@@ -26,12 +27,29 @@ XID_SHOWN_MS = 3_600_000
 XID_BEFORE_OUTAGE_S = 240
 XID_SHARE = 0.12  # of failed jobs: those that end with an error of the GPU
 _JOB_XIDS = (13, 31, 43, 45, 94)
+ANCHOR_LOCAL_S = (6 * 24 + 14) * 3600
+"""Where the users live the anchor is a Wednesday, 14:00: seconds since the Thursday before."""
+
+DEFAULT_PLACEMENT = "spread"
+"""What many schedulers do out of the box: it fragments the partition of small jobs, which is the story the demo tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What comes to the cluster from outside in one block of time, whatever the scheduler makes of it."""
+
+    jobs: Sequence[DemoJob]
+    faults: Sequence[DemoFault]
 
 
 class Scenario:
-    """One pretend cluster. ``advance`` before asking about a time; asking about the past of that is always allowed."""
+    """One pretend cluster. ``advance`` before asking about a time; asking about the past of that is always allowed.
 
-    def __init__(self, gpus: int, seed: int, anchor_ms: UnixMs) -> None:
+    Users submit less while queues are long, so jobs depend on how others were placed. With another ``placement`` than the default
+    the cluster gets the jobs and outages of the default one, played beside it: only the placement differs.
+    """
+
+    def __init__(self, gpus: int, seed: int, anchor_ms: UnixMs, placement: str = DEFAULT_PLACEMENT) -> None:
         self.hardware = build_hardware(gpus, seed)
         self.seed = seed
         self.anchor_s = anchor_ms // 1000
@@ -41,18 +59,20 @@ class Scenario:
         self.outages: list[Outage] = []
         self.xid_errors: list[XidError] = []
         self._planted = Planted(self.hardware, self.anchor_s)
-        self._streams = [JobStream(self.hardware, name) for name, _ in PARTITION_SHARES]
+        self._streams = [JobStream(self.hardware, name, self.anchor_s - ANCHOR_LOCAL_S) for name in MIXES]
         self._simulation = Simulation(
             self.hardware.sim_nodes,
             FcfsEasy(BACKFILL_DEPTH),
-            Pack(),
+            PLACEMENTS[placement](),
             max_gpus_per_user=user_limits(self.hardware),
         )
         self._faults = Faults(self.hardware, self._planted.protected_nodes)
         self._add_faults(self._planted.shutdown(self.origin_s))
-        self._held = dict.fromkeys((name for name, _ in PARTITION_SHARES), 0)
+        self._held = dict.fromkeys(MIXES, 0)  # GPUs, by stream
         self._running_planted: dict[int, Attempt] = {}
         self._next_id = FIRST_JOB_ID
+        self._twin = None if placement == DEFAULT_PLACEMENT else Scenario(gpus, seed, anchor_ms)
+        self._last_block = Block((), ())
 
     def advance(self, until_ms: int) -> bool:
         """Make the course of events known up to ``until_ms`` and a little beyond; True where that was news."""
@@ -63,27 +83,39 @@ class Scenario:
         return has_grown
 
     def _play_block(self, start_s: int, end_s: int) -> None:
-        rng = Random(f"{self.seed}/{len(self.hardware.nodes)}/{self.origin_s}/{start_s}")
-        jobs = self._planted.jobs(start_s, end_s)
-        for stream in self._streams:
-            if start_s == self.origin_s:
-                jobs += stream.fill(rng, start_s)
-            jobs += stream.draw(rng, start_s, end_s, self._demand(stream.partition))
-        numbered = _number(jobs, self._next_id)
-        self._next_id += len(numbered)
-        self.lives |= {job.job.id: Life(job) for job in numbered}
-        self._simulation.add_jobs(job.job for job in numbered)
-        spared = {grant.node for attempt in self._running_planted.values() for grant in attempt.grants}
-        self._add_faults(self._planted.faults(start_s, end_s, spared))
-        self._add_faults(self._faults.draw(rng, start_s, end_s, spared))
+        block = self._take_block(start_s, end_s)
+        self._last_block = block
+        self.lives |= {job.job.id: Life(job) for job in block.jobs}
+        self._simulation.add_jobs(job.job for job in block.jobs)
+        self._add_faults(block.faults)
         for event in self._simulation.run(end_s):
             self._note(event)
         self.end_s = end_s
 
-    def _demand(self, partition: str) -> float:
-        """GPUs held and waited for, per GPU."""
-        waiting = sum(job.gpus for job in self._simulation.waiting(partition))
-        return (self._held[partition] + waiting) / self.hardware.capacity(partition)
+    def _take_block(self, start_s: int, end_s: int) -> Block:
+        if self._twin is None:
+            return self._draw_block(start_s, end_s)
+        self._twin._play_block(start_s, end_s)
+        return self._twin._last_block
+
+    def _draw_block(self, start_s: int, end_s: int) -> Block:
+        rng = Random(f"{self.seed}/{len(self.hardware.nodes)}/{start_s - self.origin_s}")
+        jobs = self._planted.jobs(start_s, end_s)
+        for stream in self._streams:
+            if start_s == self.origin_s:
+                jobs += stream.fill(rng, start_s)
+            jobs += stream.draw(rng, start_s, end_s, self._demand(stream))
+        numbered = _number(jobs, self._next_id)
+        self._next_id += len(numbered)
+        spared = {grant.node for attempt in self._running_planted.values() for grant in attempt.grants}
+        faults = self._planted.faults(start_s, end_s, spared)
+        return Block(numbered, [*faults, *self._faults.draw(rng, start_s, end_s, spared)])
+
+    def _demand(self, stream: JobStream) -> float:
+        """GPUs that the stream's jobs hold and wait for, per GPU of its partition."""
+        queue = self._simulation.waiting(stream.partition)
+        waiting = sum(job.gpus for job in queue if self.lives[job.id].demo.stream == stream.name)
+        return (self._held[stream.name] + waiting) / self.hardware.capacity(stream.partition)
 
     def _add_faults(self, faults: Iterable[DemoFault]) -> None:
         for drawn in faults:
@@ -112,7 +144,7 @@ class Scenario:
         units = tuple(nodes[index[grant.node]].first_unit + gpu for grant in event.grants for gpu in grant.gpus)
         attempt = Attempt(event.time_s, event.grants, units)
         self.lives[event.job.id].attempts.append(attempt)
-        self._held[event.job.partition] += event.job.gpus
+        self._held[self.lives[event.job.id].demo.stream] += event.job.gpus
         if event.job.priority >= TOP_PRIORITY - 1:
             self._running_planted[event.job.id] = attempt
 
@@ -123,7 +155,7 @@ class Scenario:
             return
         attempt = life.attempts[-1]
         attempt.end_s, attempt.ending = event.time_s, event.ending
-        self._held[event.job.partition] -= event.job.gpus
+        self._held[life.demo.stream] -= event.job.gpus
         self._running_planted.pop(event.job.id, None)
         draw = life.demo.draws[-1]
         if life.demo.outcome is WorkloadState.FAILED and event.ending is Ending.FINISHED and draw < XID_SHARE:

@@ -16,13 +16,14 @@ from aiohttp import web
 
 from clusterscape.demo.exporter import CONTENT_TYPE, Exporters
 from clusterscape.demo.moment import look
-from clusterscape.demo.scenario import Scenario
+from clusterscape.demo.scenario import DEFAULT_PLACEMENT, Scenario
 from clusterscape.demo.slurm_accounting import accounting_answer, parse_time
 from clusterscape.demo.slurm_jobs import jobs_answer
 from clusterscape.demo.slurm_nodes import nodes_answer, partitions_answer, ping_answer
 from clusterscape.demo.slurm_values import API_VERSION, Json
 from clusterscape.demo.telemetry import Telemetry
 from clusterscape.model import UnixMs
+from clusterscape.simulate.placements import PLACEMENTS
 
 HOST = "127.0.0.1"
 BACKLOG = 4096  # all exporters may be asked while the cluster is still being built
@@ -112,6 +113,7 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--anchor", type=int, required=True, help="Unix milliseconds from which the past is played")
+    parser.add_argument("--placement", choices=PLACEMENTS, default=DEFAULT_PLACEMENT)
     parser.add_argument("--port", type=int, default=0, help="port of 127.0.0.1; 0 takes a free one")
     parser.add_argument("--listener", type=int, help="file descriptor of a listening socket, instead of a port")
     arguments = parser.parse_args()
@@ -120,7 +122,7 @@ def main() -> None:
         print(f"http://{HOST}:{listener.getsockname()[1]}", flush=True)
     else:
         listener = socket.socket(fileno=arguments.listener)
-    scenario = Scenario(arguments.gpus, arguments.seed, UnixMs(arguments.anchor))
+    scenario = Scenario(arguments.gpus, arguments.seed, UnixMs(arguments.anchor), arguments.placement)
     scenario.advance(_system_clock())
     app = DemoServer(scenario, _system_clock).create_app()
     asyncio.run(_serve(app, listener, until_input_closes=arguments.listener is not None))

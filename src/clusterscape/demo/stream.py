@@ -24,8 +24,12 @@ QOS_PRIORITY = {"low": 400, "normal": 1000, "high": 4000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """What one partition's jobs look like. ``sizes``: (GPUs, weight); ``target_demand``: GPUs asked for per GPU there is."""
+    """What jobs of one kind look like. ``sizes``: (GPUs, weight).
 
+    ``target_demand``: GPUs of running and waiting jobs of this kind per GPU of the partition; ``usual_load``: of running ones.
+    """
+
+    partition: str
     sizes: tuple[tuple[int, float], ...]
     median_run_s: float
     sigma: float
@@ -33,19 +37,41 @@ class Mix:
     array_share: float
     user_limit_share: float  # of the partition, which one user may hold
     target_demand: float
+    usual_load: float = 0.92
+    patience: float = 0.2  # how much more demand than usual brings submissions to a halt
 
+
+SMALL_NODES = f"{SMALL} nodes"
 
 MIXES = {
+    # Jobs of part of a node run long: where they are spread over all nodes, none of these falls empty for hours.
     SMALL: Mix(
-        sizes=((1, 0.36), (2, 0.2), (4, 0.2), (8, 0.24)),
-        median_run_s=2.2 * HOUR_S,
-        sigma=1.3,
+        partition=SMALL,
+        sizes=((1, 0.46), (2, 0.27), (4, 0.27)),
+        median_run_s=8.0 * HOUR_S,
+        sigma=0.9,
         session_share=0.08,
         array_share=0.04,
-        user_limit_share=0.15,
-        target_demand=1.35,
+        user_limit_share=0.35,
+        target_demand=0.5,
+        usual_load=0.48,
+        patience=0.1,
+    ),
+    # Those who need a whole node look at the queue of others who do.
+    SMALL_NODES: Mix(
+        partition=SMALL,
+        sizes=((8, 1.0),),
+        median_run_s=2.5 * HOUR_S,
+        sigma=0.8,
+        session_share=0.0,
+        array_share=0.0,
+        user_limit_share=0.35,
+        target_demand=0.5,
+        usual_load=0.14,
+        patience=0.2,
     ),
     LARGE: Mix(
+        partition=LARGE,
         sizes=((8, 0.3), (16, 0.3), (24, 0.06), (32, 0.2), (64, 0.09), (128, 0.035), (256, 0.012), (512, 0.003)),
         median_run_s=5.0 * HOUR_S,
         sigma=1.2,
@@ -55,6 +81,7 @@ MIXES = {
         target_demand=1.4,
     ),
     V100: Mix(
+        partition=V100,
         sizes=((1, 0.38), (2, 0.22), (4, 0.2), (8, 0.17), (16, 0.03)),
         median_run_s=2.6 * HOUR_S,
         sigma=1.3,
@@ -92,8 +119,8 @@ T = TypeVar("T")
 def user_limits(hardware: Hardware) -> dict[str, int]:
     """GPUs one user may hold in each partition, at least two nodes' worth."""
     return {
-        name: max(2 * hardware.gpus_per_node, round(mix.user_limit_share * hardware.capacity(name)))
-        for name, mix in MIXES.items()
+        mix.partition: max(2 * hardware.gpus_per_node, round(mix.user_limit_share * hardware.capacity(mix.partition)))
+        for mix in MIXES.values()
     }
 
 
@@ -108,16 +135,21 @@ class _Submission:
 
 
 class JobStream:
-    """Draws the jobs of one partition."""
+    """Draws the jobs of one kind, named as in MIXES."""
 
-    def __init__(self, hardware: Hardware, partition: str) -> None:
-        self.partition = partition
-        self._mix = MIXES[partition]
+    def __init__(self, hardware: Hardware, name: str, midnight_s: int) -> None:
+        """``midnight_s``: the begin of some Thursday where the users live."""
+        self.name = name
+        self._midnight_s = midnight_s
+        self._mix = MIXES[name]
+        self.partition = partition = self._mix.partition
         self._per_node = hardware.gpus_per_node
         self._capacity = hardware.capacity(partition)
         # On larger clusters jobs run longer, and the course of events has fewer of them than GPUs would make one expect.
         self._median_run_s = self._mix.median_run_s * max(1.0, hardware.unit_count / 1024) ** (1 / 3)
-        fitting = [(gpus, weight) for gpus, weight in self._mix.sizes if gpus <= self._largest(hardware)] or [(1, 1.0)]
+        fitting = [(gpus, weight) for gpus, weight in self._mix.sizes if gpus <= self._largest(hardware)] or [
+            (self._per_node, 1.0)
+        ]
         self._sizes = [gpus for gpus, _ in fitting]
         self._weights = [weight for _, weight in fitting]
         self._project_weights = [project.weights[partition] for project in PROJECTS]
@@ -153,9 +185,18 @@ class JobStream:
         return jobs
 
     def draw(self, rng: Random, start_s: int, end_s: int, demand: float) -> list[DemoJob]:
-        """Submissions in [start, end). ``demand``: GPUs running and waiting per GPU there is; users hold back in long queues."""
-        hold_back = min(max(1.0 + 5.0 * (self._mix.target_demand - demand), 0.1), 6.0)
-        per_s = 0.92 * self._capacity / self._mean_gpu_s * hold_back * day_factor(start_s)
+        """Submissions in [start, end). ``demand``: GPUs of this kind's jobs, running and waiting, per GPU of the partition.
+
+        Users hold back while queues are long.
+        """
+        hold_back = min(max(1.0 + (self._mix.target_demand - demand) / self._mix.patience, 0.1), 6.0)
+        per_s = (
+            self._mix.usual_load
+            * self._capacity
+            / self._mean_gpu_s
+            * hold_back
+            * day_factor(start_s - self._midnight_s)
+        )
         jobs: list[DemoJob] = []
         time_s = start_s + rng.expovariate(per_s)
         while time_s < end_s:
@@ -187,6 +228,7 @@ class JobStream:
             behavior=Behavior.INTERACTIVE,
             draws=_draws(rng),
             kind=WorkloadKind.SESSION,
+            stream=self.name,
             qos="high",
         )
 
@@ -233,6 +275,7 @@ class JobStream:
             experiment=experiment,
             behavior=behavior,
             draws=_draws(rng),
+            stream=self.name,
             qos=qos,
             outcome=outcome,
             exit_code=rng.choice((1, 1, 2, 137, 139)) if outcome is WorkloadState.FAILED else 0,
@@ -269,9 +312,9 @@ class JobStream:
 
 
 def day_factor(time_s: int) -> float:
-    """Arrivals by hour of the day (UTC) and day of the week, about 1 on average."""
+    """Arrivals by hour of the day and day of the week, about 1 on average. ``time_s``: since the begin of a Thursday."""
     hour = time_s / HOUR_S % 24
-    is_weekend = (time_s // DAY_S + 3) % 7 >= 5  # 1970-01-01 was a Thursday
+    is_weekend = (time_s // DAY_S + 3) % 7 >= 5
     return (1.0 - 0.45 * math.cos((hour - 2.0) / 24 * 2 * math.pi)) * (0.8 if is_weekend else 1.08)
 
 

@@ -41,6 +41,7 @@ class DemoJob:
     experiment: str
     behavior: Behavior
     draws: tuple[float, ...]  # DRAWS numbers in [0, 1) from which the details of its behaviour follow
+    stream: str  # the kind of jobs whose demand it adds to
     kind: WorkloadKind = WorkloadKind.JOB
     qos: str = "normal"
     outcome: WorkloadState = WorkloadState.COMPLETED
