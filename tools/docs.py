@@ -6,12 +6,13 @@ from pathlib import Path
 
 import typer
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from typer.core import TyperGroup, TyperOption
 
 from clusterscape.cli.entry import app as command
 from clusterscape.model import CATALOGUE
 from clusterscape.serve.app import ROUTES
-from clusterscape.settings import Settings
+from clusterscape.settings import CHANNEL_KINDS, AlertsSettings, ChannelSettings, Settings
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
 NOTE = "<!-- Written by `make docs`; change the code it names, not this file. -->\n"
@@ -25,15 +26,31 @@ def _settings(section: type[BaseModel], path: str = "") -> Iterator[str]:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             nested.append((f"{path}.{name}".lstrip("."), kind))
             continue
-        default = "" if field.default in (None, ()) else f"`{field.default}`"
-        rows.append(f"| `{name}` | {default} | {field.description} |")
+        if section in CHANNEL_KINDS.values() and (name == "kind" or name not in section.__annotations__):
+            continue  # told by the heading, or once for all kinds
+        rows.append(f"| `{name}` | {_default(field)} | {field.description} |")
     if path:
-        yield f"\n## [{path}]\n\n{(section.__doc__ or '').strip()}\n"
+        heading = path if "]" in path else f"{path}]"
+        yield f"\n## [{heading}\n\n{(section.__doc__ or '').strip()}\n"
     if rows:
         yield "\n| setting | default | meaning |\n|---|---|---|"
         yield from rows
     for inner, kind in nested:
         yield from _settings(kind, inner)
+    if section is AlertsSettings:
+        yield from _settings(ChannelSettings, f"{path}.channels.NAME")
+        for name, kind in CHANNEL_KINDS.items():
+            yield from _settings(kind, f'{path}.channels.NAME] kind = "{name}"')
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None or value in ((), {}):
+        return ""
+    plain = ", ".join(str(part) for part in value) if isinstance(value, tuple) else value
+    return f"`{plain}`"
 
 
 def settings_page() -> str:
@@ -66,10 +83,17 @@ def commands_page() -> str:
     lines = ["# Commands", "", "From `cli/`. Every command takes `--json`."]
     group = typer.main.get_command(command)
     assert isinstance(group, TyperGroup)
-    for name, found in group.commands.items():
-        lines += ["", f"## clusterscape {name}", "", found.help or "", "", "| option | meaning |", "|---|---|"]
-        lines += [f"| `{', '.join(o.opts)}` | {o.help or ''} |" for o in found.params if isinstance(o, TyperOption)]
+    lines += _commands(group, "clusterscape")
     return "\n".join(lines)
+
+
+def _commands(group: TyperGroup, path: str) -> Iterator[str]:
+    for name, found in group.commands.items():
+        if isinstance(found, TyperGroup):
+            yield from _commands(found, f"{path} {name}")
+            continue
+        yield from ("", f"## {path} {name}", "", found.help or "", "", "| option | meaning |", "|---|---|")
+        yield from (f"| `{', '.join(o.opts)}` | {o.help or ''} |" for o in found.params if isinstance(o, TyperOption))
 
 
 def api_page() -> str:

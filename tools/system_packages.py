@@ -17,6 +17,7 @@ NEEDED = {
     "mariadbd": "mariadb-server",
     "victoria-metrics": "victoria-metrics",
     "prometheus": "prometheus",
+    "prometheus-alertmanager": "prometheus-alertmanager",
     "pg_ctl": "postgresql",
     "chromium": "chromium",
 }

@@ -198,6 +198,7 @@ class EmailSettings(ChannelSettings):
     security: Literal["plain", "starttls", "tls"] = Field("starttls", description="How the connection is protected.")
     user: str | None = Field(None, description="Name to log in with; without it nobody logs in.")
     password: str | None = Field(None, repr=False, description="Its password.")
+    ca_file: Path | None = Field(None, description="Certificates to trust (PEM); by default the system's.")
     sender: str = Field(pattern=r"^[^\s<>]+@[^\s<>]+$", description="Address the mails come from.")
     to: tuple[str, ...] = Field(
         min_length=1, description="Addresses; `{user}@example.org` goes to the workload's user."

@@ -1,7 +1,10 @@
 """Makes channels from their settings."""
 
+import ssl
 from collections.abc import Callable
+from pathlib import Path
 
+from clusterscape.errors import ConfigError
 from clusterscape.model.ids import UnixMs
 from clusterscape.settings import (
     AlertmanagerSettings,
@@ -70,6 +73,7 @@ def build_channel(
                 password=settings.password,
                 sender=settings.sender,
                 to=settings.to,
+                trust=_trust(settings.ca_file),
                 timeout_s=settings.timeout_s,
             )
         case AlertmanagerSettings():
@@ -85,6 +89,17 @@ def build_channel(
                 proxy=settings.proxy,
                 timeout_s=settings.timeout_s,
             )
+
+
+def _trust(ca_file: Path | None) -> ssl.SSLContext | None:
+    if ca_file is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # SSLError is one
+        raise ConfigError(
+            f"`ca_file` {ca_file} holds no certificates: {error}", hint="Give a readable PEM file."
+        ) from None
 
 
 def _policy(settings: ChannelSettings) -> Policy:
