@@ -27,11 +27,13 @@ def status(
 ) -> None:
     """Show what is used, free, broken and waiting; now or at a past minute."""
     moment = "" if at is None else f"?at={parse_moment(at)}"
-    summary = fetch(f"{url.rstrip('/')}/api/v1/cluster{moment}", token)
+    api = f"{url.rstrip('/')}/api/v1"
+    summary = fetch(f"{api}/cluster{moment}", token)
+    waste = fetch(f"{api}/waste{moment}", token)
     if as_json:
-        print_json(summary)
+        print_json({**summary, "waste": waste})
         return
-    _print(summary)
+    _print(summary, waste)
 
 
 def parse_moment(text: str) -> int:
@@ -87,7 +89,7 @@ def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
         return "", None
 
 
-def _print(summary: dict[str, Any]) -> None:
+def _print(summary: dict[str, Any], waste: dict[str, Any]) -> None:
     units = summary["units"]
     name = f"{summary['cluster']} (demo)" if summary["is_demo"] else summary["cluster"]
     if summary["is_past"]:
@@ -104,6 +106,12 @@ def _print(summary: dict[str, Any]) -> None:
         f"{percent(summary['gpu_util_ratio'])} utilisation of allocated GPUs · "
         f"{'–' if power is None else f'{power / 1000:,.0f} kW'} · {summary['running']:,} running · "
         f"{summary['waiting']:,} waiting for {count(summary['waiting_gpus'], 'GPU')}",
+        soft_wrap=True,
+    )
+    wasted = waste["wasted_gpu_hours"]
+    answers.print(
+        f"{'–' if wasted is None else f'{wasted:,.0f}'} of {waste['held_gpu_hours']:,.0f} GPU-hours wasted in 24 hours · "
+        f"{count(summary['stranded'], 'free GPU')} stranded",
         soft_wrap=True,
     )
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -126,7 +134,30 @@ def _print(summary: dict[str, Any]) -> None:
             f"{part['waiting_gpus']:,}",
         )
     answers.print(table)
+    for line in describe_startable(summary["partitions"]):
+        answers.print(line, soft_wrap=True, highlight=False)
     if summary["paused"]:
         answers.print(f"[bold red]Nothing is stored now:[/bold red] {summary['paused']}")
     if summary["failing_sources"]:
         answers.print(f"[yellow]{count(summary['failing_sources'], 'source')} failing[/yellow]; the page says which.")
+
+
+def describe_startable(partitions: list[dict[str, Any]]) -> list[str]:
+    """For each partition and machine type the largest job that could start now, in words."""
+    lines = []
+    for part in partitions:
+        for place in part["largest_startable"]:
+            where = " ".join(filter(None, (part["name"], place["machine_type"])))
+            size = place["gpus_per_node"]
+            if place["one_node_gpus"] < size <= place["free"] and part["is_up"]:
+                lines.append(
+                    f"[yellow]{where}: no {size}-GPU job can start although {place['free']:,} GPUs are free;[/yellow] "
+                    f"at most {count(place['one_node_gpus'], 'GPU')} on one node"
+                )
+            elif place["whole_nodes"] > 1:
+                lines.append(
+                    f"{where}: {place['whole_node_gpus']:,} GPUs on {place['whole_nodes']} whole nodes can start"
+                )
+            else:
+                lines.append(f"{where}: at most {count(place['one_node_gpus'], 'GPU')} can start")
+    return lines

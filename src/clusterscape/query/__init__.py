@@ -17,8 +17,8 @@ class Queries:
     def __init__(self, context: QueryContext, ingest: IngestState | None = None) -> None:
         self.context = context
         self.cluster = ClusterQuery(context)
-        self.workloads = WorkloadQuery(context)
-        self.series = SeriesQuery(context)
+        self.workloads = WorkloadQuery(context, self.cluster.past)
+        self.series = SeriesQuery(context, self.workloads)
         self.search = SearchQuery(context, self.cluster)
         self.sources = SourceQuery(context, ingest)
         self.timeline = TimelineQuery(context, self.cluster)

@@ -14,6 +14,7 @@ from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.past import PastPictures
 from clusterscape.query.picture import build_picture, build_places
+from clusterscape.query.placement import mark_free_use
 from clusterscape.query.summary import Moment, summarize
 from clusterscape.query.workloads import describe_workload
 from clusterscape.store.records.contract import WorkloadFilter
@@ -60,9 +61,9 @@ class ClusterQuery:
     def build_picture(self) -> pl.DataFrame:
         """The picture from the stores, uncached."""
         records = self._context.records
-        return build_picture(
-            places=self.places(), workloads=records.active_workloads(), allocations=records.open_allocations()
-        )
+        workloads = records.active_workloads()
+        table = build_picture(places=self.places(), workloads=workloads, allocations=records.open_allocations())
+        return mark_free_use(table, records.partitions(), workloads)
 
     def places(self) -> pl.DataFrame:
         """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
@@ -150,46 +151,38 @@ class ClusterQuery:
         table = picture.join(latest, on="unit", how="left", maintain_order="left")
         return summarize(moment, table, nodes=records.nodes(), partitions=records.partitions(), workloads=workloads)
 
-    def nodes(self) -> list[NodeAnswer]:
-        """Every node with how many of its GPUs are held."""
-        version, picture = self.picture()
+    def nodes(self, at_ms: int | None = None) -> list[NodeAnswer]:
+        """Every node with how many of its GPUs are held. Of the past its state is not known."""
+        version, picture = self.picture(at_ms)
+        key = "nodes" if at_ms is None else ("nodes", self.past.minute(at_ms))
 
         def make() -> list[NodeAnswer]:
             held = dict(
                 picture.filter(pl.col("unit_state") == UnitState.ALLOCATED.value)["node"].value_counts().iter_rows()
             )
-            stale = self._stale_nodes()
+            stale = self._stale_nodes() if at_ms is None else frozenset()
             return [
-                NodeAnswer(
-                    node=node.id,
-                    partitions=list(node.partitions),
-                    machine_type=node.machine_type,
-                    state=node.state,
-                    reason=node.reason,
-                    rack=node.rack,
-                    gpu_count=node.gpu_count,
-                    gpus_allocated=held.get(node.id, 0),
-                    cpu_count=node.cpu_count,
-                    memory_bytes=node.memory_bytes,
-                    features=list(node.features),
-                    driver_version=node.driver_version,
-                    is_stale=node.id in stale,
-                )
+                _describe_node(node, held.get(node.id, 0), is_past=at_ms is not None, is_stale=node.id in stale)
                 for node in self._context.records.nodes()
             ]
 
-        return self._context.cache.get("nodes", version, make)
+        return self._context.cache.get(key, version, make)
 
-    def node(self, node: str) -> NodeDetail:
-        """One node and the workloads on it now."""
-        found = next((answer for answer in self.nodes() if answer.node == node), None)
+    def node(self, node: str, at_ms: int | None = None) -> NodeDetail:
+        """One node and the workloads on it, now or at a past minute."""
+        found = next((answer for answer in self.nodes(at_ms) if answer.node == node), None)
         if found is None:
             raise NotFoundError(f"there is no node {node!r}", hint="GET /api/v1/nodes lists them.")
-        _, picture = self.picture()
+        _, picture = self.picture(at_ms)
         holders = picture.filter((pl.col("node") == node) & pl.col("workload").is_not_null())["workload"].unique()
+        here = set(holders)
+        if at_ms is not None:
+            shot = self.past.shot(at_ms)
+            return NodeDetail(
+                node=found, workloads=[describe_workload(w, shot.at) for w in shot.workloads if w.id in here]
+            )
         page = self._context.records.workloads(WorkloadFilter(node=NodeId(node)), limit=500)
         now = self._context.clock()
-        here = set(holders)
         return NodeDetail(node=found, workloads=[describe_workload(w, now) for w in page.workloads if w.id in here])
 
     def _latest(self, metrics: tuple[str, ...]) -> pl.DataFrame:
@@ -237,6 +230,24 @@ def quantize(values: NDArray[np.float64], upper: float | None) -> tuple[NDArray[
     codes = np.rint((np.nan_to_num(values, nan=low) - low) / step)
     coded = np.where(np.isfinite(values), np.clip(codes, 0, STEPS), MISSING).astype(np.uint16)
     return coded, (low, low + STEPS * step)
+
+
+def _describe_node(node: Node, held: int, *, is_past: bool, is_stale: bool) -> NodeAnswer:
+    return NodeAnswer(
+        node=node.id,
+        partitions=list(node.partitions),
+        machine_type=node.machine_type,
+        state=NodeState.UNKNOWN if is_past else node.state,
+        reason=None if is_past else node.reason,
+        rack=node.rack,
+        gpu_count=node.gpu_count,
+        gpus_allocated=held,
+        cpu_count=node.cpu_count,
+        memory_bytes=node.memory_bytes,
+        features=list(node.features),
+        driver_version=node.driver_version,
+        is_stale=is_stale,
+    )
 
 
 def _serves(state: NodeState) -> bool:

@@ -15,6 +15,7 @@ from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, Workloa
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.picture import build_picture
+from clusterscape.query.placement import mark_free_use
 from clusterscape.store.records.contract import WorkloadFilter
 
 MINUTE_MS = 60_000
@@ -89,6 +90,7 @@ class PastPictures:
                 known[missing] = holder
         workloads, held = see_at(known.values(), allocations, at)
         table = build_picture(places=_forget_present(self._places()), workloads=workloads, allocations=held)
+        table = mark_free_use(table, records.partitions(), workloads)
         return Shot(at=at, version=_version(at, table), table=table, workloads=workloads)
 
 

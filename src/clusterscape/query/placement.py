@@ -12,6 +12,8 @@ import polars as pl
 from clusterscape.model import Partition, UnitKind, Workload, WorkloadState
 from clusterscape.query.answers import Startable, UnitState
 
+_FREE_USES = pl.Enum(["usable", "stranded"])
+
 
 def count_free(units: pl.DataFrame) -> pl.DataFrame:
     """GPUs and free GPUs of each node and machine type: ``node``, ``machine_type`` (String), ``gpus``, ``free`` (Int64)."""
@@ -63,8 +65,8 @@ def place_in(partition: Partition, nodes: pl.DataFrame, waiting: Sequence[Worklo
     return answers
 
 
-def count_stranded(nodes: pl.DataFrame, placed: Iterable[tuple[Partition, Sequence[Startable]]]) -> int:
-    """Free GPUs that no waiting workload of any open partition of their node can use, each counted once."""
+def find_stranded(nodes: pl.DataFrame, placed: Iterable[tuple[Partition, Sequence[Startable]]]) -> pl.DataFrame:
+    """The rows of ``nodes`` whose free GPUs no waiting workload of any open partition of their node can use, each once."""
     asked = [
         pl.DataFrame(
             {"node": list(partition.nodes), "machine_type": place.machine_type, "request": place.smallest_request},
@@ -75,10 +77,28 @@ def count_stranded(nodes: pl.DataFrame, placed: Iterable[tuple[Partition, Sequen
         if partition.is_up and place.smallest_request is not None and partition.nodes
     ]
     if not asked:
-        return 0
+        return nodes.clear()
     least = pl.concat(asked).group_by("node", "machine_type").agg(pl.col("request").min())
     found = nodes.join(least, on=["node", "machine_type"], how="inner", nulls_equal=True)
-    return int(found.filter(pl.col("free") < pl.col("request"))["free"].sum())
+    return found.filter(pl.col("free") < pl.col("request")).drop("request")
+
+
+def mark_free_use(
+    picture: pl.DataFrame, partitions: Sequence[Partition], workloads: Iterable[Workload]
+) -> pl.DataFrame:
+    """``picture`` with the column ``free_use``: of free GPUs whether they are usable or stranded, null for all others."""
+    nodes = count_free(picture)
+    queues = waiting_in(workloads)
+    placed = [(part, place_in(part, nodes, queues.get(part.name, []))) for part in partitions]
+    stranded = find_stranded(nodes, placed).select("node", "machine_type", is_stranded=pl.lit(True))
+    is_stranded = (
+        picture.select(pl.col("node", "machine_type").cast(pl.String))
+        .join(stranded, on=["node", "machine_type"], how="left", maintain_order="left", nulls_equal=True)
+        .get_column("is_stranded")
+    )
+    is_free = (pl.col("unit_state") == UnitState.FREE.value) & (pl.col("kind") == UnitKind.GPU.value)
+    use = pl.when(is_stranded.fill_null(False)).then(pl.lit("stranded")).otherwise(pl.lit("usable"))
+    return picture.with_columns(free_use=pl.when(is_free).then(use).cast(_FREE_USES))
 
 
 def waiting_in(workloads: Iterable[Workload]) -> dict[str, list[Workload]]:

@@ -18,9 +18,9 @@ NICE_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 1
 class SeriesQuery:
     """Questions about metrics over time."""
 
-    def __init__(self, context: QueryContext) -> None:
+    def __init__(self, context: QueryContext, workloads: WorkloadQuery) -> None:
         self._context = context
-        self._workloads = WorkloadQuery(context)
+        self._workloads = workloads
 
     def series(
         self,

@@ -7,7 +7,7 @@ import polars as pl
 
 from clusterscape.model import Node, Partition, UnitKind, UnixMs, Workload
 from clusterscape.query.answers import ClusterSummary, PartitionSummary, Startable, UnitCounts, UnitState
-from clusterscape.query.placement import count_free, count_stranded, place_in, waiting_in
+from clusterscape.query.placement import count_free, find_stranded, place_in, waiting_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def summarize(
         waiting_gpus=len(waiting),
         gpu_util_ratio=_mean_utilization(units),
         power_watts=_total(units["power_watts"]),
-        stranded=count_stranded(free, placed),
+        stranded=int(find_stranded(free, placed)["free"].sum()),
         partitions=_partitions(units, waiting, nodes, placed),
         failing_sources=moment.failing_sources,
         paused=moment.paused,

@@ -39,11 +39,11 @@ class WasteQuery:
     def __init__(self, context: QueryContext, cluster: ClusterQuery) -> None:
         self._context = context
         self._cluster = cluster
-        self._cache = VersionedCache(4)
+        self._cache = VersionedCache(16)
 
-    def waste(self, *, hours: int = 24) -> WasteAnswer:
-        """The last ``hours`` in whole steps of ten minutes; computed at most once in each."""
-        return self._judge(hours).total
+    def waste(self, *, hours: int = 24, at_ms: int | None = None) -> WasteAnswer:
+        """The last ``hours``, or those before ``at_ms``, in whole steps of ten minutes; computed at most once in each."""
+        return self._judge(hours, at_ms).total
 
     def by_unit(self, *, hours: int = 24) -> pl.DataFrame:
         """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, which any group of units can sum.
@@ -52,9 +52,12 @@ class WasteQuery:
         """
         return self._judge(hours).by_unit
 
-    def _judge(self, hours: int) -> Judged:
+    def _judge(self, hours: int, at_ms: int | None = None) -> Judged:
         now = self._context.clock()
-        return self._cache.get(hours, now // SETTLED_MS, lambda: self._compute(now // STEP_MS * STEP_MS, hours))
+        end = (now if at_ms is None else min(now, at_ms)) // STEP_MS * STEP_MS
+        # What is long past stays; to what was just written something may still be added.
+        valid = now // SETTLED_MS if now - end < 2 * SETTLED_MS else None
+        return self._cache.get((hours, end), valid, lambda: self._compute(end, hours))
 
     def _compute(self, end: int, hours: int) -> Judged:
         start = end - hours * HOUR_MS

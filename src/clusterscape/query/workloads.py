@@ -6,6 +6,7 @@ from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import Allocation, NodeId, UnixMs, Workload, WorkloadId, WorkloadState
 from clusterscape.query.answers import AllocationAnswer, WorkloadAnswer, WorkloadDetail, WorkloadList
 from clusterscape.query.context import QueryContext
+from clusterscape.query.past import PastPictures, see_at
 from clusterscape.query.reasons import explain_pending
 from clusterscape.store.records.contract import WorkloadFilter
 
@@ -15,8 +16,9 @@ MAX_LIMIT = 10_000
 class WorkloadQuery:
     """Questions about workloads."""
 
-    def __init__(self, context: QueryContext) -> None:
+    def __init__(self, context: QueryContext, past: PastPictures) -> None:
         self._context = context
+        self._past = past
 
     def page(
         self,
@@ -29,23 +31,22 @@ class WorkloadQuery:
         text: str | None = None,
         limit: int = 100,
         offset: int = 0,
+        at_ms: int | None = None,
     ) -> WorkloadList:
-        """Workloads that match, newest submission first."""
+        """Workloads that match, newest submission first; at a past minute, those that waited or ran then."""
         if not 1 <= limit <= MAX_LIMIT or offset < 0:
             raise QueryError(f"limit must be 1–{MAX_LIMIT} and offset at least 0, not {limit} and {offset}")
-        wanted = frozenset(states)
-        page = self._context.records.workloads(
-            WorkloadFilter(
-                states=wanted or None,
-                user=user,
-                project=project,
-                partition=partition,
-                node=NodeId(node) if node else None,
-                text=text or None,
-            ),
-            limit=limit,
-            offset=offset,
+        wanted = WorkloadFilter(
+            states=frozenset(states) or None,
+            user=user,
+            project=project,
+            partition=partition,
+            node=NodeId(node) if node else None,
+            text=text or None,
         )
+        if at_ms is not None:
+            return self._past_page(wanted, limit, offset, at_ms)
+        page = self._context.records.workloads(wanted, limit=limit, offset=offset)
         now = self._context.clock()
         return WorkloadList(
             total=page.total,
@@ -54,12 +55,28 @@ class WorkloadQuery:
             workloads=[describe_workload(workload, now) for workload in page.workloads],
         )
 
-    def detail(self, workload: str) -> WorkloadDetail:
-        """One workload and every unit it held."""
-        found = self.find(workload)
+    def _past_page(self, wanted: WorkloadFilter, limit: int, offset: int, at_ms: int) -> WorkloadList:
+        shot = self._past.shot(at_ms)
+        found = [workload for workload in shot.workloads if _matches(workload, wanted)]
+        found.sort(key=lambda workload: (-(workload.submitted_at or 0), workload.id))
+        return WorkloadList(
+            total=len(found),
+            limit=limit,
+            offset=offset,
+            workloads=[describe_workload(workload, shot.at) for workload in found[offset : offset + limit]],
+        )
+
+    def detail(self, workload: str, at_ms: int | None = None) -> WorkloadDetail:
+        """One workload and every unit it held; as it was at a past minute, or as it is where it was not there then."""
+        found, seen_at = self.find(workload), self._context.clock()
         allocations = self._context.records.allocations(workload=found.id)
+        if at_ms is not None:
+            at = self._past.minute(at_ms)
+            then, held = see_at([found], allocations, at)
+            if then:
+                found, allocations, seen_at = then[0], held, at
         return WorkloadDetail(
-            workload=describe_workload(found, self._context.clock()),
+            workload=describe_workload(found, seen_at),
             allocations=[_describe_allocation(allocation) for allocation in allocations],
         )
 
@@ -72,6 +89,20 @@ class WorkloadQuery:
                 hint="Workloads are named by source and id, such as slurm:4711; GET /api/v1/search?q=… finds them.",
             )
         return found
+
+
+def _matches(workload: Workload, wanted: WorkloadFilter) -> bool:
+    """As the record store would judge it."""
+    text = (wanted.text or "").casefold()
+    named = (workload.id, workload.name, workload.user, workload.project, workload.experiment)
+    return (
+        (wanted.states is None or workload.state in wanted.states)
+        and wanted.user in (None, workload.user)
+        and wanted.project in (None, workload.project)
+        and wanted.partition in (None, workload.partition)
+        and (wanted.node is None or wanted.node in workload.nodes)
+        and (not text or any(text in name.casefold() for name in named if name))
+    )
 
 
 def describe_workload(workload: Workload, now: UnixMs) -> WorkloadAnswer:

@@ -12,7 +12,7 @@ from clusters.small import HOUR_MS, NOW, SmallCluster, small_cluster
 from typer.testing import CliRunner
 
 from clusterscape.cli.entry import app
-from clusterscape.cli.status import parse_moment
+from clusterscape.cli.status import describe_startable, parse_moment
 from clusterscape.errors import QueryError, SourceError
 from clusterscape.serve.app import create_app
 
@@ -39,14 +39,27 @@ def test_past_minute_is_shown_when_one_is_named(url: str) -> None:
     assert done.exit_code == 0
     assert moment in done.stdout
     assert "1 allocated, 5 free" in done.stdout
-    told = CliRunner().invoke(app, ["status", "--url", url, "--at", moment, "--json"])
-    assert json.loads(told.stdout)["is_past"] is True
+    told = json.loads(CliRunner().invoke(app, ["status", "--url", url, "--at", moment, "--json"]).stdout)
+    assert told["is_past"] is True
+    assert told["waste"]["end"] <= told["at"]
+    assert {"stranded", "largest_startable"} <= told["partitions"][0].keys()
 
 
 def test_present_is_shown_when_no_time_is_named(url: str) -> None:
     done = CliRunner().invoke(app, ["status", "--url", url])
     assert "2 allocated, 0 free, 2 unavailable, 2 stale" in done.stdout
     assert "not known" not in done.stdout
+    assert "GPU-hours wasted in 24 hours" in done.stdout
+    assert "stranded" in done.stdout
+
+
+def test_what_cannot_start_is_said_when_enough_is_free_but_scattered() -> None:
+    place = {"machine_type": "A100-80G", "free": 64, "gpus_per_node": 8, "one_node_gpus": 4, "whole_nodes": 0}
+    mended = {**place, "one_node_gpus": 8, "whole_nodes": 2, "whole_node_gpus": 16}
+    parts = [{"name": "small", "is_up": True, "largest_startable": [place, mended]}]
+    scattered, whole = describe_startable(parts)
+    assert "small A100-80G: no 8-GPU job can start although 64 GPUs are free" in scattered
+    assert "16 GPUs on 2 whole nodes can start" in whole
 
 
 def test_servers_own_words_are_passed_on_when_it_refuses_a_time(url: str) -> None:

@@ -23,7 +23,7 @@ def test_every_unit_and_every_requested_gpu_is_one_row_when_the_picture_is_built
     places = [unit(f"n{n}", i) for n in (1, 2, 3) for i in (0, 1)]
     assert list(found) == [*places, "slurm:3#0", "slurm:3#1", "slurm:3#2"]
     _, picture = small_cluster.queries.cluster.picture()
-    assert tuple(picture.columns) == SNAPSHOT_COLUMNS
+    assert tuple(picture.columns) == (*SNAPSHOT_COLUMNS, "free_use")
 
 
 def test_states_tell_held_drained_silent_and_asked_for_apart_when_the_picture_is_built(

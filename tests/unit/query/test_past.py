@@ -62,10 +62,25 @@ def test_holder_without_any_times_is_seen_when_it_held_a_unit(small_cluster: Sma
 
 def test_what_is_not_stored_is_null_when_the_picture_is_of_the_past(small_cluster: SmallCluster) -> None:
     _, picture = small_cluster.queries.cluster.picture(past(0.5))
-    assert tuple(picture.columns) == SNAPSHOT_COLUMNS
+    assert tuple(picture.columns) == (*SNAPSHOT_COLUMNS, "free_use")
     assert picture["node_state"].null_count() == picture["node_reason"].null_count() == len(picture)
     assert picture["pending_reason"].null_count() == len(picture)
     assert picture.schema["node_state"] == small_cluster.queries.cluster.picture()[1].schema["node_state"]
+
+
+def test_lists_and_details_are_of_then_when_the_past_is_asked_for(small_cluster: SmallCluster) -> None:
+    queries = small_cluster.queries
+    then = queries.workloads.page(at_ms=past(7))
+    assert [(w.workload, w.state.value, w.ended_at) for w in then.workloads] == [("slurm:0", "running", None)]
+    assert then.workloads[0].run_s == pytest.approx(3600, abs=60)
+    assert queries.workloads.page(at_ms=past(7), user="nobody").total == 0
+    assert queries.workloads.page(at_ms=past(7), text="SLURM:0").total == 1
+    assert queries.workloads.detail("slurm:0", past(7)).workload.state is WorkloadState.RUNNING
+    assert queries.workloads.detail("slurm:0", past(0.1)).workload.state is WorkloadState.FAILED
+    node = queries.cluster.node("n1", past(7))
+    assert (node.node.gpus_allocated, node.node.state.value) == (1, "unknown")
+    assert [w.workload for w in node.workloads] == ["slurm:0"]
+    assert queries.waste.waste(hours=1, at_ms=past(7)).end <= past(7)
 
 
 def test_requeued_job_ran_before_and_waits_between_when_its_runs_are_looked_at(small_cluster: SmallCluster) -> None:

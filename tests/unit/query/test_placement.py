@@ -5,7 +5,7 @@ import pytest
 
 from clusterscape.model import NodeId, Partition, UnitKind, Workload, WorkloadId, WorkloadState
 from clusterscape.query.answers import Startable, UnitState
-from clusterscape.query.placement import count_free, count_stranded, place_in, waiting_in
+from clusterscape.query.placement import count_free, find_stranded, mark_free_use, place_in, waiting_in
 
 
 def units(**free: tuple[int, int, str | None]) -> pl.DataFrame:
@@ -84,8 +84,15 @@ def test_unit_counts_once_and_only_if_no_partition_can_use_it_when_its_node_is_i
     queues = waiting_in([waiting(4), waiting(2, partition="debug"), waiting(0), waiting(1, partition="gone")])
     placed = [(each, place_in(each, nodes, queues.get(each.name, []))) for each in (main, debug)]
     assert [sum(place.stranded for place in places) for _, places in placed] == [6, 0]
-    assert count_stranded(nodes, placed) == 4
-    assert count_stranded(nodes, []) == 0
+    assert find_stranded(nodes, placed)["free"].sum() == 4
+    assert find_stranded(nodes, [])["free"].sum() == 0
+
+
+def test_stranded_units_are_named_when_others_can_be_used() -> None:
+    table = units(a=(2, 8, "V100"), b=(4, 8, "V100"), c=(1, 1, None))
+    marked = mark_free_use(table, [part("a", "b")], [waiting(4)])
+    uses = marked.group_by("node", "free_use").len().sort("node", "free_use").rows()
+    assert uses == [("a", None, 6), ("a", "stranded", 2), ("b", None, 4), ("b", "usable", 4), ("c", "usable", 1)]
 
 
 def test_instances_are_no_gpus_when_free_ones_are_counted() -> None:

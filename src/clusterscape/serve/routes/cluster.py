@@ -35,9 +35,9 @@ def get_timeline(
 
 
 @router.get("/waste")
-def get_waste(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> WasteAnswer:
+def get_waste(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24, at: PastMoment = None) -> WasteAnswer:
     """GPU-hours of the last hours that were held and not used; at most ten minutes old."""
-    return state.queries.waste.waste(hours=hours)
+    return state.queries.waste.waste(hours=hours, at_ms=at)
 
 
 @router.get("/waste/units", response_class=Response, responses=ARROW_RESPONSE)
@@ -47,15 +47,15 @@ def get_waste_by_unit(request: Request, state: State, hours: Annotated[int, Quer
 
 
 @router.get("/nodes")
-def list_nodes(state: State) -> list[NodeAnswer]:
-    """All nodes."""
-    return state.queries.cluster.nodes()
+def list_nodes(state: State, at: PastMoment = None) -> list[NodeAnswer]:
+    """All nodes, now or at a past minute."""
+    return state.queries.cluster.nodes(at)
 
 
 @router.get("/nodes/{node}")
-def get_node(node: str, state: State) -> NodeDetail:
-    """One node and the workloads on it now."""
-    return state.queries.cluster.node(node)
+def get_node(node: str, state: State, at: PastMoment = None) -> NodeDetail:
+    """One node and the workloads on it, now or at a past minute."""
+    return state.queries.cluster.node(node, at)
 
 
 @router.get("/search")

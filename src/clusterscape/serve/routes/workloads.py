@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from clusterscape.model import WorkloadState
 from clusterscape.query.answers import WorkloadDetail, WorkloadList
 from clusterscape.query.workloads import MAX_LIMIT
+from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1", tags=["workloads"])
@@ -23,8 +24,9 @@ def list_workloads(
     text: Annotated[str | None, Query(max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
+    at: PastMoment = None,
 ) -> WorkloadList:
-    """Workloads that match every given parameter, newest submission first."""
+    """Workloads that match every given parameter, newest submission first; of a past minute, those active then."""
     return state.queries.workloads.page(
         states=states or (),
         user=user,
@@ -34,10 +36,11 @@ def list_workloads(
         text=text,
         limit=limit,
         offset=offset,
+        at_ms=at,
     )
 
 
 @router.get("/workloads/{workload}")
-def get_workload(workload: str, state: State) -> WorkloadDetail:
-    """One workload and every unit it held."""
-    return state.queries.workloads.detail(workload)
+def get_workload(workload: str, state: State, at: PastMoment = None) -> WorkloadDetail:
+    """One workload and every unit it held; of a past minute, as it was then."""
+    return state.queries.workloads.detail(workload, at)
