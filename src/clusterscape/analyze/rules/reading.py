@@ -87,6 +87,15 @@ def parse_text(text: str, *, me: str | None = None) -> RuleText:
     return RuleText(expression, scope)
 
 
+def parse_duration_ms(text: str) -> int:
+    """``30m``, ``1h30m`` as milliseconds, with nothing behind it."""
+    scanner = Scanner(text)
+    duration_ms = take_duration_ms(scanner)
+    if not scanner.is_at_end:
+        raise scanner.error("expected nothing behind the time")
+    return duration_ms
+
+
 def take_duration_ms(scanner: Scanner) -> int:
     """``30m``, ``1h30m``, ``90 s`` as whole milliseconds."""
     start = scanner.skip_space()

@@ -7,7 +7,9 @@ import numpy as np
 
 from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.rules.facts import Bools, LifeFacts
+from clusterscape.analyze.rules.quantities import write_duration
 from clusterscape.analyze.rules.truths import FALSE, OUT_OF_SCOPE, TRUE, UNKNOWN, Truths, compare
+from clusterscape.analyze.rules.vocabulary import short_name
 from clusterscape.analyze.rules.writing import format_condition, format_subject
 from clusterscape.analyze.stats.contract import StatisticColumns
 from clusterscape.model.rules import Basis, Condition, Rule, Statistic
@@ -132,9 +134,17 @@ class Verdicts:
         if state != UNKNOWN:
             return ""
         if self.facts.age_ms[row] < scope.min_age_ms:
-            return f"too young: {self.facts.age_ms[row] / 1000:.0f} s of {scope.min_age_ms / 1000:.0f} s"
+            return f"younger than {write_duration(scope.min_age_ms)}"
         missing = [reading for reading in readings if reading.is_met is None]
         if not missing:
             return "other GPUs of the workload are not judged yet"
-        parts = [f"{one.subject} ({one.samples} of {scope.min_samples} samples)" for one in missing]
-        return f"not enough known: {'; '.join(parts)}"
+        return "; ".join(dict.fromkeys(_describe_missing(one, scope.min_samples) for one in missing))
+
+
+def _describe_missing(reading: Reading, min_samples: int) -> str:
+    name = short_name(reading.condition.metric)
+    if reading.samples == 0:
+        return f"{name} is not measured"
+    if reading.samples < min_samples:
+        return f"{reading.subject} has {reading.samples} of {min_samples} samples"
+    return f"the GPU's limit of {name} is not known"
