@@ -4,7 +4,8 @@
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from clusterscape.errors import StoreError
 from clusterscape.ingest.drops import DropCount, Drops
@@ -19,6 +20,7 @@ from clusterscape.model import (
     SampleBatch,
     ScrapeObserved,
     SourceStatus,
+    Unit,
     UnixMs,
     Workload,
 )
@@ -32,11 +34,37 @@ FORGET_SOURCE_AFTER_MS = 30 * 60_000
 """Far more than the longest pause between two attempts at a dead source."""
 
 
+class IngestListener(Protocol):
+    """Who is told what was stored, on the writer's thread, after the store took it."""
+
+    def on_samples(self, batch: SampleBatch) -> None:
+        """A scrape."""
+        ...
+
+    def on_history(self, batches: Sequence[SampleBatch]) -> None:
+        """A past that was not scraped."""
+        ...
+
+    def on_allocations(self, open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
+        """Allocations began or ended; these are all that are open."""
+        ...
+
+    def on_units(self, units: Iterable[Unit]) -> None:
+        """Units are new or changed."""
+        ...
+
+
 class Ingest:
     """The one way into the stores."""
 
     def __init__(
-        self, metrics: MetricStore, records: RecordStore, changes: Changes, *, clock: Callable[[], UnixMs]
+        self,
+        metrics: MetricStore,
+        records: RecordStore,
+        changes: Changes,
+        *,
+        clock: Callable[[], UnixMs],
+        listeners: Sequence[IngestListener] = (),
     ) -> None:
         self.drops = Drops()
         self.samples_total = 0
@@ -45,6 +73,7 @@ class Ingest:
         self._records = records
         self._changes = changes
         self._clock = clock
+        self._listeners = listeners
         self._normalizer = Normalizer(self.drops)
         self._statuses: dict[str, SourceStatus] = {}
         self._looked_for_silent_at = UnixMs(0)
@@ -72,6 +101,7 @@ class Ingest:
         try:
             if self._must_reload:
                 self._ledger, self._must_reload = self._load_ledger(), False
+                self._tell_allocations(self._clock())
             self._store(seen)
         except StoreError as error:
             # The ledger may believe what was not written; the store tells what is true.
@@ -95,6 +125,7 @@ class Ingest:
         if batches:
             self._metrics.append_history(batches)
             self.samples_total += sum(map(len, batches))
+            self._tell(lambda listener: listener.on_history(batches))
             self._changes.bump_tick(UnixMs(max(int(batch.time_ms.max()) for batch in batches if len(batch))))
 
     def _load_ledger(self) -> Ledger:
@@ -143,6 +174,7 @@ class Ingest:
             self._metrics.append(normalized.batch)
             self.samples_total += len(normalized.batch)
             self.last_scrape_at = seen.at
+            self._tell(lambda listener: listener.on_samples(normalized.batch))
             self._changes.bump_tick(UnixMs(int(normalized.batch.time_ms.max())))
 
     def _write_inventory(self, change: InventoryChange, at: UnixMs) -> None:
@@ -155,6 +187,8 @@ class Ingest:
             self._records.remove_partitions(change.removed_partitions)
         if change.removed_units:
             self._records.remove_units(change.removed_units)
+        if change.units:
+            self._tell(lambda listener: listener.on_units(change.units))
         self._changes.bump_inventory()
 
     def _write_queue(self, change: QueueChange, at: UnixMs) -> None:
@@ -164,7 +198,19 @@ class Ingest:
             self._records.write_workloads(change.workloads, at_ms=at)
         if change.allocations:
             self._records.write_allocations(change.allocations)
+            self._tell_allocations(at)
         self._changes.bump_inventory()
+
+    def _tell_allocations(self, at: UnixMs) -> None:
+        self._tell(lambda listener: listener.on_allocations(self._ledger.open.values(), at))
+
+    def _tell(self, tell: Callable[[IngestListener], None]) -> None:
+        """What a listener gets wrong is its own affair: storing goes on."""
+        for listener in self._listeners:
+            try:
+                tell(listener)
+            except Exception:
+                log.exception("%s failed on what was stored", type(listener).__name__)
 
     def _note_statuses(self, statuses: Sequence[SourceStatus]) -> None:
         """Keep every state, but write and log only where a source turned well or ill."""

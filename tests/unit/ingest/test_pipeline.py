@@ -1,7 +1,7 @@
 """The pipeline over real stores: what is written, what is said once, and what happens when the disk is full."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -172,3 +172,72 @@ def test_past_is_readable_when_history_is_accepted(place: Place) -> None:
     series = place.metrics.series(["power_watts"], [unit.id], start_ms=UnixMs(0), end_ms=NOW)
     assert len(series) == 10
     assert place.records.workload(ended.id) is not None
+
+
+class Heard:
+    """A listener that writes down what it was told and what the stores held then."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.told: list[tuple[str, object]] = []
+
+    def on_samples(self, batch: SampleBatch) -> None:
+        stored = self.place.metrics.latest(["gpu_util_ratio"], at_ms=NOW, lookback_ms=60_000).height
+        self.told.append(("samples", (len(batch), stored)))
+
+    def on_history(self, batches: Sequence[SampleBatch]) -> None:
+        self.told.append(("history", sum(map(len, batches))))
+
+    def on_allocations(self, open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
+        stored = len(self.place.records.open_allocations())
+        self.told.append(("allocations", ([a.workload for a in open_allocations], at_ms, stored)))
+
+    def on_units(self, units: Iterable[Unit]) -> None:
+        self.told.append(("units", [unit.id for unit in units]))
+
+
+def test_listener_hears_of_everything_when_the_store_has_it(place: Place) -> None:
+    heard = Heard(place)
+    ingest = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW, listeners=[heard])
+    ingest.accept(scrape())
+    assert heard.told == [
+        ("units", ["n1:0"]),
+        ("allocations", (["slurm:7"], NOW, 1)),
+        ("samples", (1, 1)),
+    ]
+    heard.told.clear()
+    ingest.accept(QueueObserved(source="slurm", at=NOW, workloads=[], allocations=[], is_complete=True))
+    assert heard.told == []  # the label is the exporter's, and nothing changed
+    units, metrics = Names(["n1:0"]), Names(["gpu_util_ratio"])
+    past = SampleBatch(
+        units, metrics, np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([NOW - 5]), np.array([0.5])
+    )
+    ingest.accept_history([past], [], [])
+    assert heard.told == [("history", 1)]
+
+
+def test_storing_goes_on_when_a_listener_fails(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Heard):
+        def on_samples(self, batch: SampleBatch) -> None:
+            raise RuntimeError("broken")
+
+    ingest = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW, listeners=[Broken(place)])
+    ingest.accept(scrape())
+    assert place.changes.versions.newest_sample_at == NOW
+    assert "Broken failed on what was stored" in caplog.text
+
+
+def test_listener_hears_nothing_when_the_store_took_nothing(place: Place) -> None:
+    full, heard = FullStore(place.metrics), Heard(place)
+    ingest = Ingest(
+        full,  # type: ignore[arg-type]
+        place.records,
+        place.changes,
+        clock=lambda: NOW,
+        listeners=[heard],
+    )
+    ingest.accept(scrape())
+    assert [what for what, _ in heard.told] == ["units", "allocations"]
+    full.is_full = False
+    ingest.accept(scrape(at=UnixMs(NOW + 15_000)))
+    assert [what for what, _ in heard.told] == ["units", "allocations", "allocations", "samples"]

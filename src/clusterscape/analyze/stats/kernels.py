@@ -97,13 +97,14 @@ def _add_moments(m: Float64s, at_ms: float, value: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _add_run(run: Float64s, at_ms: float, last_ms: float, interval_ms: float, is_first: bool, hit: bool) -> None:
-    """One later sample, which is on the tracked side or not; ``last_ms`` is the sample before."""
+def _add_run(run: Float64s, at_ms: float, last_ms: float, usual_ms: float, is_first: bool, hit: bool) -> None:
+    """One later sample, on the tracked side or not; ``last_ms`` is the sample before, ``usual_ms`` the interval until then."""
     if not hit:
         run[RUN_FROM_MS] = np.nan
         return
     run[HITS] += 1.0
-    if is_first or np.isnan(run[RUN_FROM_MS]) or at_ms - last_ms > GAP_INTERVALS * interval_ms:
+    is_gap = usual_ms > 0.0 and at_ms - last_ms > GAP_INTERVALS * usual_ms
+    if is_first or np.isnan(run[RUN_FROM_MS]) or is_gap:
         run[RUN_FROM_MS] = at_ms
     elif not np.isnan(run[HEAD_MS]) and run[HEAD_MS] == last_ms:
         run[HEAD_MS] = at_ms
@@ -133,7 +134,7 @@ def add_samples(
         m = moments[row]
         if m[COUNT] > 0.0 and at_ms <= m[LAST_MS]:
             continue
-        last_ms, is_first = m[LAST_MS], m[COUNT] == 0.0
+        last_ms, usual_ms, is_first = m[LAST_MS], m[INTERVAL_MS], m[COUNT] == 0.0
         place = int(m[COUNT]) % capacity
         _add_moments(m, at_ms, sample)
         if bins:
@@ -142,7 +143,7 @@ def add_samples(
         ring_time[row, place] = time_ms[i] & (RING_TIMES - 1)
         for t in range(trackers):
             hit = is_beyond(sample, threshold[t, row], is_above[t])
-            _add_run(runs[t, row], at_ms, last_ms, m[INTERVAL_MS], is_first, hit)
+            _add_run(runs[t, row], at_ms, last_ms, usual_ms, is_first, hit)
         counted += 1
     return counted
 
@@ -234,7 +235,7 @@ def unroll_rings(
             kept += 1
             place = place - 1 if place else capacity - 1
         offsets[i + 1] = offsets[i] + kept
-        are_all[i] = kept < there or kept == int(m[COUNT])
+        are_all[i] = kept < there or kept == int(m[COUNT]) or m[LAST_MS] <= after_ms[i]
     time_ms, value = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.float64)
     for i in range(len(rows)):
         at_ms = np.int64(moments[rows[i], LAST_MS])

@@ -143,8 +143,15 @@ class MetricSketch:
         """Take the rings for empty, as after reading a checkpoint, which does not hold them."""
         self.arrays.moments[:, kernels.RING_FROM] = self.arrays.moments[:, kernels.COUNT]
 
+    @property
+    def has_lost_ring(self) -> Bools:
+        """Per row, whether samples were counted of which the ring has none."""
+        count = self.arrays.moments[:, kernels.COUNT]
+        lost: Bools = (count > 0.0) & (self.arrays.moments[:, kernels.RING_FROM] == count)
+        return lost
+
     def refill_rings(self, rows: Int64s, time_ms: Int64s, value: Float64s) -> None:
-        """Put samples that were counted before the rings were lost back into them; later ones are left out. In time order."""
+        """Put samples back into lost rings: all that were counted last, at once, in time order; later ones are left out."""
         arrays = self.arrays
         kernels.refill_rings(rows, time_ms, value, arrays.moments, arrays.ring_value, arrays.ring_time)
 
