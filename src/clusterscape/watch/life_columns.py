@@ -1,0 +1,230 @@
+"""The statistics of all lives as columns, as they stood when asked for: what rules are judged by.
+
+Implements ``LifeColumns``. Each column is computed once; percentiles that were asked for last time are found in one pass.
+A window is exact from the samples kept; one that reaches further back than those is left to ``long_windows``.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterscape.analyze.stats.exact import ExactColumns, rank_of
+from clusterscape.analyze.stats.kernels import Bools
+from clusterscape.model import Names, UnitId, UnixMs, WorkloadId
+from clusterscape.model.rules import Statistic, StatisticKind
+from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.watch.lives import Kept, Lives
+from clusterscape.watch.slots import ENDLESS
+
+LongWindow = Callable[["LifeView", str, Statistic, int, Int64s], Float64s]
+"""(view, metric, statistic, window in ms, places of rows in the view) → values of those rows."""
+
+
+class Layout:
+    """Whose lives the rows are; the same object as long as no row changes hands."""
+
+    def __init__(self, lives: Lives) -> None:
+        slots = lives.slots
+        self.version = lives.layout_version
+        self.rows: Int64s = slots.used_rows()
+        self.generation: Int64s = slots.generation[self.rows]
+        self.from_at: Int64s = slots.from_at[self.rows]
+        self.end_ms: Int64s = slots.until_at[self.rows]
+        self.units = slots.units.values
+        self.unit: Int32s = slots.unit[self.rows]
+        workloads, codes = Names(), np.zeros(slots.row_count, np.int32)
+        for (workload, _, _), row in slots.keys.items():
+            codes[row] = workloads.code(workload)
+        self.workloads = workloads.values
+        self.workload: Int32s = codes[self.rows]
+
+
+class LifeView:
+    """``LifeColumns`` of one moment."""
+
+    def __init__(
+        self,
+        lives: Lives,
+        layout: Layout,
+        at_ms: UnixMs,
+        *,
+        expect: dict[str, set[float]],
+        long_window: LongWindow | None,
+    ) -> None:
+        self.lives = lives
+        self.layout = layout
+        self.at_ms = at_ms
+        self.version = lives.version
+        self.asked: dict[str, set[float]] = defaultdict(set)  # ranks of percentiles by metric
+        self._expect = expect
+        self._long_window = long_window
+        self._columns: dict[tuple[str, Statistic, int | None], Float64s] = {}
+        self._limits: dict[str, Float64s] = {}
+        self._windows: dict[tuple[str, int], tuple[ExactColumns, Bools]] = {}
+
+    @property
+    def row_count(self) -> int:
+        """How many lives."""
+        return len(self.layout.rows)
+
+    @property
+    def workloads(self) -> Sequence[WorkloadId]:
+        """The workloads that ``workload`` counts through."""
+        return [WorkloadId(name) for name in self.layout.workloads]
+
+    @property
+    def units(self) -> Sequence[UnitId]:
+        """The units that ``unit`` counts through."""
+        return [UnitId(name) for name in self.layout.units]
+
+    @property
+    def workload(self) -> Int32s:
+        """Per row a place in ``workloads``."""
+        return self.layout.workload
+
+    @property
+    def unit(self) -> Int32s:
+        """Per row a place in ``units``."""
+        return self.layout.unit
+
+    @property
+    def from_at(self) -> Int64s:
+        """When each life began."""
+        return self.layout.from_at
+
+    @cached_property
+    def until_at(self) -> Int64s:
+        """When each life ended, or now where it has not."""
+        return np.where(self.is_open, np.maximum(self.at_ms, self.from_at), self.layout.end_ms)
+
+    @property
+    def is_open(self) -> NDArray[np.bool_]:
+        """Whether each life still goes on."""
+        is_open: Bools = self.layout.end_ms == ENDLESS
+        return is_open
+
+    @cached_property
+    def is_complete(self) -> NDArray[np.bool_]:
+        """Whether nothing of a life's past is still to be read from the store."""
+        with self.lives.lock:
+            complete = self._is_same()
+            for kept in self.lives.serving.values():
+                complete &= ~kept.is_pending[self.layout.rows]
+            return complete
+
+    def limits(self, metric: str) -> Float64s:
+        """See ``StatisticColumns``."""
+        if metric not in self._limits:
+            with self.lives.lock:
+                self._limits[metric] = self.lives.limits(metric, self.layout.rows)
+        return self._limits[metric]
+
+    def samples(self, metric: str, *, window_ms: int | None = None) -> Int64s:
+        """See ``StatisticColumns``. Of a window longer than the samples kept, at least so many."""
+        with self.lives.lock:
+            kept = self.lives.serving.get(metric)
+            if kept is None:
+                return np.zeros(self.row_count, np.int64)
+            if window_ms is None:
+                return np.where(self._is_same(), kept.sketch.samples(self.layout.rows), 0)
+            exact, are_all = self._window(kept, window_ms)
+            counted = exact.samples(metric)
+            whole = np.where(self._is_older(window_ms) | are_all, counted, kept.sketch.samples(self.layout.rows))
+            return np.where(self._is_same(), whole, 0)
+
+    def column(self, metric: str, statistic: Statistic, *, window_ms: int | None = None) -> Float64s:
+        """See ``StatisticColumns``."""
+        key = (metric, statistic, window_ms)
+        if key not in self._columns:
+            with self.lives.lock:
+                kept = self.lives.serving.get(metric)
+                if kept is None:
+                    self._columns[key] = np.full(self.row_count, np.nan)
+                elif window_ms is None:
+                    self._find_life(kept, statistic)
+                else:
+                    self._columns[key] = self._find_window(kept, statistic, window_ms)
+            if window_ms is not None and kept is not None:
+                self._columns[key] = self._look_further(kept, statistic, window_ms)
+        return self._columns[key]
+
+    def _is_same(self) -> Bools:
+        """Rows that still belong to the lives this view is of."""
+        is_same: Bools = self.lives.slots.generation[self.layout.rows] == self.layout.generation
+        return is_same
+
+    def _is_older(self, window_ms: int) -> Bools:
+        """Lives of which a window holds only a part."""
+        is_older: Bools = self.from_at <= self.until_at - window_ms
+        return is_older
+
+    def _find_life(self, kept: Kept, statistic: Statistic) -> None:
+        metric, rows = kept.sketch.metric, self.layout.rows
+        is_same = self._is_same()
+        if statistic.kind is not StatisticKind.PERCENTILE:
+            found = kept.sketch.column(rows, statistic)
+            self._columns[metric, statistic, None] = np.where(is_same, found, np.nan)
+            return
+        rank_of(statistic)  # says what is wrong with it before it is remembered
+        percentile = statistic.percentile or 0.0
+        self.asked[metric].add(percentile)
+        wanted = sorted(self._expect.pop(metric, set()) | {percentile})
+        ranks = [rank_of(Statistic(StatisticKind.PERCENTILE, number)) for number in wanted]
+        for number, found in zip(wanted, kept.sketch.percentiles(rows, ranks), strict=True):
+            sought = Statistic(StatisticKind.PERCENTILE, number)
+            self._columns[metric, sought, None] = np.where(is_same, found, np.nan)
+
+    def _window(self, kept: Kept, window_ms: int) -> tuple[ExactColumns, Bools]:
+        """Exact statistics of the samples kept in the window, and for which rows those are all."""
+        metric = kept.sketch.metric
+        if (metric, window_ms) not in self._windows:
+            series, are_all = kept.sketch.recent(self.layout.rows, self.until_at - window_ms)
+            exact = ExactColumns({metric: series}, self.row_count, limits={metric: self.limits(metric)})
+            self._windows[metric, window_ms] = exact, are_all
+        return self._windows[metric, window_ms]
+
+    def _find_window(self, kept: Kept, statistic: Statistic, window_ms: int) -> Float64s:
+        """From the samples kept where those are all, from the life where that lies within the window; NaN elsewhere."""
+        exact, are_all = self._window(kept, window_ms)
+        column = exact.column(kept.sketch.metric, statistic)
+        if not are_all.all():
+            whole_life = kept.sketch.column(self.layout.rows, statistic)
+            column = np.where(are_all, column, np.where(self._is_older(window_ms), np.nan, whole_life))
+        return np.where(self._is_same(), column, np.nan)
+
+    def _look_further(self, kept: Kept, statistic: Statistic, window_ms: int) -> Float64s:
+        """The rows whose window reaches back beyond the samples kept, from the store. Without the lock: it takes long."""
+        metric = kept.sketch.metric
+        column = self._columns[metric, statistic, window_ms]
+        _, are_all = self._windows[metric, window_ms]
+        places = np.flatnonzero(~are_all & self._is_older(window_ms) & self.is_complete)
+        if self._long_window is None or not len(places):
+            return column
+        column[places] = self._long_window(self, metric, statistic, window_ms, places)
+        return column
+
+
+class LifeViews:
+    """Hands out views: the same one as long as nothing changed, so that its columns are computed once."""
+
+    def __init__(self, lives: Lives, *, long_window: LongWindow | None = None) -> None:
+        self._lives = lives
+        self._long_window = long_window
+        self._layout: Layout | None = None
+        self._view: LifeView | None = None
+
+    def columns(self, at_ms: UnixMs | None = None) -> LifeView:
+        """The lives as they are now; ``at_ms`` is what windows and ages are counted back from, else the newest sample."""
+        with self._lives.lock:
+            at_ms = self._lives.newest_ms if at_ms is None else at_ms
+            view = self._view
+            if view is not None and (view.version, view.at_ms) == (self._lives.version, at_ms):
+                return view
+            if self._layout is None or self._layout.version != self._lives.layout_version:
+                self._layout = Layout(self._lives)
+            expect = {} if view is None else {metric: set(asked) for metric, asked in view.asked.items()}
+            self._view = LifeView(self._lives, self._layout, at_ms, expect=expect, long_window=self._long_window)
+            return self._view
