@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from clusterscape import __version__
-from clusterscape.cli import alerts, demo, doctor, listing, serve, status
+from clusterscape.cli import alerts, demo, doctor, listing, rules, serve, status
 from clusterscape.cli.output import ConsoleLog, errors
 from clusterscape.errors import ClusterScapeError
 
@@ -25,6 +25,7 @@ app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 app.command("status")(status.status)
 app.command("list")(listing.listing)
+app.add_typer(rules.app, name="rules")
 app.add_typer(alerts.app, name="alerts")
 
 
