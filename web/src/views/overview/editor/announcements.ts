@@ -14,10 +14,15 @@ export function makeAnnouncements(
   placeOf: (id: UniqueIdentifier) => number,
   count: number,
 ): Announcements {
+  const taken = (id: UniqueIdentifier) => `${titleOf(id)} taken, layer ${placeOf(id)} of ${count}.`;
   return {
-    onDragStart: ({ active }) => `${titleOf(active.id)} taken, layer ${placeOf(active.id)} of ${count}.`,
-    onDragOver: ({ active, over }) =>
-      over ? `${titleOf(active.id)} would be layer ${placeOf(over.id)} of ${count}.` : undefined,
+    onDragStart: ({ active }) => taken(active.id),
+    // A layer is over its own place as soon as it is taken.
+    onDragOver({ active, over }) {
+      if (over === null) return;
+      if (over.id === active.id) return taken(active.id);
+      return `${titleOf(active.id)} would be layer ${placeOf(over.id)} of ${count}.`;
+    },
     onDragEnd: ({ active, over }) =>
       over ? `${titleOf(active.id)} is now layer ${placeOf(over.id)} of ${count}.` : `${titleOf(active.id)} put back.`,
     onDragCancel: ({ active }) => `${titleOf(active.id)} put back.`,

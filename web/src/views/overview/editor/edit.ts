@@ -62,15 +62,35 @@ export function isNumber(attribute: string): boolean {
   return findAttribute(attribute)?.kind === "number";
 }
 
-/** One for each layer, the same while layers change places: the attribute, numbered where it comes twice. */
-export function layerIds({ layers }: View): readonly string[] {
-  const seen = new Map<string, number>();
-  return layers.map((layer) => {
-    const attribute = attributeOf(layer);
-    const times = (seen.get(attribute) ?? 0) + 1;
-    seen.set(attribute, times);
-    return times === 1 ? attribute : `${attribute} ${times}`;
+/** Layers by names of their own, which stay while a layer changes place or attribute. */
+export interface LayerIds {
+  readonly ids: readonly string[];
+  readonly attributes: readonly string[];
+}
+
+export const NO_IDS: LayerIds = { ids: [], attributes: [] };
+
+/** What is known of the layers before tells which is which now: views come from the link, where layers have no names. */
+export function nameLayers({ layers }: View, before: LayerIds): LayerIds {
+  const attributes = layers.map(attributeOf);
+  const isSameLength = attributes.length === before.attributes.length;
+  const changed = attributes.filter((attribute, at) => attribute !== before.attributes[at]).length;
+  if (isSameLength && changed === 0) return before;
+  if (isSameLength && changed === 1) return { ids: before.ids, attributes };
+  const left = new Map(before.ids.map((id, at) => [id, before.attributes[at]]));
+  const taken = new Set(before.ids);
+  const ids = attributes.map((attribute) => {
+    const known = [...left].find(([, of]) => of === attribute)?.[0];
+    if (known !== undefined) {
+      left.delete(known);
+      return known;
+    }
+    let number = 1;
+    while (taken.has(`${attribute} ${number}`)) number += 1;
+    taken.add(`${attribute} ${number}`);
+    return `${attribute} ${number}`;
   });
+  return { ids, attributes };
 }
 
 /** `0.2, 0.5, 0.8`: rising numbers; null where it is not that. */

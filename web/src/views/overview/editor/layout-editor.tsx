@@ -11,7 +11,7 @@ import {
 } from "@dnd-kit/core";
 import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
 import * as Popover from "@radix-ui/react-popover";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import type { Units } from "../../../data/units.ts";
 import { attributeOf, type View } from "../../../layout/grammar.ts";
 import { MAX_LAYERS } from "../../../layout/parse-view.ts";
@@ -19,7 +19,16 @@ import { IconButton } from "../../../widgets/button.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import { INSTRUCTIONS, makeAnnouncements } from "./announcements.ts";
 import { AttributePicker } from "./attribute-picker.tsx";
-import { addLayer, canAddLayer, changeLayer, layerIds, moveLayer, removeLayer } from "./edit.ts";
+import {
+  addLayer,
+  canAddLayer,
+  changeLayer,
+  type LayerIds,
+  moveLayer,
+  NO_IDS,
+  nameLayers,
+  removeLayer,
+} from "./edit.ts";
 import { INDENT_PX, LayerCard, Settings } from "./layer-card.tsx";
 import { LayerSettings } from "./layer-settings.tsx";
 import styles from "./layout-editor.module.css";
@@ -69,7 +78,7 @@ const keepColumn = ({ transform }: { transform: { x: number; y: number; scaleX: 
 
 function Layers({ editor, units, view, onSay }: LayoutEditorProps & { onSay: (words: string) => void }) {
   const [moved, setMoved] = useState<string | null>(null);
-  const ids = layerIds(view);
+  const ids = useLayerIds(view);
   const used = view.layers.map(attributeOf);
   const count = view.layers.length;
   const sensors = useSensors(
@@ -138,6 +147,15 @@ function Layers({ editor, units, view, onSay }: LayoutEditorProps & { onSay: (wo
       </SortableContext>
     </DndContext>
   );
+}
+
+function useLayerIds(view: View): readonly string[] {
+  const last = useRef<LayerIds>(NO_IDS);
+  const named = nameLayers(view, last.current);
+  useLayoutEffect(() => {
+    last.current = named;
+  }, [named]);
+  return named.ids;
 }
 
 function MarkCard({ editor, units, view }: LayoutEditorProps) {

@@ -1,6 +1,6 @@
 // Which arrangement the picture has: the one the link names or the start view, with the edits the link holds.
 
-import { useEffect, useLayoutEffect, useMemo } from "react";
+import { useEffect, useLayoutEffect, useMemo, useState } from "react";
 import { type NamedView, useViewLibrary, type ViewLibrary } from "../../../data/views.ts";
 import { BUILTIN_VIEWS } from "../../../layout/builtin-views.ts";
 import type { View } from "../../../layout/grammar.ts";
@@ -45,23 +45,22 @@ function findDefault(): NamedView {
 export function useArrangement(screen: Screen): Arranged {
   const library = useViewLibrary();
   const store = useScreenStore();
-  const start = findStart(screen, library);
-  const isElsewhere = start !== null && start.picture !== DEFAULT_PICTURE;
-  // Before the page is painted, so that nothing is drawn that nobody asked for.
+  const start = useStart(library);
+  const { picture, layout } = screen;
+  const startView = picture === null && layout === null && start !== null ? findView(library, start) : null;
+  // Before the page is painted, so that nothing is drawn that nobody asked for. A link to what everybody has stays short.
   useLayoutEffect(() => {
-    if (start === null || !isElsewhere) return;
-    store.change(openPicture(start.picture, start.document.view, start.document.look), "replace");
-  }, [start, isElsewhere, store]);
+    if (startView === null || startView.picture === DEFAULT_PICTURE) return;
+    store.change(openPicture(startView.picture, startView.document.view, startView.document.look), "replace");
+  }, [startView, store]);
 
-  const named = screen.picture === null ? null : findView(library, screen.picture);
-  const isLost = screen.picture !== null && named === null && screen.layout === null && library.isSettled;
-  const lost = isLost ? `There is no view ${screen.picture} here; this is ${DEFAULT_VIEW.document.title}.` : null;
+  const named = picture === null ? startView : findView(library, picture);
+  const isLost = picture !== null && named === null && layout === null && library.isSettled;
+  const lost = isLost ? `There is no view ${picture} here; this is ${DEFAULT_VIEW.document.title}.` : null;
   const faults = named?.leftOut ?? NO_FAULTS;
   useEffect(() => store.note(lost === null ? faults : [lost]), [store, lost, faults]);
 
-  const { layout } = screen;
-  const isKnown = library.isSettled || start !== null;
-  const shown = named ?? (layout === null && !isElsewhere && isKnown ? DEFAULT_VIEW : null);
+  const shown = named ?? (layout === null && library.isSettled ? DEFAULT_VIEW : null);
   const look = JSON.stringify(useMemo(() => lookOf(screen), [screen]));
   const arrangement = useMemo(() => arrange(shown, layout, JSON.parse(look) as Look), [shown, layout, look]);
   return { arrangement, library };
@@ -74,13 +73,20 @@ export function findView(library: Pick<ViewLibrary, "mine" | "shared">, picture:
   return known.find((view) => view.picture === picture) ?? null;
 }
 
-/** What to start with where the link says nothing; null: nothing to do, or not known yet. */
-export function findStart(screen: Screen, library: ViewLibrary): NamedView | null {
-  if (screen.picture !== null || screen.layout !== null) return null;
+/** Stays as it was first known: who chooses another start does not mean to go there now. */
+function useStart(library: ViewLibrary): PictureRef | null {
+  const [first, setFirst] = useState<PictureRef | null>(null);
+  const start = first ?? chooseStart(library);
+  useEffect(() => setFirst(start), [start]);
+  return start;
+}
+
+/** This browser's own before everybody's; null while that is not known. */
+export function chooseStart(library: ViewLibrary): PictureRef | null {
   const { ownStart, sharedStart, isSettled } = library;
-  const own = ownStart === null ? null : findView(library, ownStart);
-  if (own !== null) return own;
-  return isSettled && sharedStart !== null ? findView(library, sharedStart) : null;
+  if (ownStart !== null && findView(library, ownStart) !== null) return ownStart;
+  if (!isSettled) return null;
+  return sharedStart !== null && findView(library, sharedStart) !== null ? sharedStart : DEFAULT_PICTURE;
 }
 
 /** `shown`: the view that the link names; `layout`: as it was edited. */
