@@ -102,15 +102,16 @@ class SmtpEndpoint:
             self,
             hostname="mail.test",
             authenticator=self._authenticate if self.login else None,
-            auth_required=self.login is not None,
-            auth_require_tls=self.login is not None and not self.is_tls_from_start,
+            # It does not see that a connection is protected from the start, and warns where it may not ask for that.
+            auth_required=self.login is not None and not self.is_tls_from_start,
+            auth_require_tls=not self.is_tls_from_start,
             require_starttls=self.tls is not None and not self.is_tls_from_start,
             tls_context=None if self.is_tls_from_start else self.tls,
         )
 
     def _authenticate(self, server: SMTP, session: Session, envelope: Envelope, how: str, data: object) -> AuthResult:
         assert isinstance(data, LoginPassword)
-        return AuthResult(success=(data.login.decode(), data.password.decode()) == self.login)
+        return AuthResult(success=(data.login.decode(), data.password.decode()) == self.login, handled=False)
 
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]

@@ -1,0 +1,273 @@
+"""Rules as Prometheus alerting rules over dcgm-exporter's metric names, where PromQL can say them. Judges nothing itself.
+
+Prometheus knows no lives: where the exporter labels series with their job, a series begins with it, and a window that is long
+enough is its life. Without the label a window also holds what ran before.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from clusterscape.analyze.rules.quantities import write_duration
+from clusterscape.analyze.rules.writing import format_rule
+from clusterscape.model.metrics import METRICS
+from clusterscape.model.rules import (
+    Across,
+    Basis,
+    Condition,
+    Expression,
+    Operator,
+    Quantifier,
+    Quantity,
+    Rule,
+    Scope,
+    StatisticKind,
+)
+
+LIFE_WINDOW_MS = 86_400_000
+_PRESENCE = "DCGM_FI_DEV_GPU_UTIL"  # every exporter has it: says which units there are
+_UNIT_LABELS = ("instance", "gpu", "UUID", "GPU_I_ID")
+_STEP = "1m"  # of shares of time: PromQL counts at steps, not at samples
+_LIMITS = {
+    # The power limit is not among the exporter's default metrics; the memory's size is not either, but its parts are.
+    "power_watts": "DCGM_FI_DEV_POWER_MGMT_LIMIT",
+    "memory_used_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
+    "memory_free_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
+    "memory_reserved_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
+}
+_OVER_TIME = {
+    StatisticKind.MIN: "min_over_time",
+    StatisticKind.MAX: "max_over_time",
+    StatisticKind.MEAN: "avg_over_time",
+    StatisticKind.STD: "stddev_over_time",
+    StatisticKind.INCREASE: "increase",
+}
+_SHARES = {StatisticKind.ABOVE: ">", StatisticKind.BELOW: "<"}
+_ACROSS = {Across.LEAST: "min", Across.MOST: "max", Across.AVERAGE: "avg"}
+
+
+class _InexpressibleError(Exception):
+    """Says why PromQL cannot say it."""
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes one rule; ``notes`` gathers what is only approximately the same."""
+
+    job_label: str | None
+    life_window_ms: int
+    min_samples: int
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def rule(self, rule: Rule) -> str:
+        scope = rule.scope
+        _refuse_scope(scope)
+        # A range still holds the samples of a job that has ended: only what is there now may fire.
+        text = f"({self.expression(rule.expression)})\nand {self.on_unit()} {self.series(_PRESENCE)}"
+        if scope.min_age_ms:
+            text = f"{text}\nand {self.on_unit()} {self.series(_PRESENCE)} offset {write_duration(scope.min_age_ms)}"
+        if scope.quantifier is not Quantifier.EACH or scope.min_gpus > 1:
+            text = self.of_workload(text, scope)
+        return text
+
+    def of_workload(self, text: str, scope: Scope) -> str:
+        job = self.need_job("it looks at the workload as a whole")
+        gpus = f"count by ({job}) ({self.series(_PRESENCE)})"
+        if scope.quantifier is Quantifier.ANY:
+            text = f"group by ({job}) (\n{text}\n)"
+        elif scope.quantifier is not Quantifier.EACH:
+            share = 1.0 if scope.quantifier is Quantifier.ALL or scope.share is None else scope.share
+            text = f"count by ({job}) (\n{text}\n) >= {_number(share)} * {gpus}"
+        return text if scope.min_gpus <= 1 else f"({text})\nand on ({job}) {gpus} >= {scope.min_gpus}"
+
+    def expression(self, expression: Expression) -> str:
+        if isinstance(expression, Condition):
+            return self.condition(expression)
+        # Of `and` and `or` the left side's value is the alert's; labels that differ between metrics must not matter.
+        joint = f"\n{expression.junction.value} {self.on_unit()} "
+        return joint.join(f"({self.expression(term)})" for term in expression.terms)
+
+    def condition(self, condition: Condition) -> str:
+        subject, window = self.statistic(condition)
+        operator = "==" if condition.operator is Operator.EQUAL else condition.operator.value
+        if condition.across is None:
+            text = f"{subject} {operator} {self.bound(condition)}"
+        else:
+            text = self.across(condition, subject, operator)
+        is_counted = self.min_samples > 1 and condition.statistic.kind is not StatisticKind.NOW
+        if not is_counted:
+            return text
+        metric = self.series(_dcgm_name(condition.metric))
+        return f"{text} and count_over_time({metric}[{window}]) >= {self.min_samples}"
+
+    def across(self, condition: Condition, subject: str, operator: str) -> str:
+        """Units of the workloads that meet it: every condition is of units, so that they can be joined."""
+        assert condition.across is not None
+        job = self.need_job("it compares the GPUs of a workload")
+        if condition.value.basis is Basis.LIMIT:
+            subject = f"({subject}) / {self.limit(condition.metric)}"
+            value = _number(condition.value.number)
+        else:
+            value = self.bound(condition)
+        if condition.across is Across.SPREAD:
+            summed = f"max by ({job}) ({subject}) - min by ({job}) ({subject})"
+        else:
+            summed = f"{_ACROSS[condition.across]} by ({job}) ({subject})"
+        return f"{subject} and on ({job}) ({summed} {operator} {value})"
+
+    def statistic(self, condition: Condition) -> tuple[str, str]:
+        """What is compared, and its window."""
+        statistic = condition.statistic
+        series = self.series(_dcgm_name(condition.metric))
+        window = self.window(condition)
+        if statistic.kind in _OVER_TIME:
+            if statistic.kind is StatisticKind.INCREASE:
+                self.note("increase() extrapolates to the window's ends.")
+            return f"{_OVER_TIME[statistic.kind]}({series}[{window}])", window
+        if statistic.kind is StatisticKind.PERCENTILE:
+            assert statistic.percentile is not None
+            return f"quantile_over_time({_number(statistic.percentile / 100)}, {series}[{window}])", window
+        if statistic.kind is StatisticKind.NOW:
+            return series, window
+        if statistic.kind is StatisticKind.SLOPE:
+            return f"deriv({series}[{window}]) * 3600", window
+        if statistic.kind in _SHARES:
+            assert statistic.threshold is not None
+            self.note(f"Shares of time are counted at steps of {_STEP}.")
+            bound = self.quantity(condition.metric, statistic.threshold)
+            return f"avg_over_time(({series} {_SHARES[statistic.kind]} bool {bound})[{window}:{_STEP}])", window
+        raise _InexpressibleError("PromQL cannot tell the longest run above or below a value")
+
+    def window(self, condition: Condition) -> str:
+        if condition.window_ms is not None:
+            return write_duration(condition.window_ms)
+        if condition.statistic.kind is not StatisticKind.NOW:
+            begins = f"series begin with their {self.job_label}" if self.job_label else "what ran before counts too"
+            text = write_duration(self.life_window_ms)
+            self.note(f"Over the last {text} instead of the workload's life; {begins}.")
+        return write_duration(self.life_window_ms)
+
+    def bound(self, condition: Condition) -> str:
+        """The value to compare with, in the exporter's unit; that of a share is a share."""
+        if condition.statistic.kind in _SHARES:
+            return _number(condition.value.number)
+        return self.quantity(condition.metric, condition.value)
+
+    def quantity(self, metric: str, quantity: Quantity) -> str:
+        if quantity.basis is Basis.LIMIT:
+            return f"{_number(quantity.number)} * {self.limit(metric)}"
+        return _number(quantity.number / METRICS[metric].aliases[_dcgm_name(metric)])
+
+    def limit(self, metric: str) -> str:
+        name = _LIMITS.get(metric)
+        if name is None:
+            raise _InexpressibleError(f"the exporter tells no limit of {metric}")
+        if metric == "power_watts":
+            self.note(f"Needs {name}, which is not among dcgm-exporter's default metrics.")
+            return self.series(name)
+        return name.replace("{job}", self.selector())
+
+    def series(self, name: str) -> str:
+        return f"{name}{self.selector()}"
+
+    def selector(self) -> str:
+        return "" if self.job_label is None else f'{{{self.job_label}!=""}}'
+
+    def on_unit(self) -> str:
+        return f"on ({', '.join(filter(None, (*_UNIT_LABELS, self.job_label)))})"
+
+    def need_job(self, why: str) -> str:
+        if self.job_label is None:
+            raise _InexpressibleError(f"{why}, and no label names it")
+        return self.job_label
+
+    def note(self, text: str) -> None:
+        self.notes[text] = None
+
+
+def to_prometheus_rules(
+    rules: Sequence[Rule], *, job_label: str | None = "hpc_job", life_window_ms: int = LIFE_WINDOW_MS
+) -> tuple[str, list[tuple[Rule, str]]]:
+    """A rules file (YAML), and the rules it does not hold, each with the reason.
+
+    Parameters
+    ----------
+    rules
+        Rules that are switched off are left out, too.
+    job_label
+        The label by which the exporter names a GPU's job; None where it has none: then GPUs that nobody holds are judged, too.
+    life_window_ms
+        What stands for a workload's life.
+    """
+    entries: list[str] = []
+    skipped: list[tuple[Rule, str]] = []
+    for rule in rules:
+        if not rule.is_enabled:
+            skipped.append((rule, "it is switched off"))
+            continue
+        writer = _Writer(job_label, life_window_ms, rule.scope.min_samples)
+        try:
+            entries.append(_entry(rule, writer.rule(rule), list(writer.notes), job_label))
+        except _InexpressibleError as error:
+            skipped.append((rule, str(error)))
+    head = ["# Written by ClusterScape.", *(f"# Left out: {_line(rule.key)}: {why}." for rule, why in skipped)]
+    body = ["groups:", "  - name: clusterscape", "    rules:", *entries] if entries else ["groups: []"]
+    return "\n".join([*head, *body]) + "\n", skipped
+
+
+def _refuse_scope(scope: Scope) -> None:
+    names = {
+        "users": scope.users,
+        "projects": scope.projects,
+        "partitions": scope.partitions,
+        "machine types": scope.machine_types,
+        "names": scope.names,
+    }
+    used = [name for name, values in names.items() if values]
+    if used:
+        raise _InexpressibleError(f"the exporter's series do not tell {' and '.join(used)} of workloads")
+
+
+def _entry(rule: Rule, expression: str, notes: Sequence[str], job_label: str | None) -> str:
+    """One alert. Strings are written as JSON, which YAML takes as it is."""
+    is_of_unit = rule.scope.quantifier is Quantifier.EACH
+    where = "GPU {{ $labels.gpu }} of {{ $labels.Hostname }}" if is_of_unit else ""
+    who = f"job {{{{ $labels.{job_label} }}}}" if job_label else ""
+    summary = f"{_plain(rule.name)}: {', '.join(filter(None, (who, where)))}"
+    lines = [
+        f"# {_line(format_rule(rule))}",
+        *(f"# {note}" for note in notes),
+        f"- alert: {_quote(rule.key)}",
+        "  expr: |-",
+    ]
+    lines += [f"    {line}" for line in expression.splitlines()]
+    lines += ["  labels:", f"    severity: {rule.severity.value}", "  annotations:", f"    summary: {_quote(summary)}"]
+    if rule.reason:
+        lines.append(f"    description: {_quote(_plain(rule.reason))}")
+    return "\n".join(f"      {line}" for line in lines)
+
+
+def _dcgm_name(metric: str) -> str:
+    found = METRICS.get(metric)
+    for alias in found.aliases if found else ():
+        if alias.startswith("DCGM_"):
+            return alias
+    raise _InexpressibleError(f"dcgm-exporter does not tell {metric}")
+
+
+def _number(value: float) -> str:
+    """Twelve digits: what division by a unit leaves behind them is noise."""
+    return f"{value:.12g}"
+
+
+def _plain(text: str) -> str:
+    """Text as text: braces in it are no template."""
+    return text.replace("{{", '{{ "{{" }}')
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
