@@ -9,7 +9,9 @@ import type {
   SavedViews,
   SearchHits,
   Sources,
+  Timeline,
   ViewDocument,
+  WasteAnswer,
   WorkloadDetail,
   WorkloadList,
   WorkloadState,
@@ -17,6 +19,7 @@ import type {
 import type { SeriesLine } from "./series.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Tick } from "./tick.ts";
+import type { UnitWaste } from "./unit-waste.ts";
 
 export interface WorkloadQuery {
   readonly states: readonly WorkloadState[];
@@ -25,7 +28,10 @@ export interface WorkloadQuery {
 }
 
 /** Series of units, of a workload's units, or of a node's units. */
-export type SeriesSubject = { readonly unit: string } | { readonly workload: string } | { readonly node: string };
+export type SeriesSubject =
+  | { readonly unit: string | readonly string[] }
+  | { readonly workload: string }
+  | { readonly node: string };
 
 export interface SeriesQuery {
   readonly subject: SeriesSubject;
@@ -51,7 +57,18 @@ export interface LiveListener {
   onLost(): void;
 }
 
+/** A time of the stored history; null ends are its begin and now. */
+export interface TimelineQuery {
+  readonly startMs: number | null;
+  readonly endMs: number | null;
+  readonly points: number;
+}
+
 export interface Client {
+  /** The same server as it was at a past minute, for what it can tell of then: cluster, units, workloads, nodes, waste. */
+  at(moment: number | null): Client;
+  timeline(query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
+  waste(hours: number, signal?: AbortSignal): Promise<WasteAnswer>;
   cluster(signal?: AbortSignal): Promise<ClusterSummary>;
   snapshot(signal?: AbortSignal): Promise<Snapshot>;
   tick(metrics: readonly string[], signal?: AbortSignal): Promise<Tick>;
@@ -62,6 +79,10 @@ export interface Client {
   series(query: SeriesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;
   search(text: string, limit: number, signal?: AbortSignal): Promise<SearchHits>;
   sources(signal?: AbortSignal): Promise<Sources>;
+  /** What was held and wasted in the last hours, by unit and workload. */
+  unitWaste(hours: number, signal?: AbortSignal): Promise<UnitWaste>;
+  /** Some units with all their columns as a Parquet file; `at`: of a past minute. */
+  unitsFile(units: readonly string[], at: number | null): Promise<Blob>;
   views(signal?: AbortSignal): Promise<SavedViews>;
   saveView(name: string, document: ViewDocument): Promise<SavedView>;
   removeView(name: string): Promise<void>;

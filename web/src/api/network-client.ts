@@ -11,6 +11,8 @@ import type {
   SavedViews,
   SearchHits,
   Sources,
+  Timeline,
+  WasteAnswer,
   WorkloadDetail,
   WorkloadList,
 } from "./generated.ts";
@@ -18,17 +20,25 @@ import { listenToEvents } from "./live.ts";
 import { toSeriesLines } from "./series.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { type Scales, toTick } from "./tick.ts";
+import { toUnitWaste } from "./unit-waste.ts";
 
 const API = "/api/v1";
 
-export function createNetworkClient(): Client {
+/** `at`: the past minute that answers are of; null: the present. */
+export function createNetworkClient(at: number | null = null): Client {
+  const moment = toQuery({ at });
   return {
-    cluster: (signal) => getJson<ClusterSummary>("/cluster", signal),
-    nodes: (signal) => getJson<readonly NodeAnswer[]>("/nodes", signal),
-    node: (node, signal) => getJson<NodeDetail>(`/nodes/${encodeURIComponent(node)}`, signal),
+    at: (other) => createNetworkClient(other),
+    timeline: ({ startMs, endMs, points }, signal) =>
+      getJson<Timeline>(`/timeline${toQuery({ start: startMs, end: endMs, points })}`, signal),
+    waste: (hours, signal) => getJson<WasteAnswer>(`/waste${toQuery({ hours, at })}`, signal),
+    cluster: (signal) => getJson<ClusterSummary>(`/cluster${moment}`, signal),
+    nodes: (signal) => getJson<readonly NodeAnswer[]>(`/nodes${moment}`, signal),
+    node: (node, signal) => getJson<NodeDetail>(`/nodes/${encodeURIComponent(node)}${moment}`, signal),
     workloads: ({ states, limit, offset = 0 }, signal) =>
-      getJson<WorkloadList>(`/workloads${toQuery({ state: states, limit, offset })}`, signal),
-    workload: (workload, signal) => getJson<WorkloadDetail>(`/workloads/${encodeURIComponent(workload)}`, signal),
+      getJson<WorkloadList>(`/workloads${toQuery({ state: states, limit, offset, at })}`, signal),
+    workload: (workload, signal) =>
+      getJson<WorkloadDetail>(`/workloads/${encodeURIComponent(workload)}${moment}`, signal),
     search: (text, limit, signal) => getJson<SearchHits>(`/search${toQuery({ q: text, limit })}`, signal),
     sources: (signal) => getJson<Sources>("/sources", signal),
     views: (signal) => getJson<SavedViews>("/views", signal),
@@ -41,12 +51,18 @@ export function createNetworkClient(): Client {
       await send("PUT", "/start-view", { name });
     },
 
+    async unitWaste(hours, signal) {
+      return toUnitWaste((await getColumns(`/waste/units${toQuery({ hours })}`, signal)).columns);
+    },
+    async unitsFile(units, at) {
+      return (await send("POST", `/units.parquet${toQuery({ at })}`, { units })).blob();
+    },
     async snapshot(signal) {
-      const { headers, columns } = await getColumns("/snapshot", signal);
+      const { headers, columns } = await getColumns(`/snapshot${moment}`, signal);
       return toSnapshot(columns, readNumber(headers, "X-Inventory-Version") ?? 0);
     },
     async tick(metrics, signal) {
-      const { headers, columns } = await getColumns(`/tick${toQuery({ metrics: metrics.join(",") })}`, signal);
+      const { headers, columns } = await getColumns(`/tick${toQuery({ metrics: metrics.join(","), at })}`, signal);
       return toTick(columns, JSON.parse(headers.get("X-Scales") ?? "{}") as Scales, {
         inventoryVersion: readNumber(headers, "X-Inventory-Version") ?? 0,
         tickVersion: readNumber(headers, "X-Tick-Version") ?? 0,
@@ -73,7 +89,7 @@ async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await response.json()) as T;
 }
 
-function send(method: "PUT" | "DELETE", path: string, body?: object): Promise<Response> {
+function send(method: "PUT" | "POST" | "DELETE", path: string, body?: object): Promise<Response> {
   if (body === undefined) return request(`${API}${path}`, { method });
   const headers = { "Content-Type": "application/json" };
   return request(`${API}${path}`, { method, headers, body: JSON.stringify(body) });

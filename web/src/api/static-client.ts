@@ -15,7 +15,10 @@ function absent(question: string): () => Promise<never> {
 
 export function createStaticClient(answers: Partial<Client>): StaticClient {
   const listeners = new Set<LiveListener>();
-  return {
+  const client: StaticClient = {
+    at: () => client,
+    timeline: absent("timeline"),
+    waste: absent("waste"),
     cluster: absent("cluster"),
     snapshot: absent("snapshot"),
     tick: absent("tick"),
@@ -26,6 +29,8 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     series: absent("series"),
     search: absent("search"),
     sources: absent("sources"),
+    unitWaste: absent("unitWaste"),
+    unitsFile: absent("unitsFile"),
     views: absent("views"),
     saveView: absent("saveView"),
     removeView: absent("removeView"),
@@ -43,4 +48,5 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
       for (const listener of listeners) listener.onLost();
     },
   };
+  return client;
 }

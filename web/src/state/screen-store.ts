@@ -7,6 +7,8 @@ import { type ParsedScreen, parseScreen, type Screen, serializeScreen, type View
 export type Step = "push" | "replace";
 
 export interface ScreenStore {
+  /** The views that can be opened. */
+  readonly views: readonly ViewName[];
   read(): ParsedScreen;
   change(change: ScreenChange, step?: Step): void;
   /** Adds to what is said of the link, what only the data could tell. */
@@ -25,11 +27,14 @@ export function createScreenStore(page: Window, views: readonly ViewName[]): Scr
   const follow = () => tell(readPage());
 
   return {
+    views,
     read: () => current,
     change(change, step = "push") {
       const screen: Screen = change(current.screen);
       const link = serializeScreen(screen);
-      if (link === serializeScreen(current.screen)) return;
+      // Two large selections may begin alike, and a link has room only for the beginning.
+      const isSameSelection = screen.selection?.key === current.screen.selection?.key;
+      if (isSameSelection && link === serializeScreen(current.screen)) return;
       if (step === "push") page.history.pushState(null, "", link);
       else page.history.replaceState(null, "", link);
       tell({ screen, notices: current.notices });

@@ -1,7 +1,7 @@
 // The screen for components: what it is, and how to change it.
 
 import { createContext, useContext, useSyncExternalStore } from "react";
-import type { Screen } from "./screen.ts";
+import type { Screen, ViewName } from "./screen.ts";
 import type { ScreenStore } from "./screen-store.ts";
 
 export const ScreenContext = createContext<ScreenStore | null>(null);
@@ -24,4 +24,8 @@ export function useLinkNotices(): readonly string[] {
 
 export function useChangeScreen(): ScreenStore["change"] {
   return useScreenStore().change;
+}
+
+export function useViewNames(): readonly ViewName[] {
+  return useScreenStore().views;
 }

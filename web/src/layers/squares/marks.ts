@@ -23,6 +23,12 @@ export interface Places {
   readonly size: Float32Array;
 }
 
+/** Who is in which slot, as codes into a dictionary; code 0 has no name. Slots shift when units come and go, names stay. */
+export interface SlotNames {
+  readonly codes: Uint32Array;
+  readonly names: readonly (string | null)[];
+}
+
 /** Small squares are rounded down to whole pixels: rounded up, some would touch and others not. */
 const ROUNDED_BELOW_PX = 8;
 

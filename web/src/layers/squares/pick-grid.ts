@@ -14,6 +14,10 @@ const STEPS: Readonly<Record<Direction, readonly [dx: number, dy: number]>> = {
   down: [0, 1],
 };
 
+function clamp(cell: number, cells: number): number {
+  return Math.min(cells - 1, Math.max(0, cell));
+}
+
 /** How much more a step aside counts than a step ahead. */
 const ASIDE_WEIGHT = 3;
 
@@ -61,6 +65,31 @@ export class PickGrid {
       }
     }
     return null;
+  }
+
+  /** The slots whose squares may touch a rectangle: all that do, and a few beside it. */
+  listWithin(left: number, top: number, right: number, bottom: number): Uint32Array {
+    const firstColumn = clamp(Math.floor(left / CELL) - 1, this.#columns);
+    const lastColumn = clamp(Math.floor(right / CELL), this.#columns);
+    const firstRow = clamp(Math.floor(top / CELL) - 1, this.#rows);
+    const lastRow = clamp(Math.floor(bottom / CELL), this.#rows);
+    // The cells of a row of the grid are neighbors, and so are their slots.
+    const startOf = (row: number) => this.#starts[row * this.#columns + firstColumn] ?? 0;
+    const endOf = (row: number) => this.#starts[row * this.#columns + lastColumn + 1] ?? 0;
+    let count = 0;
+    for (let row = firstRow; row <= lastRow; row += 1) count += endOf(row) - startOf(row);
+    const slots = new Uint32Array(count);
+    let at = 0;
+    for (let row = firstRow; row <= lastRow; row += 1) {
+      slots.set(this.#slots.subarray(startOf(row), endOf(row)), at);
+      at += endOf(row) - startOf(row);
+    }
+    return slots;
+  }
+
+  /** How many squares there are. */
+  get count(): number {
+    return this.#slots.length;
   }
 
   /** The nearest square in a direction, straight ahead before aside; null at the edge. */

@@ -1,18 +1,26 @@
 // All units in one draw call on one WebGL2 canvas. Owns the GL context and its textures; knows nothing of React, of units
 // or of what colors mean. Why not deck.gl: docs/design/overview.md.
 
-import type { Marks, Places, Projection } from "./marks.ts";
-import { FRAGMENT_SHADER, VERTEX_SHADER } from "./shaders.ts";
+import type { Marks, Places, Projection, SlotNames } from "./marks.ts";
+import { makeFragmentShader, makeVertexShader, type Primitive } from "./shaders.ts";
 import { carryPlaces, countTextureRows, mixTexels, packMarks, packPlaces, TEXTURE_WIDTH } from "./texels.ts";
 
 export interface Frame extends Projection {
-  /** Size of the canvas in page pixels, and device pixels per page pixel. */
-  readonly width: number;
-  readonly height: number;
+  /** Device pixels per page pixel. */
   readonly pixelRatio: number;
   /** How much of the flight from the old places to the new ones is done, 0–1. */
   readonly flown: number;
+  /** The slots that can be seen; null: any may be. */
+  readonly visible: Uint32Array | null;
 }
+
+/**
+ * Page pixels by which the canvas is larger than what is seen of it, on each side: a point whose middle lies outside is not
+ * drawn at all.
+ */
+export const OVERSCAN_PX = 8;
+/** Squares up to this side, in device pixels, are points; at most twice the overscan. */
+const LARGEST_POINT_PX = 16;
 
 const TEXTURES = ["oldPlaces", "newPlaces", "marks"] as const;
 type TextureName = (typeof TEXTURES)[number];
@@ -20,18 +28,25 @@ type TextureName = (typeof TEXTURES)[number];
 const UNIFORMS = ["mixRatio", "scale", "offset", "viewport", "pixelRatio"] as const;
 type UniformName = (typeof UNIFORMS)[number];
 
-interface Resources {
+interface Program {
   readonly program: WebGLProgram;
-  readonly textures: Readonly<Record<TextureName, WebGLTexture>>;
   readonly uniforms: Readonly<Record<UniformName, WebGLUniformLocation | null>>;
 }
+
+interface Resources {
+  readonly programs: Readonly<Record<Primitive, Program>>;
+  readonly textures: Readonly<Record<TextureName, WebGLTexture>>;
+  readonly indices: WebGLBuffer;
+}
+
+const NO_NAMES: SlotNames = { codes: new Uint32Array(), names: [null] };
 
 export class SquaresLayer {
   readonly #gl: WebGL2RenderingContext;
   readonly #resources: Resources;
   #old: Float32Array = new Float32Array();
   #new: Float32Array = new Float32Array();
-  #slots: ReadonlyMap<string, number> = new Map();
+  #names: SlotNames = NO_NAMES;
   #slotCount = 0;
   #flown = 1;
 
@@ -43,15 +58,15 @@ export class SquaresLayer {
     this.#resources = createResources(gl);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    this.setPlaces({ x: new Float32Array(), y: new Float32Array(), size: new Float32Array() }, []);
+    this.setPlaces({ x: new Float32Array(), y: new Float32Array(), size: new Float32Array() }, NO_NAMES);
   }
 
-  /** `names`: of each slot, to find the same unit again when slots shift. The flight starts from where squares are now. */
-  setPlaces(places: Places, names: readonly string[]): void {
+  /** `names`: to find the same unit again when slots shift. The flight starts from where squares are now. */
+  setPlaces(places: Places, names: SlotNames): void {
     const current = this.#flown < 1 ? mixTexels(this.#old, this.#new, this.#flown) : this.#new;
     this.#new = packPlaces(places);
-    this.#old = carryPlaces(current, this.#slots, names, this.#new);
-    this.#slots = new Map(names.map((name, slot) => [name, slot]));
+    this.#old = carryPlaces(current, this.#names, names, this.#new);
+    this.#names = names;
     this.#slotCount = places.size.length;
     this.#flown = 0;
     this.#upload("oldPlaces", this.#old);
@@ -64,25 +79,40 @@ export class SquaresLayer {
 
   draw(frame: Frame): void {
     const gl = this.#gl;
-    const { uniforms } = this.#resources;
-    this.#flown = frame.flown;
-    const width = gl.canvas.width;
-    const height = gl.canvas.height;
+    const { width, height } = gl.canvas;
+    const { scale, offsetX, offsetY, pixelRatio, flown } = frame;
+    // In flight squares come from anywhere; that some of them leave the edge too early is not seen.
+    const isPoint = scale * pixelRatio <= LARGEST_POINT_PX || flown < 1;
+    const { program, uniforms } = this.#resources.programs[isPoint ? "point" : "quad"];
+    this.#flown = flown;
     gl.viewport(0, 0, width, height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    gl.uniform1f(uniforms.mixRatio, frame.flown);
-    gl.uniform1f(uniforms.scale, frame.scale * frame.pixelRatio);
-    gl.uniform2f(uniforms.offset, frame.offsetX * frame.pixelRatio, frame.offsetY * frame.pixelRatio);
+    // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's own name
+    gl.useProgram(program);
+    gl.uniform1f(uniforms.mixRatio, flown);
+    gl.uniform1f(uniforms.scale, scale * pixelRatio);
+    gl.uniform2f(uniforms.offset, (offsetX + OVERSCAN_PX) * pixelRatio, (offsetY + OVERSCAN_PX) * pixelRatio);
     gl.uniform2f(uniforms.viewport, width, height);
-    gl.uniform1f(uniforms.pixelRatio, frame.pixelRatio);
-    gl.drawArrays(gl.TRIANGLES, 0, this.#slotCount * 6);
+    gl.uniform1f(uniforms.pixelRatio, pixelRatio);
+    const mode = isPoint ? gl.POINTS : gl.TRIANGLES;
+    const perSlot = isPoint ? 1 : CORNERS_PER_QUAD;
+    if (frame.visible === null || flown < 1) gl.drawArrays(mode, 0, this.#slotCount * perSlot);
+    else this.#drawSome(mode, listVertices(frame.visible, perSlot));
   }
 
   dispose(): void {
-    const { program, textures } = this.#resources;
+    const { programs, textures, indices } = this.#resources;
     for (const name of TEXTURES) this.#gl.deleteTexture(textures[name]);
-    this.#gl.deleteProgram(program);
+    for (const { program } of Object.values(programs)) this.#gl.deleteProgram(program);
+    this.#gl.deleteBuffer(indices);
+  }
+
+  /** The number of a vertex drawn by an index is that index: the shaders need not know. */
+  #drawSome(mode: GLenum, vertices: Uint32Array): void {
+    const gl = this.#gl;
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, vertices, gl.STREAM_DRAW);
+    gl.drawElements(mode, vertices.length, gl.UNSIGNED_INT, 0);
   }
 
   #upload(name: TextureName, texels: Float32Array): void {
@@ -93,29 +123,50 @@ export class SquaresLayer {
   }
 }
 
+const CORNERS_PER_QUAD = 6;
+
+function listVertices(slots: Uint32Array, perSlot: number): Uint32Array {
+  if (perSlot === 1) return slots;
+  const vertices = new Uint32Array(slots.length * perSlot);
+  for (let at = 0; at < vertices.length; at += 1) {
+    vertices[at] = (slots[Math.floor(at / perSlot)] ?? 0) * perSlot + (at % perSlot);
+  }
+  return vertices;
+}
+
 function createResources(gl: WebGL2RenderingContext): Resources {
-  const program = linkProgram(gl);
-  // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's own name; the context has this one program for good
-  gl.useProgram(program);
-  const locate = (name: UniformName) => gl.getUniformLocation(program, name);
   const createTexture = (name: TextureName) => {
-    const unit = TEXTURES.indexOf(name);
     const texture = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0 + unit);
+    gl.activeTexture(gl.TEXTURE0 + TEXTURES.indexOf(name));
     gl.bindTexture(gl.TEXTURE_2D, texture);
     // Float textures cannot be filtered, and need not be: texels are fetched one by one.
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    gl.uniform1i(gl.getUniformLocation(program, name), unit);
     return texture;
   };
+  const indices = gl.createBuffer();
+  gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices);
   return {
-    program,
+    programs: { point: createProgram(gl, "point"), quad: createProgram(gl, "quad") },
     textures: {
       oldPlaces: createTexture("oldPlaces"),
       newPlaces: createTexture("newPlaces"),
       marks: createTexture("marks"),
     },
+    indices,
+  };
+}
+
+function createProgram(gl: WebGL2RenderingContext, primitive: Primitive): Program {
+  const program = linkProgram(gl, primitive);
+  const locate = (name: UniformName) => gl.getUniformLocation(program, name);
+  // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's own name
+  gl.useProgram(program);
+  TEXTURES.forEach((name, unit) => {
+    gl.uniform1i(gl.getUniformLocation(program, name), unit);
+  });
+  return {
+    program,
     uniforms: {
       mixRatio: locate("mixRatio"),
       scale: locate("scale"),
@@ -126,11 +177,11 @@ function createResources(gl: WebGL2RenderingContext): Resources {
   };
 }
 
-function linkProgram(gl: WebGL2RenderingContext): WebGLProgram {
+function linkProgram(gl: WebGL2RenderingContext, primitive: Primitive): WebGLProgram {
   const program = gl.createProgram();
   for (const [kind, source] of [
-    [gl.VERTEX_SHADER, VERTEX_SHADER],
-    [gl.FRAGMENT_SHADER, FRAGMENT_SHADER],
+    [gl.VERTEX_SHADER, makeVertexShader(primitive)],
+    [gl.FRAGMENT_SHADER, makeFragmentShader(primitive)],
   ] as const) {
     const shader = gl.createShader(kind);
     if (shader === null) throw new Error("The graphics context was lost");

@@ -11,6 +11,11 @@ function placeGrid(columns: number, rows: number, pitch: number) {
   return { x, y, size: new Float32Array(count).fill(1) };
 }
 
+/** The last name has the first code, so that codes and slots differ. */
+function slotNames(...names: string[]) {
+  return { codes: Uint32Array.from(names, (_, slot) => names.length - slot), names: [null, ...names.toReversed()] };
+}
+
 describe("picking", () => {
   it("finds every square by any point in it, and none between them", () => {
     const columns = 7;
@@ -80,14 +85,39 @@ describe("texels", () => {
   it("let a unit fly from where it was, whatever its slot is now, and a new one grow", () => {
     const before = packPlaces(placeGrid(2, 1, 10));
     const next = packPlaces({ x: Float32Array.of(5, 6), y: Float32Array.of(7, 8), size: Float32Array.of(1, 1) });
-    const old = new Map([
-      ["a", 0],
-      ["b", 1],
-    ]);
-    const carried = carryPlaces(before, old, ["b", "c"], next);
+    const carried = carryPlaces(before, slotNames("a", "b"), slotNames("b", "c"), next);
     expect([...carried.subarray(0, 3)]).toEqual([10, 0, 1]);
     expect([...carried.subarray(4, 7)]).toEqual([6, 8, 0]);
     expect([...mixTexels(carried, next, 0.5).subarray(0, 3)]).toEqual([7.5, 3.5, 1]);
     expect([...mixTexels(carried, next, 1).subarray(0, 8)]).toEqual([...next.subarray(0, 8)]);
+  });
+
+  it("let every unit fly from its own slot when only the arrangement changes", () => {
+    const before = packPlaces(placeGrid(2, 1, 10));
+    const next = packPlaces({ x: Float32Array.of(5, 6), y: Float32Array.of(7, 8), size: Float32Array.of(1, 1) });
+    const carried = carryPlaces(before, slotNames("a", "b"), slotNames("a", "b"), next);
+    expect([...carried]).toEqual([...before]);
+    expect(carried).not.toBe(before);
+  });
+});
+
+describe("what is in sight", () => {
+  it("holds every square that touches the window, and few others", () => {
+    const places = placeGrid(40, 30, 1.2);
+    const grid = new PickGrid(places, { width: 48, height: 36 });
+    const edge = fc.double({ min: -10, max: 60, noNaN: true });
+    fc.assert(
+      fc.property(edge, edge, edge, edge, (a, b, c, d) => {
+        const [left, right] = [Math.min(a, b), Math.max(a, b)];
+        const [top, bottom] = [Math.min(c, d), Math.max(c, d)];
+        const listed = new Set(grid.listWithin(left, top, right, bottom));
+        places.x.forEach((x, slot) => {
+          const y = places.y[slot] ?? 0;
+          if (x + 1 > left && x < right && y + 1 > top && y < bottom) expect(listed.has(slot)).toBe(true);
+          if (x > right + 4 || y > bottom + 4) expect(listed.has(slot) && right > 0 && bottom > 0).toBe(false);
+        });
+      }),
+    );
+    expect(grid.count).toBe(1200);
   });
 });

@@ -1,6 +1,6 @@
 // Units as texels: one RGBA float texel per slot, in rows of a fixed width. Pure; the layer only uploads what is made here.
 
-import type { Marks, Places } from "./marks.ts";
+import type { Marks, Places, SlotNames } from "./marks.ts";
 
 /** Known to the vertex shader. */
 export const TEXTURE_WIDTH = 1024;
@@ -51,20 +51,43 @@ export function mixTexels(from: Float32Array, to: Float32Array, ratio: number): 
 
 /**
  * The places of units in the order of a newer snapshot: found by name, since rows shift when units come and go. New ones
- * start at size 0 where they will be.
+ * start at size 0 where they will be. Nothing by name is kept between two flights: at 100,000 units it would weigh more
+ * than all else the layer has.
  */
 export function carryPlaces(
   texels: Float32Array,
-  oldSlots: ReadonlyMap<string, number>,
-  names: readonly string[],
+  before: SlotNames,
+  after: SlotNames,
   next: Float32Array,
 ): Float32Array<ArrayBuffer> {
+  if (texels.length === next.length && hasSameNames(before, after)) return new Float32Array(texels);
   const carried = new Float32Array(next);
-  names.forEach((name, slot) => {
-    const old = oldSlots.get(name);
+  const slotOf = indexNames(before);
+  for (let slot = 0; slot < after.codes.length; slot += 1) {
+    const name = after.names[after.codes[slot] ?? 0] ?? null;
+    const old = name === null ? undefined : slotOf.get(name);
     const at = slot * CHANNELS;
     if (old === undefined) carried[at + 2] = 0;
     else carried.set(texels.subarray(old * CHANNELS, old * CHANNELS + CHANNELS), at);
-  });
+  }
   return carried;
+}
+
+/** Another arrangement of the same units is the usual case, and needs no names at all. */
+function hasSameNames(before: SlotNames, after: SlotNames): boolean {
+  if (before === after) return true;
+  if (before.codes.length !== after.codes.length) return false;
+  return after.codes.every((code, slot) => {
+    const name = after.names[code] ?? null;
+    return name !== null && name === before.names[before.codes[slot] ?? 0];
+  });
+}
+
+function indexNames({ codes, names }: SlotNames): ReadonlyMap<string, number> {
+  const slotOf = new Map<string, number>();
+  codes.forEach((code, slot) => {
+    const name = names[code] ?? null;
+    if (name !== null) slotOf.set(name, slot);
+  });
+  return slotOf;
 }

@@ -30,7 +30,7 @@ function countWords(shown: number, fetched: number, total: number): string {
   return shown === fetched ? `${formatCount(shown)} rows` : `${formatCount(shown)} of ${formatCount(fetched)}`;
 }
 
-function exportCsv<Row>(table: TableName, spec: TableSpec<Row>, rows: readonly Row[]): void {
+export function exportCsv<Row>(table: TableName, spec: TableSpec<Row>, rows: readonly Row[]): void {
   const header = spec.columns.map((column) => column.key);
   const text = formatCsv(
     header,

@@ -2,13 +2,20 @@
 
 import { useEffect } from "react";
 import { select } from "../../../state/changes.ts";
-import type { Selection } from "../../../state/screen.ts";
+import type { Selection } from "../../../state/selection.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { UnitDetails } from "./unit-details.tsx";
+import { GroupDetails, SelectionDetails } from "./units-details.tsx";
 import { WorkloadDetails } from "./workload-details.tsx";
 
-const PANELS = { workload: WorkloadDetails, unit: UnitDetails, node: NodeDetails } as const;
+const PANELS = {
+  workload: WorkloadDetails,
+  unit: UnitDetails,
+  node: NodeDetails,
+  group: GroupDetails,
+  units: SelectionDetails,
+} as const;
 
 export function DetailsPanel({ selection }: { selection: Selection }) {
   const change = useChangeScreen();

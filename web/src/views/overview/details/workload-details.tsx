@@ -15,6 +15,7 @@ import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
 import { UnitMarks } from "../unit-marks.tsx";
 import { SOURCE_WORDS, stateWords, WORKLOAD_TONES } from "../words.ts";
+import { Actions } from "./actions.tsx";
 import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
@@ -72,6 +73,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
           />
         </Card>
       )}
+      <Actions isWaiting={workload.state === "waiting"} isRunning={workload.state === "running"} />
     </>
   );
 }

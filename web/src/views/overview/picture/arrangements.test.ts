@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { AttributeValues, UnitColumns } from "../../../layout/attributes.ts";
 import { BUILTIN_VIEWS } from "../../../layout/builtin-views.ts";
 import { labelOf } from "../../../layout/layout.ts";
+import { findAttribute } from "../../../state/attributes.ts";
 import { PICTURE_NAMES } from "../../../state/picture.ts";
-import { COLOR_NAMES } from "../../../state/screen.ts";
 import { fitScale } from "./camera.ts";
 import { layoutToFit } from "./fit-layout.ts";
-import { findSelected } from "./outline-painter.ts";
+import { findOutlined } from "./outline-painter.ts";
 import { listAttributes } from "./unit-columns.ts";
 
 const NODES = 16;
@@ -45,7 +45,7 @@ function makeColumns(): UnitColumns {
 describe("the arrangements of the picture", () => {
   it("are those that links can name, in colors that links can name", () => {
     expect(BUILTIN_VIEWS.map(({ key }) => key)).toEqual([...PICTURE_NAMES]);
-    for (const { view } of BUILTIN_VIEWS) expect(COLOR_NAMES).toContain(view.mark.color);
+    for (const { view } of BUILTIN_VIEWS) expect(findAttribute(view.mark.color ?? "")).not.toBeNull();
   });
 
   it("ask for attributes that units have", () => {
@@ -78,17 +78,18 @@ describe("a selected workload", () => {
     const view = BUILTIN_VIEWS[0]?.view;
     if (!view) throw new Error("no view");
     const layout = layoutToFit({ view, columns, space });
-    const { groups, rows: single } = findSelected(layout, "job-0", rows);
+    const { groups, rows: single } = findOutlined(layout, rows);
     expect(groups.map((group) => [labelOf(layout, group), layout.groups.unitCount[group]])).toEqual([
       ["job-0", PER_NODE],
     ]);
     expect(single).toEqual([]);
   });
 
-  it("is its units where they are not", () => {
+  it("is its units where they are not all that a group has", () => {
     const view = BUILTIN_VIEWS[3]?.view;
     if (!view) throw new Error("no view");
-    const found = findSelected(layoutToFit({ view, columns, space }), "job-0", rows);
-    expect(found).toEqual({ groups: [], rows });
+    const layout = layoutToFit({ view, columns, space, filtered: null });
+    expect(findOutlined(layout, rows.slice(1))).toEqual({ groups: [], rows: rows.slice(1) });
+    expect(findOutlined(layout, rows).groups.length).toBe(1);
   });
 });

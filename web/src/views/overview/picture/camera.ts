@@ -1,4 +1,4 @@
-// Which part of the layout is on the page, and how large: fit, zoom to a point, pan. Pure.
+// Which part of the layout is on the page, and how large: fit, zoom to a point or a group, pan, the window of a map. Pure.
 
 import type { Projection } from "../../../layers/squares/marks.ts";
 
@@ -7,11 +7,19 @@ export interface Size {
   readonly height: number;
 }
 
+/** In the units of the layout, or in page pixels. */
+export interface Box extends Size {
+  readonly left: number;
+  readonly top: number;
+}
+
 /** Page pixels kept free around a picture that fits. */
 const MARGIN_PX = 14;
 /** A unit of a small cluster is not blown up beyond this, in page pixels. */
 const LARGEST_FITTED_PX = 56;
 const LARGEST_PX = 160;
+/** A unit of a group that is zoomed to is not blown up beyond this. */
+const LARGEST_ZOOMED_PX = 72;
 /** How much smaller than fitting a picture may be. */
 const SMALLEST_SHARE = 0.5;
 
@@ -63,4 +71,37 @@ export function revealSquare(camera: Projection, x: number, y: number, viewport:
   const dx = Math.max(MARGIN_PX - left, 0) || Math.min(viewport.width - MARGIN_PX - camera.scale - left, 0);
   const dy = Math.max(MARGIN_PX - top, 0) || Math.min(viewport.height - MARGIN_PX - camera.scale - top, 0);
   return dx === 0 && dy === 0 ? camera : panCamera(camera, dx, dy);
+}
+
+/** A box of the layout as large as the page has room for, in the middle; never smaller than everything. */
+export function zoomToBox(box: Box, viewport: Size, fitted: Projection): Projection {
+  const scale = Math.max(fitted.scale, Math.min(LARGEST_ZOOMED_PX, fitScale(box, viewport)));
+  return centerOn({ ...fitted, scale }, box.left + box.width / 2, box.top + box.height / 2, viewport);
+}
+
+/** A point of the layout comes to the middle of the page. */
+export function centerOn({ scale }: Projection, x: number, y: number, viewport: Size): Projection {
+  return { scale, offsetX: viewport.width / 2 - x * scale, offsetY: viewport.height / 2 - y * scale };
+}
+
+/** What of the layout is on the page, in its units; may reach beyond it. */
+export function windowOf(camera: Projection, viewport: Size): Box {
+  const [left, top] = toLayout(camera, 0, 0);
+  return { left, top, width: viewport.width / camera.scale, height: viewport.height / camera.scale };
+}
+
+/** Whether nothing of the layout is out of sight; half a unit more or less does not count. */
+export function seesAll(camera: Projection, viewport: Size, bounds: Size): boolean {
+  const { left, top, width, height } = windowOf(camera, viewport);
+  return left <= 0.5 && top <= 0.5 && left + width >= bounds.width - 0.5 && top + height >= bounds.height - 0.5;
+}
+
+/** The page seen through another camera: how what was painted for `from` must be moved and stretched to lie as `to` does. */
+export function transformBetween(from: Projection, to: Projection): { scale: number; dx: number; dy: number } {
+  const scale = to.scale / from.scale;
+  return { scale, dx: to.offsetX - from.offsetX * scale, dy: to.offsetY - from.offsetY * scale };
+}
+
+export function isSameCamera(a: Projection, b: Projection): boolean {
+  return a.scale === b.scale && a.offsetX === b.offsetX && a.offsetY === b.offsetY;
 }

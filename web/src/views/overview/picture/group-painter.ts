@@ -5,6 +5,7 @@ import { formatCount } from "../../../base/format.ts";
 import type { Projection } from "../../../layers/squares/marks.ts";
 import { labelOf, type UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
+import type { Pen } from "./pen.ts";
 import { type Tokens, toCss } from "./tokens.ts";
 
 /** In page pixels. */
@@ -29,22 +30,26 @@ const STANDING_FONT_PX = 12;
 /** Names that differ only in their number keep it when they are cut. */
 const NUMBER_AT_END = /[-_.:]?\d{1,4}$/;
 
+/** How many groups were painted. */
 export function paintGroups(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   layout: UnitLayout,
   camera: Projection,
   viewport: Size,
   tokens: Tokens,
-): void {
+): number {
   const { groups, layers } = layout;
   const innermost = layers.length;
+  let painted = 0;
   for (let group = 1; group < groups.count; group += 1) {
     const box = boxOf(layout, group, camera);
     if (!isInSight(box, viewport) || Math.min(box.width, box.height) < SMALLEST_BOX_PX) continue;
     const depth = groups.depth[group] ?? 0;
     if (depth === 1 || depth === innermost) paintBox(context, box, depth, depth === 1 && innermost > 0, tokens);
     paintLabel(context, layout, group, box, camera, tokens);
+    painted += 1;
   }
+  return painted;
 }
 
 export function boxOf({ groups }: UnitLayout, group: number, { scale, offsetX, offsetY }: Projection): PixelBox {
@@ -62,7 +67,7 @@ export function isInSight({ left, top, width, height }: PixelBox, viewport: Size
 
 /** Whole pixels for the outline: a line of one pixel between two is one of two, blurred. */
 function paintBox(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   { left, top, width, height }: PixelBox,
   depth: number,
   isOutlined: boolean,
@@ -88,7 +93,7 @@ function paintBox(
 
 /** Names stay in sight while any of their group is: they stick to the left edge. */
 function paintLabel(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   layout: UnitLayout,
   group: number,
   box: PixelBox,
@@ -132,13 +137,7 @@ function fontSize(depth: number, room: number): number {
 }
 
 /** From the bottom of its room up, in the middle of a bar. */
-function paintStandingLabel(
-  context: CanvasRenderingContext2D,
-  label: string,
-  box: PixelBox,
-  room: number,
-  tokens: Tokens,
-): void {
+function paintStandingLabel(context: Pen, label: string, box: PixelBox, room: number, tokens: Tokens): void {
   const size = Math.min(STANDING_FONT_PX, box.width * 0.6);
   if (size < SMALLEST_FONT_PX) return;
   context.font = `400 ${size}px ${FONT}`;

@@ -1,4 +1,4 @@
-// What is pointed at, focused or selected, outlined on a 2D canvas before the squares.
+// What is selected, outlined on a 2D canvas before the squares.
 
 import { type Projection, snapSide } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
@@ -6,16 +6,15 @@ import type { Size } from "./camera.ts";
 import { boxOf, isInSight, type PixelBox } from "./group-painter.ts";
 import { type Tokens, toCss } from "./tokens.ts";
 
+/** Groups and rows that are selected: where a whole group is, its rows are not. */
 export interface Outlined {
-  /** Groups and rows that are selected: where a whole group is, its rows are not. */
   readonly groups: readonly number[];
   readonly rows: readonly number[];
-  readonly hovered: number | null;
-  readonly focused: number | null;
 }
 
-export const NOTHING_OUTLINED: Outlined = { groups: [], rows: [], hovered: null, focused: null };
+export const NOTHING_OUTLINED: Outlined = { groups: [], rows: [] };
 
+/** How many outlines were painted. */
 export function paintOutlines(
   context: CanvasRenderingContext2D,
   layout: UnitLayout,
@@ -23,16 +22,25 @@ export function paintOutlines(
   camera: Projection,
   viewport: Size,
   tokens: Tokens,
-): void {
-  const paint = (box: PixelBox, gap: number, width: number) => {
-    if (isInSight(box, viewport)) paintOutline(context, box, gap, width);
+): number {
+  let painted = 0;
+  const trace = (box: PixelBox, gap: number, lineWidth: number) => {
+    if (!isInSight(box, viewport)) return;
+    traceOutline(context, box, gap + lineWidth / 2);
+    painted += 1;
   };
   context.strokeStyle = toCss(tokens.accent);
-  for (const group of outlined.groups) paint(boxOf(layout, group, camera), 0, 2);
-  for (const row of outlined.rows) paint(squareOf(layout, row, camera), 1, 1.5);
-  context.strokeStyle = toCss(tokens.text);
-  if (outlined.hovered !== null) paint(squareOf(layout, outlined.hovered, camera), 1, 1.5);
-  if (outlined.focused !== null) paint(squareOf(layout, outlined.focused, camera), 2, 2);
+  context.lineWidth = 2;
+  context.beginPath();
+  for (const group of outlined.groups) trace(boxOf(layout, group, camera), 0, 2);
+  context.stroke();
+  // Lines that are thicker than the gaps between squares would cover them.
+  const lineWidth = Math.min(1.5, Math.max(1, camera.scale * 0.15));
+  context.lineWidth = lineWidth;
+  context.beginPath();
+  for (const row of outlined.rows) trace(squareOf(layout, row, camera), camera.scale < 10 ? 0 : 1, lineWidth);
+  context.stroke();
+  return painted;
 }
 
 export function squareOf({ x, y, size }: UnitLayout, row: number, { scale, offsetX, offsetY }: Projection): PixelBox {
@@ -45,29 +53,27 @@ export function squareOf({ x, y, size }: UnitLayout, row: number, { scale, offse
   };
 }
 
-function paintOutline(context: CanvasRenderingContext2D, box: PixelBox, gap: number, lineWidth: number): void {
-  const out = gap + lineWidth / 2;
-  context.beginPath();
-  context.lineWidth = lineWidth;
+function traceOutline(context: CanvasRenderingContext2D, box: PixelBox, out: number): void {
   const radius = Math.min(5, box.width * 0.16 + out);
-  context.roundRect(box.left - out, box.top - out, box.width + 2 * out, box.height + 2 * out, radius);
-  context.stroke();
+  if (box.width < 8) context.rect(box.left - out, box.top - out, box.width + 2 * out, box.height + 2 * out);
+  else context.roundRect(box.left - out, box.top - out, box.width + 2 * out, box.height + 2 * out, radius);
 }
 
-/** The groups that hold all of a workload and nothing else; where there are none, its rows. */
-export function findSelected(
-  layout: UnitLayout,
-  workload: string,
-  rows: readonly number[],
-): Pick<Outlined, "groups" | "rows"> {
-  const depth = layout.layers.findIndex(({ attribute }) => attribute === "workload") + 1;
-  const drawn = rows.filter((row) => (layout.size[row] ?? 0) > 0);
-  if (depth === 0) return { groups: [], rows: drawn };
-  const { groups, layers } = layout;
-  const code = layers[depth - 1]?.keys.findIndex((key) => key.kind === "name" && key.name === workload) ?? -1;
-  const found: number[] = [];
-  for (let group = 1; group < groups.count; group += 1) {
-    if (groups.depth[group] === depth && groups.key[group] === code) found.push(group);
+/** The fewest outlines around some rows: the largest groups that are selected whole, and the rows of no such group. */
+export function findOutlined(layout: UnitLayout, rows: readonly number[]): Outlined {
+  const { groups, group, size } = layout;
+  const drawn = rows.filter((row) => (size[row] ?? 0) > 0);
+  const counts = new Uint32Array(groups.count);
+  for (const row of drawn) counts[group[row] ?? 0] = (counts[group[row] ?? 0] ?? 0) + 1;
+  // Children come after their parents.
+  for (let at = groups.count - 1; at > 0; at -= 1) {
+    const parent = groups.parent[at] ?? 0;
+    counts[parent] = (counts[parent] ?? 0) + (counts[at] ?? 0);
   }
-  return { groups: found, rows: found.length > 0 ? [] : drawn };
+  const isWhole = (at: number) => at > 0 && (counts[at] ?? 0) > 0 && counts[at] === groups.unitCount[at];
+  const whole: number[] = [];
+  for (let at = 1; at < groups.count; at += 1) {
+    if (isWhole(at) && !isWhole(groups.parent[at] ?? 0)) whole.push(at);
+  }
+  return { groups: whole, rows: drawn.filter((row) => !isWhole(group[row] ?? 0)) };
 }

@@ -1,20 +1,24 @@
 // Every unit as a square: drawn, zoomed, pointed at, walked through by keys, selected.
 
-import { type KeyboardEvent, useCallback, useEffect, useId, useMemo, useState, useSyncExternalStore } from "react";
+import { type MouseEvent, useCallback, useEffect, useId, useMemo, useState, useSyncExternalStore } from "react";
 import { nameAt } from "../../../api/columns.ts";
-import type { Direction } from "../../../layers/squares/pick-grid.ts";
-import { select } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/screen.ts";
-import { useChangeScreen } from "../../../state/use-screen.ts";
+import { listSelectedRows } from "../details/selected-rows.ts";
 import type { Size } from "./camera.ts";
-import { findSelected, type Outlined } from "./outline-painter.ts";
+import { GroupTip } from "./group-tip.tsx";
+import { listAncestry, selectionOfGroup } from "./groups.ts";
+import { Minimap } from "./minimap.tsx";
+import { findOutlined, NOTHING_OUTLINED } from "./outline-painter.ts";
 import styles from "./picture.module.css";
+import { PictureFooter } from "./picture-footer.tsx";
 import type { Stage } from "./stage.ts";
 import { UnitTip } from "./unit-tip.tsx";
-import { describePicture, describeUnit, findUnit, listSelected, selectionOf } from "./unit-words.ts";
-import { type LayoutWorker, useLayout } from "./use-layout.ts";
+import { describePicture, describeUnit, findUnit, selectionOf } from "./unit-words.ts";
+import { handleKey, KEY_WORDS } from "./use-keys.ts";
+import { type LayoutWorker, type PlacedUnits, useLayout } from "./use-layout.ts";
 import type { PictureModel } from "./use-picture.ts";
-import { usePointer } from "./use-pointer.ts";
+import { type PointerMode, pointOf, usePointer } from "./use-pointer.ts";
+import { useSelecting } from "./use-selecting.ts";
 import { useStage, useStageData, useStageOutlines, useStageRefs, useStageSize } from "./use-stage.ts";
 
 interface PictureProps {
@@ -23,54 +27,42 @@ interface PictureProps {
   readonly selection: Selection | null;
 }
 
-const ZOOM_STEP = 1.4;
-
 export function Picture({ worker, model, selection }: PictureProps) {
-  const change = useChangeScreen();
   const summaryId = useId();
   const refs = useStageRefs();
   const found = useStage(refs);
   const stage = found === "failed" ? null : found;
   const size = useStageSize(stage, refs.place, selection !== null);
-  const placed = useLayout(worker, model.units, model.arrangement.view, size);
+  const placed = useLayout(worker, model.units, model.arrangement.view, size, model.filtered);
   useStageData(stage, model, placed);
-
-  const [focusedUnit, setFocusedUnit] = useState<string | null>(null);
-  const focused = useMemo(() => {
-    return placed && focusedUnit !== null ? findUnit(placed.units, focusedUnit) : null;
-  }, [placed, focusedUnit]);
-  const choose = (row: number | null) =>
-    change(select(row === null || !placed ? null : selectionOf(placed.units, row)));
-  const pointer = usePointer(stage, refs.place, choose);
-  const { clear } = pointer;
+  const [mode, setMode] = useState<PointerMode>("pan");
+  const selecting = useSelecting(stage, placed, selection);
+  const pointer = usePointer({
+    stage,
+    place: refs.place,
+    mode,
+    onChoose: selecting.choose,
+    onLoop: selecting.chooseLoop,
+  });
+  const { pointed, clear } = pointer;
   // biome-ignore lint/correctness/useExhaustiveDependencies: when units fly, another one comes to be under the pointer
   useEffect(clear, [placed]);
-  const outlined = useMemo((): Outlined => {
-    const rows = placed ? listSelected(placed.units, selection) : [];
-    const isWorkload = placed && selection?.kind === "workload";
-    const selected = isWorkload ? findSelected(placed.layout, selection.key, rows) : { groups: [], rows };
-    return { ...selected, hovered: pointer.row, focused };
-  }, [placed, selection, pointer.row, focused]);
+  const [focused, focus] = useFocusedRow(placed);
+  useEffect(() => stage?.setPointed(pointed, focused), [stage, pointed, focused]);
+  const outlined = useMemo(() => {
+    const rows = placed ? listSelectedRows(placed.units, selection) : [];
+    return placed && rows.length > 0 ? findOutlined(placed.layout, rows) : NOTHING_OUTLINED;
+  }, [placed, selection]);
   useStageOutlines(stage, outlined);
 
-  const walk = (direction: Direction) => {
-    const from = focused ?? pointer.row;
-    const next = from === null ? firstRow(placed?.layout.size) : (stage?.grid?.findNext(from, direction) ?? from);
-    if (next === null || placed === null) return;
-    stage?.reveal(next);
-    setFocusedUnit(nameAt(placed.units.snapshot.names("unit"), next));
+  const zoomToGroup = (event: MouseEvent) => {
+    const group = stage?.findGroup(...pointOf(event)) ?? null;
+    if (group === null) stage?.fit();
+    else stage?.zoomToGroup(group);
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const direction = DIRECTIONS[event.key];
-    if (direction) walk(direction);
-    else if (event.key === "Enter" && focused !== null) choose(focused);
-    else if (event.key === "0") stage?.fit();
-    else if (event.key === "+" || event.key === "=") stage?.zoomMiddle(ZOOM_STEP);
-    else if (event.key === "-") stage?.zoomMiddle(1 / ZOOM_STEP);
-    else return;
-    event.preventDefault();
-  };
-  const told = pointer.row ?? focused;
+  const told = pointed.row ?? (pointed.group === null ? focused : null);
+  // Rows and values of another snapshot mean nothing beside this layout.
+  const units = placed && placed.units.snapshot === model.units.snapshot ? model.units : placed?.units;
   return (
     <>
       <div
@@ -83,40 +75,74 @@ export function Picture({ worker, model, selection }: PictureProps) {
         tabIndex={0}
         className={styles.picture}
         data-unit-count={placed && placed.view === model.arrangement.view ? placed.layout.unitCount : undefined}
-        data-pointed={pointer.row !== null || undefined}
-        data-dragging={pointer.isDragging || undefined}
-        onKeyDown={onKeyDown}
-        onBlur={() => setFocusedUnit(null)}
+        data-pointed={pointed.row !== null || pointed.group !== null || undefined}
+        data-mode={mode}
+        data-dragging={pointer.dragging ?? undefined}
+        onKeyDown={(event) =>
+          handleKey(event, {
+            stage,
+            layout: placed?.layout ?? null,
+            from: focused ?? pointed.row,
+            focused,
+            mode,
+            groupOfFocus: placed && findSelectedGroup(placed, focused ?? pointed.row, selection),
+            focus,
+            choose: (row) => selecting.choose({ row, group: null }, event.shiftKey),
+            chooseGroup: selecting.chooseGroup,
+            setMode,
+            cancel: pointer.cancel,
+          })
+        }
+        onBlur={() => focus(null)}
         {...pointer.handlers}
-        onDoubleClick={() => stage?.fit()}
+        onDoubleClick={zoomToGroup}
       >
         <canvas ref={refs.groups} />
-        <canvas ref={refs.squares} />
+        <canvas ref={refs.squares} className={styles.squares} />
         <canvas ref={refs.outlines} />
+        <svg className={styles.overlay} aria-hidden="true">
+          <rect ref={refs.hovered} className={styles.hovered} />
+          <rect ref={refs.focused} className={styles.focused} />
+          <path ref={refs.sketch} className={styles.sketch} />
+        </svg>
         <p id={summaryId} className={styles.hidden}>
-          {placed && describePicture(model, placed.layout)} Arrow keys move, Enter selects, plus and minus zoom, 0 fits.
+          {placed && describePicture(model, placed.layout)} {KEY_WORDS}
         </p>
-        {stage && placed && size && told !== null && !pointer.isDragging && (
-          <Tip stage={stage} model={model} row={told} picture={size} />
+        {stage && placed && units && size && pointer.dragging === null && (
+          <>
+            {told !== null && <Tip stage={stage} model={model} row={told} picture={size} />}
+            {told === null && pointed.group !== null && (
+              <GroupTip stage={stage} layout={placed.layout} units={units} group={pointed.group} picture={size} />
+            )}
+          </>
         )}
+        {stage && placed && <Minimap stage={stage} layout={placed.layout} marks={model.marks} />}
         {placed?.layout.unitCount === 0 && <Nothing model={model} />}
         {found === "failed" && <CannotDraw />}
       </div>
-      <Footer stage={stage} />
+      <PictureFooter stage={stage} model={model} placed={placed} mode={mode} onMode={setMode} />
     </>
   );
 }
 
-const DIRECTIONS: Readonly<Record<string, Direction>> = {
-  ArrowLeft: "left",
-  ArrowRight: "right",
-  ArrowUp: "up",
-  ArrowDown: "down",
-};
+/** Rows shift when units come and go: what is focused is remembered by its name. */
+function useFocusedRow(placed: PlacedUnits | null): readonly [number | null, (row: number | null) => void] {
+  const [unit, setUnit] = useState<string | null>(null);
+  const row = useMemo(() => (placed && unit !== null ? findUnit(placed.units, unit) : null), [placed, unit]);
+  const focus = (next: number | null) => {
+    setUnit(next === null || placed === null ? null : nameAt(placed.units.snapshot.names("unit"), next));
+  };
+  return [row, focus];
+}
 
-function firstRow(sizes: Float32Array | undefined): number | null {
-  const row = sizes?.findIndex((size) => size > 0) ?? -1;
-  return row < 0 ? null : row;
+/** Which of the groups around a row is selected; null: none of them. */
+function findSelectedGroup({ layout, view }: PlacedUnits, row: number | null, selection: Selection | null) {
+  if (row === null || selection === null) return null;
+  const isSelected = (group: number) => {
+    const own = selectionOfGroup(layout, group, view.units);
+    return own?.kind === selection.kind && own.key === selection.key;
+  };
+  return listAncestry(layout, layout.group[row] ?? 0).find(isSelected) ?? null;
 }
 
 interface TipProps {
@@ -132,7 +158,11 @@ function Tip({ stage, model, row, picture }: TipProps) {
   const place = stage.locate(row);
   const words = describeUnit(model.units, row, model.color);
   const holder = selectionOf(model.units, row);
-  const held = holder?.kind === "workload" ? listSelected(model.units, holder).length : 0;
+  const held = useMemo(
+    () =>
+      holder?.kind === "workload" ? listSelectedRows(model.units, { kind: "workload", key: holder.key }).length : 0,
+    [model.units, holder?.kind, holder?.key],
+  );
   if (place === null) return null;
   return (
     <>
@@ -141,23 +171,6 @@ function Tip({ stage, model, row, picture }: TipProps) {
         {[words.title, words.state, words.holder, words.owner, words.value].filter(Boolean).join(", ")}
       </p>
     </>
-  );
-}
-
-function Footer({ stage }: { stage: Stage | null }) {
-  return (
-    <footer className={styles.footer}>
-      <span>scroll to zoom · drag to pan · click a square</span>
-      <button type="button" aria-label="Zoom out" onClick={() => stage?.zoomMiddle(1 / ZOOM_STEP)}>
-        −
-      </button>
-      <button type="button" aria-label="Zoom in" onClick={() => stage?.zoomMiddle(ZOOM_STEP)}>
-        +
-      </button>
-      <button type="button" data-tip="Show everything (0)" onClick={() => stage?.fit()}>
-        Fit
-      </button>
-    </footer>
   );
 }
 

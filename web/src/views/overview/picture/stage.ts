@@ -1,24 +1,55 @@
-// The three canvases of the picture and what moves on them: group boxes behind, squares, outlines before. Owns the camera,
-// the flight of units and when to draw; knows nothing of React or of what units are.
+// The canvases of the picture and what moves on them: group boxes behind, squares, outlines before, and an overlay for the
+// pointer. Owns the camera, the flight of units and when to draw; knows nothing of React or of what units are.
 
-import type { Marks, Projection } from "../../../layers/squares/marks.ts";
+import type { Marks, Projection, SlotNames } from "../../../layers/squares/marks.ts";
 import { PickGrid } from "../../../layers/squares/pick-grid.ts";
-import { SquaresLayer } from "../../../layers/squares/squares-layer.ts";
+import { OVERSCAN_PX, SquaresLayer } from "../../../layers/squares/squares-layer.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
-import { fitCamera, mixCameras, panCamera, revealSquare, type Size, toLayout, zoomCamera } from "./camera.ts";
-import { paintGroups } from "./group-painter.ts";
-import { NOTHING_OUTLINED, type Outlined, paintOutlines } from "./outline-painter.ts";
+import {
+  type Box,
+  centerOn,
+  fitCamera,
+  isSameCamera,
+  mixCameras,
+  panCamera,
+  revealSquare,
+  type Size,
+  seesAll,
+  toLayout,
+  windowOf,
+  zoomCamera,
+  zoomToBox,
+} from "./camera.ts";
+import { boxOf, paintGroups } from "./group-painter.ts";
+import { findGroup, groupBox, pointsAtGroup } from "./groups.ts";
+import { NOTHING_OUTLINED, type Outlined, paintOutlines, squareOf } from "./outline-painter.ts";
+import { Overlay, type OverlayElements } from "./overlay.ts";
+import { Sheet, type SheetFrame } from "./sheet.ts";
 import type { Tokens } from "./tokens.ts";
 import { type CaptionOf, paintCaptions } from "./unit-painter.ts";
 
 const FLIGHT_MS = 700;
-const CAMERA_MS = 220;
+const CAMERA_MS = 260;
+/** So long after its last move the camera is at rest. */
+const REST_MS = 120;
+/** Where less than this share of the picture is in sight, the rest is not handed to the graphics card. */
+const CULLED_SHARE = 0.6;
+/** Ways back that are remembered. */
+const MOST_BACK = 20;
 
-export interface StageCanvases {
+export interface StageElements extends OverlayElements {
   readonly groups: HTMLCanvasElement;
   readonly squares: HTMLCanvasElement;
   readonly outlines: HTMLCanvasElement;
 }
+
+/** What the pointer is over: a unit's row, or else a group. */
+export interface Pointed {
+  readonly row: number | null;
+  readonly group: number | null;
+}
+
+export const NOTHING_POINTED: Pointed = { row: null, group: null };
 
 interface Flight {
   readonly start: number;
@@ -28,12 +59,17 @@ interface Flight {
 }
 
 export class Stage {
-  readonly #canvases: StageCanvases;
+  readonly #elements: StageElements;
   readonly #squares: SquaresLayer;
+  readonly #groupSheet: Sheet;
+  readonly #outlineSheet: Sheet;
+  readonly #overlay: Overlay;
   #layout: UnitLayout | null = null;
   #grid: PickGrid | null = null;
   #tokens: Tokens | null = null;
   #outlined: Outlined = NOTHING_OUTLINED;
+  #pointed: Pointed = NOTHING_POINTED;
+  #focused: number | null = null;
   #marks: Marks | null = null;
   #captionOf: CaptionOf | null = null;
   readonly #watchers = new Set<() => void>();
@@ -43,17 +79,26 @@ export class Stage {
   #pixelRatio = 1;
   #camera: Projection = { scale: 1, offsetX: 0, offsetY: 0 };
   #isFitted = true;
+  #back: Projection[] = [];
   #flight: Flight | null = null;
   #frame: number | null = null;
+  /** What the squares were drawn for; null: they must be drawn anew. */
+  #drawn: Projection | null = null;
+  #movedAt = Number.NEGATIVE_INFINITY;
+  #rest: ReturnType<typeof setTimeout> | undefined;
 
   /** Throws where the browser cannot draw. */
-  constructor(canvases: StageCanvases) {
-    this.#canvases = canvases;
-    this.#squares = new SquaresLayer(canvases.squares);
+  constructor(elements: StageElements) {
+    this.#elements = elements;
+    this.#squares = new SquaresLayer(elements.squares);
+    this.#groupSheet = new Sheet(elements.groups);
+    this.#outlineSheet = new Sheet(elements.outlines);
+    this.#overlay = new Overlay(elements);
   }
 
   dispose(): void {
     if (this.#frame !== null) cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#rest);
     this.#squares.dispose();
   }
 
@@ -62,23 +107,29 @@ export class Stage {
     this.#viewport = viewport;
     if (!keepsFit) this.#fitSize = viewport;
     this.#pixelRatio = pixelRatio;
-    for (const canvas of Object.values(this.#canvases) as HTMLCanvasElement[]) {
-      canvas.width = Math.round(viewport.width * pixelRatio);
-      canvas.height = Math.round(viewport.height * pixelRatio);
-    }
+    const { squares } = this.#elements;
+    squares.width = Math.round((viewport.width + 2 * OVERSCAN_PX) * pixelRatio);
+    squares.height = Math.round((viewport.height + 2 * OVERSCAN_PX) * pixelRatio);
+    this.#groupSheet.resize(viewport, pixelRatio);
+    this.#outlineSheet.resize(viewport, pixelRatio);
+    this.#drawn = null;
     if (this.#isFitted && this.#flight === null) this.#camera = this.#fitted();
     // A canvas is blank after a change of its size; waiting for the next frame would show it.
     this.#draw(performance.now());
   }
 
   /** Units fly from where they are; the first layout is simply there. */
-  setLayout(layout: UnitLayout, names: readonly string[]): void {
+  setLayout(layout: UnitLayout, names: SlotNames): void {
     const isFirst = this.#layout === null;
     const from = this.#current(performance.now());
     this.#layout = layout;
     this.#grid = new PickGrid(layout, layout.bounds);
     this.#outlined = NOTHING_OUTLINED;
+    this.#pointed = NOTHING_POINTED;
+    this.#focused = null;
+    this.#back = [];
     this.#squares.setPlaces(layout, names);
+    this.#invalidate();
     if (this.#isFitted) this.#camera = this.#fitted();
     this.#fly(isFirst ? this.#camera : from, isFirst || prefersStillness() ? 0 : FLIGHT_MS, true);
   }
@@ -88,65 +139,114 @@ export class Stage {
     this.#marks = marks;
     this.#captionOf = captionOf;
     this.#squares.setMarks(marks);
+    this.#drawn = null;
+    this.#outlineSheet.invalidate();
     this.#request();
   }
 
   setTokens(tokens: Tokens): void {
     this.#tokens = tokens;
+    this.#invalidate();
     this.#request();
   }
 
   setOutlined(outlined: Outlined): void {
     this.#outlined = outlined;
+    this.#outlineSheet.invalidate();
     this.#request();
   }
 
-  pick(x: number, y: number): number | null {
-    if (this.#flight?.movesUnits) return null;
-    return this.#grid?.find(...toLayout(this.#camera, x, y)) ?? null;
+  /** Costs no drawing: the overlay alone changes. */
+  setPointed(pointed: Pointed, focused: number | null): void {
+    this.#pointed = pointed;
+    this.#focused = focused;
+    this.#placeOverlay(this.#current(performance.now()));
+  }
+
+  /** The box or loop being drawn, in page pixels. */
+  setSketch(points: readonly (readonly [number, number])[]): void {
+    this.#overlay.sketch(points);
+  }
+
+  point(x: number, y: number): Pointed {
+    const layout = this.#layout;
+    if (layout === null || this.#flight?.movesUnits) return NOTHING_POINTED;
+    const at = toLayout(this.#camera, x, y);
+    const row = this.#grid?.find(...at) ?? null;
+    const group = findGroup(layout, ...at);
+    const isMeant = row !== null || (group !== null && pointsAtGroup(layout, group, ...at, this.#camera));
+    return isMeant ? { row, group } : NOTHING_POINTED;
+  }
+
+  /** The innermost group at a point, also where nothing is pointed at. */
+  findGroup(x: number, y: number): number | null {
+    return this.#layout && findGroup(this.#layout, ...toLayout(this.#camera, x, y));
   }
 
   get grid(): PickGrid | null {
     return this.#grid;
   }
 
+  get viewport(): Size {
+    return this.#viewport;
+  }
+
+  /** Where a point of the page is in the layout. */
+  toLayout(x: number, y: number): readonly [number, number] {
+    return toLayout(this.#camera, x, y);
+  }
+
   pan(dx: number, dy: number): void {
-    this.#land();
-    this.#camera = panCamera(this.#camera, dx, dy);
-    this.#isFitted = false;
-    this.#request();
+    this.#take(panCamera(this.#land(), dx, dy));
   }
 
   zoom(factor: number, x: number, y: number): void {
-    this.#land();
-    this.#camera = zoomCamera(this.#camera, factor, x, y, this.#fitted());
-    this.#isFitted = false;
-    this.#request();
+    this.#take(zoomCamera(this.#land(), factor, x, y, this.#fitted()));
   }
 
   zoomMiddle(factor: number): void {
     this.zoom(factor, this.#viewport.width / 2, this.#viewport.height / 2);
   }
 
+  /** A point of the layout comes to the middle at once: the map's window is dragged. */
+  center(x: number, y: number): void {
+    this.#take(centerOn(this.#land(), x, y, this.#viewport));
+  }
+
+  zoomToGroup(group: number): void {
+    if (this.#layout === null) return;
+    this.#back = [...this.#back, this.#camera].slice(-MOST_BACK);
+    this.#flyTo(zoomToBox(groupBox(this.#layout, group), this.#viewport, this.#fitted()), false);
+  }
+
+  /** To where a group was zoomed to from; everything where there is no such place. */
+  goBack(): void {
+    const before = this.#back.pop();
+    if (before === undefined || isSameCamera(before, this.#fitted())) this.fit();
+    else this.#flyTo(before, false);
+  }
+
   fit(): void {
-    const from = this.#current(performance.now());
     this.#fitSize = this.#viewport;
-    this.#camera = this.#fitted();
-    this.#isFitted = true;
-    this.#fly(from, prefersStillness() ? 0 : CAMERA_MS, this.#flight?.movesUnits ?? false);
+    this.#back = [];
+    this.#flyTo(this.#fitted(), true);
   }
 
   reveal(row: number): void {
     const { x, y } = this.#layout ?? {};
     const camera = revealSquare(this.#camera, x?.[row] ?? 0, y?.[row] ?? 0, this.#viewport);
-    if (camera === this.#camera) return;
-    this.#camera = camera;
-    this.#isFitted = false;
-    this.#request();
+    if (camera !== this.#camera) this.#take(camera);
   }
 
   get camera(): Projection {
     return this.#camera;
+  }
+
+  /** What is in sight now, in the units of the layout; null where that is everything. */
+  get window(): Box | null {
+    const camera = this.#current(performance.now());
+    const isWhole = this.#layout === null || seesAll(camera, this.#viewport, this.#layout.bounds);
+    return isWhole ? null : windowOf(camera, this.#viewport);
   }
 
   /** Tells when the camera has moved. */
@@ -169,17 +269,33 @@ export class Stage {
     return fitCamera(this.#layout?.bounds ?? { width: 1, height: 1 }, this.#fitSize);
   }
 
+  #take(camera: Projection): void {
+    this.#camera = camera;
+    this.#isFitted = false;
+    this.#movedAt = performance.now();
+    this.#request();
+  }
+
+  #flyTo(camera: Projection, isFitted: boolean): void {
+    const from = this.#current(performance.now());
+    this.#camera = camera;
+    this.#isFitted = isFitted;
+    this.#fly(from, prefersStillness() ? 0 : CAMERA_MS, this.#flight?.movesUnits ?? false);
+  }
+
   #fly(from: Projection, durationMs: number, movesUnits: boolean): void {
     this.#flight = { start: performance.now(), from, durationMs, movesUnits };
+    if (movesUnits && durationMs > 0) this.#elements.squares.dataset.flying = "";
     this.#request();
   }
 
   /** Who takes the camera in hand does not wait for it to arrive; units fly on. */
-  #land(): void {
-    if (this.#flight === null) return;
+  #land(): Projection {
+    if (this.#flight === null) return this.#camera;
     this.#camera = this.#current(performance.now());
     if (this.#flight.movesUnits) this.#flight = { ...this.#flight, from: this.#camera };
     else this.#flight = null;
+    return this.#camera;
   }
 
   #progress(now: number): number {
@@ -191,6 +307,12 @@ export class Stage {
 
   #current(now: number): Projection {
     return this.#flight === null ? this.#camera : mixCameras(this.#flight.from, this.#camera, this.#progress(now));
+  }
+
+  #invalidate(): void {
+    this.#drawn = null;
+    this.#groupSheet.invalidate();
+    this.#outlineSheet.invalidate();
   }
 
   #request(): void {
@@ -208,31 +330,59 @@ export class Stage {
     if (progress >= 1) this.#flight = null;
     else this.#request();
     const flown = movesUnits ? progress : 1;
-    this.#squares.draw({ ...camera, ...this.#viewport, pixelRatio: this.#pixelRatio, flown });
-    this.#paint(this.#canvases.groups, flown, (context, layout, tokens) =>
-      paintGroups(context, layout, camera, this.#viewport, tokens),
-    );
-    this.#paint(this.#canvases.outlines, flown, (context, layout, tokens) => {
-      if (this.#marks !== null && this.#captionOf !== null) {
-        paintCaptions(context, layout, this.#marks, this.#captionOf, camera, this.#viewport, tokens);
-      }
-      paintOutlines(context, layout, this.#outlined, camera, this.#viewport, tokens);
-    });
+    if (flown >= 1) delete this.#elements.squares.dataset.flying;
+    this.#drawSquares(camera, flown, movesUnits);
+    const isMoving = this.#flight !== null || now - this.#movedAt < REST_MS;
+    this.#showSheets({ camera, target: this.#camera, isMoving, opacity: flown * flown });
+    this.#placeOverlay(camera);
     for (const watcher of this.#watchers) watcher();
   }
 
+  #drawSquares(camera: Projection, flown: number, movesUnits: boolean): void {
+    if (!movesUnits && this.#drawn !== null && isSameCamera(this.#drawn, camera)) return;
+    this.#drawn = camera;
+    const visible = flown < 1 ? null : this.#listVisible(camera);
+    this.#squares.draw({ ...camera, pixelRatio: this.#pixelRatio, flown, visible });
+  }
+
+  /** The rows whose squares can be seen; null where it is not worth telling them from the others. */
+  #listVisible(camera: Projection): Uint32Array | null {
+    const { bounds } = this.#layout ?? {};
+    if (bounds === undefined || this.#grid === null) return null;
+    const { left, top, width, height } = windowOf(camera, this.#viewport);
+    if (width * height > CULLED_SHARE * bounds.width * bounds.height) return null;
+    return this.#grid.listWithin(left, top, left + width, top + height);
+  }
+
   /** Boxes and outlines belong to the new places: they come into sight as units arrive. */
-  #paint(
-    canvas: HTMLCanvasElement,
-    flown: number,
-    paint: (context: CanvasRenderingContext2D, layout: UnitLayout, tokens: Tokens) => void,
-  ): void {
-    const context = canvas.getContext("2d");
-    if (context === null) return;
-    context.setTransform(this.#pixelRatio, 0, 0, this.#pixelRatio, 0, 0);
-    context.clearRect(0, 0, this.#viewport.width, this.#viewport.height);
-    context.globalAlpha = flown * flown;
-    if (this.#layout !== null && this.#tokens !== null) paint(context, this.#layout, this.#tokens);
+  #showSheets(frame: SheetFrame): void {
+    const layout = this.#layout;
+    const tokens = this.#tokens;
+    if (layout === null || tokens === null) return;
+    const viewport = this.#viewport;
+    const areGroupsCrisp = this.#groupSheet.show(frame, (context, camera) =>
+      paintGroups(context, layout, camera, viewport, tokens),
+    );
+    const areOutlinesCrisp = this.#outlineSheet.show(frame, (context, camera) => {
+      let painted = paintOutlines(context, layout, this.#outlined, camera, viewport, tokens);
+      if (this.#marks !== null && this.#captionOf !== null) {
+        const rows = this.#listVisible(camera) ?? layout.size.keys();
+        painted += paintCaptions(context, layout, this.#marks, this.#captionOf, camera, viewport, tokens, rows);
+      }
+      return painted;
+    });
+    if ((areGroupsCrisp && areOutlinesCrisp) || this.#flight !== null) return;
+    clearTimeout(this.#rest);
+    this.#rest = setTimeout(() => this.#request(), REST_MS);
+  }
+
+  #placeOverlay(camera: Projection): void {
+    const layout = this.#layout;
+    const { row, group } = this.#pointed;
+    if (layout === null) return;
+    if (row !== null) this.#overlay.hover(squareOf(layout, row, camera), 2);
+    else this.#overlay.hover(group === null ? null : boxOf(layout, group, camera), 0);
+    this.#overlay.focus(this.#focused === null ? null : squareOf(layout, this.#focused, camera));
   }
 }
 

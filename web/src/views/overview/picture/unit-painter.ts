@@ -17,6 +17,7 @@ const INDENT_PX = 7;
 /** Colors lighter than this carry dark text. */
 const LIGHT = 0.55;
 
+/** `rows`: those that may be in sight. How many were painted. */
 export function paintCaptions(
   context: CanvasRenderingContext2D,
   layout: UnitLayout,
@@ -25,11 +26,13 @@ export function paintCaptions(
   camera: Projection,
   viewport: Size,
   tokens: Tokens,
-): void {
-  if (camera.scale < SMALLEST_SIDE_PX) return;
+  rows: Iterable<number>,
+): number {
+  if (camera.scale < SMALLEST_SIDE_PX) return 0;
   context.textBaseline = "alphabetic";
   const measure = (text: string) => context.measureText(text).width;
-  for (let row = 0; row < layout.size.length; row += 1) {
+  let painted = 0;
+  for (const row of rows) {
     const box = squareOf(layout, row, camera);
     if ((layout.size[row] ?? 0) <= 0 || !isInSight(box, viewport)) continue;
     const [name, value] = captionOf(row);
@@ -40,7 +43,9 @@ export function paintCaptions(
     context.fillText(cutText(name, room, measure), box.left + INDENT_PX, box.top + INDENT_PX + NAME_FONT_PX);
     context.font = `600 ${VALUE_FONT_PX}px ${FONT}`;
     context.fillText(cutText(value, room, measure), box.left + INDENT_PX, box.top + box.height - INDENT_PX - 2);
+    painted += 1;
   }
+  return painted;
 }
 
 /** Black or white, whichever can be read on the color. */

@@ -1,14 +1,14 @@
 // A unit of the picture, and the picture as a whole, in words: for the tooltip and for those who hear the page.
 
-import { nameAt, numberAt } from "../../../api/columns.ts";
-import { formatCount, formatPlural, formatQuantity, MISSING } from "../../../base/format.ts";
-import { formatDuration } from "../../../base/time.ts";
+import { nameAt } from "../../../api/columns.ts";
+import { formatCount, formatPlural, MISSING } from "../../../base/format.ts";
 import type { Units } from "../../../data/units.ts";
 import { attributeOf } from "../../../layout/grammar.ts";
 import { labelOf, type UnitLayout } from "../../../layout/layout.ts";
-import type { ColorName, Selection } from "../../../state/screen.ts";
+import type { Attribute } from "../../../state/attributes.ts";
+import type { Selection } from "../../../state/screen.ts";
 import { stateWords, toUnitState } from "../words.ts";
-import { COLOR_CHOICES, readQuantity, titleOf } from "./color/color-choices.ts";
+import { describeValue } from "./color/value-words.ts";
 import type { PictureModel } from "./use-picture.ts";
 
 export interface UnitWords {
@@ -20,7 +20,7 @@ export interface UnitWords {
   readonly value: string;
 }
 
-export function describeUnit(units: Units, row: number, color: ColorName): UnitWords {
+export function describeUnit(units: Units, row: number, color: Attribute): UnitWords {
   const { snapshot } = units;
   const read = (column: Parameters<typeof snapshot.names>[0]) => nameAt(snapshot.names(column), row);
   const state = toUnitState(read("unit_state"));
@@ -30,18 +30,9 @@ export function describeUnit(units: Units, row: number, color: ColorName): UnitW
     state: stateWords(state),
     holder: read("workload_name") ?? read("workload"),
     owner: owner || null,
-    valueTitle: COLOR_CHOICES[color].title,
+    valueTitle: color.title,
     value: describeValue(units, row, color),
   };
-}
-
-function describeValue(units: Units, row: number, color: ColorName): string {
-  const choice = COLOR_CHOICES[color];
-  if (choice.kind === "category") return titleOf(units, choice)(row) ?? MISSING;
-  const values = readQuantity(units, color);
-  const value = values && numberAt(values, row);
-  if (value === null) return MISSING;
-  return choice.unit === "seconds" ? formatDuration(value) : formatQuantity(value, choice.unit);
 }
 
 /** Who holds a unit is what one wants to know of it; of one that nobody holds, the unit itself. */
@@ -59,19 +50,6 @@ export function findUnit({ snapshot }: Units, unit: string): number | null {
   return row < 0 ? null : row;
 }
 
-/** The rows that are selected. */
-export function listSelected({ snapshot }: Units, selection: Selection | null): readonly number[] {
-  if (selection === null) return [];
-  const { codes, names } = snapshot.names(selection.kind);
-  const wanted = names.indexOf(selection.key);
-  const rows: number[] = [];
-  if (wanted <= 0) return rows;
-  codes.forEach((code, row) => {
-    if (code === wanted) rows.push(row);
-  });
-  return rows;
-}
-
 export function describePicture(model: PictureModel, layout: UnitLayout): string {
   const { view } = model.arrangement;
   const grouping = view.layers.map((layer) => attributeOf(layer).replaceAll("_", " ")).join(", then ");
@@ -82,7 +60,7 @@ export function describePicture(model: PictureModel, layout: UnitLayout): string
     .slice(0, 3)
     .map((group) => `${labelOf(layout, group)} with ${formatCount(layout.groups.unitCount[group] ?? 0)}`);
   return [
-    `${formatPlural(layout.unitCount, "unit")} grouped by ${grouping}, coloured by ${COLOR_CHOICES[model.color].title}.`,
+    `${formatPlural(layout.unitCount, "unit")} grouped by ${grouping}, coloured by ${model.color.title}.`,
     `${states.join(", ")}.`,
     outer.length > 0 ? `Largest groups: ${outer.join("; ")}.` : "",
   ].join(" ");

@@ -1,10 +1,9 @@
 // Binds the stage to the page: creates it on its canvases, hands it what changed, and follows the size of its place.
 
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { nameAt } from "../../../api/columns.ts";
 import type { Size } from "./camera.ts";
 import type { Outlined } from "./outline-painter.ts";
-import { Stage } from "./stage.ts";
+import { Stage, type StageElements } from "./stage.ts";
 import { describeUnit } from "./unit-words.ts";
 import type { PlacedUnits } from "./use-layout.ts";
 import type { PictureModel } from "./use-picture.ts";
@@ -14,6 +13,9 @@ export interface StageRefs {
   readonly groups: RefObject<HTMLCanvasElement | null>;
   readonly squares: RefObject<HTMLCanvasElement | null>;
   readonly outlines: RefObject<HTMLCanvasElement | null>;
+  readonly hovered: RefObject<SVGRectElement | null>;
+  readonly focused: RefObject<SVGRectElement | null>;
+  readonly sketch: RefObject<SVGPathElement | null>;
 }
 
 export function useStageRefs(): StageRefs {
@@ -21,7 +23,10 @@ export function useStageRefs(): StageRefs {
   const groups = useRef<HTMLCanvasElement>(null);
   const squares = useRef<HTMLCanvasElement>(null);
   const outlines = useRef<HTMLCanvasElement>(null);
-  return useRef({ place, groups, squares, outlines }).current;
+  const hovered = useRef<SVGRectElement>(null);
+  const focused = useRef<SVGRectElement>(null);
+  const sketch = useRef<SVGPathElement>(null);
+  return useRef({ place, groups, squares, outlines, hovered, focused, sketch }).current;
 }
 
 /** Null until it is there; `"failed"` where the browser cannot draw. */
@@ -43,12 +48,10 @@ export function useStage(refs: StageRefs): Stage | "failed" | null {
   }, [refs]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a restored context needs a new stage
   useEffect(() => {
-    const groups = refs.groups.current;
-    const squares = refs.squares.current;
-    const outlines = refs.outlines.current;
-    if (!groups || !squares || !outlines) return;
+    const elements = readElements(refs);
+    if (elements === null) return;
     try {
-      const created = new Stage({ groups, squares, outlines });
+      const created = new Stage(elements);
       setStage(created);
       return () => created.dispose();
     } catch {
@@ -57,6 +60,17 @@ export function useStage(refs: StageRefs): Stage | "failed" | null {
     }
   }, [refs, generation]);
   return stage;
+}
+
+function readElements(refs: StageRefs): StageElements | null {
+  const groups = refs.groups.current;
+  const squares = refs.squares.current;
+  const outlines = refs.outlines.current;
+  const hovered = refs.hovered.current;
+  const focused = refs.focused.current;
+  const sketch = refs.sketch.current;
+  if (!groups || !squares || !outlines || !hovered || !focused || !sketch) return null;
+  return { groups, squares, outlines, hovered, focused, sketch };
 }
 
 /** A window being drawn larger changes its size many times a second; a layout waits until it has come to rest. */
@@ -111,21 +125,18 @@ export function useStageData(stage: Stage | null, model: PictureModel, placed: P
   useEffect(() => stage?.setTokens(model.tokens), [stage, model.tokens]);
   useEffect(() => {
     if (stage === null || placed === null) return;
-    const { snapshot } = placed.units;
-    const unit = snapshot.names("unit");
-    const names = Array.from({ length: snapshot.rowCount }, (_, row) => nameAt(unit, row) ?? `row ${row}`);
-    stage.setLayout(placed.layout, names);
+    stage.setLayout(placed.layout, placed.units.snapshot.names("unit"));
   }, [stage, placed]);
   const isPlaced = placed !== null && placed.units.snapshot === model.units.snapshot;
-  const { units, color, coloring } = model;
+  const { units, color, marks } = model;
   useEffect(() => {
     // Rows of a newer snapshot are other units: their colors wait for their places.
     if (!isPlaced) return;
-    stage?.setMarks(coloring.marks, (row) => {
+    stage?.setMarks(marks, (row) => {
       const { title, value } = describeUnit(units, row, color);
       return [title, value];
     });
-  }, [stage, isPlaced, units, color, coloring]);
+  }, [stage, isPlaced, units, color, marks]);
 }
 
 export function useStageOutlines(stage: Stage | null, outlined: Outlined): void {

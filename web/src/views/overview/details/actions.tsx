@@ -1,0 +1,41 @@
+// Ways on from what is selected: to the other views, the selection kept. Only to those that exist.
+
+import { openView } from "../../../state/changes.ts";
+import type { ViewName } from "../../../state/screen.ts";
+import { useChangeScreen, useViewNames } from "../../../state/use-screen.ts";
+import { Button } from "../../../widgets/button.tsx";
+import styles from "./actions.module.css";
+
+interface ActionsProps {
+  readonly isWaiting: boolean;
+  readonly isRunning: boolean;
+}
+
+interface Action {
+  readonly view: ViewName;
+  readonly title: string;
+  readonly isUseful: (state: ActionsProps) => boolean;
+}
+
+const ACTIONS: readonly Action[] = [
+  { view: "diagnostics", title: "Diagnose", isUseful: ({ isWaiting }) => !isWaiting },
+  { view: "scheduling", title: "Why it waits", isUseful: ({ isWaiting }) => isWaiting },
+  { view: "scheduling", title: "Why it waited", isUseful: ({ isWaiting }) => !isWaiting },
+  { view: "parallel", title: "Parallel", isUseful: ({ isRunning }) => isRunning },
+];
+
+export function Actions(state: ActionsProps) {
+  const change = useChangeScreen();
+  const views = useViewNames();
+  const shown = ACTIONS.filter(({ view, isUseful }) => views.includes(view) && isUseful(state));
+  if (shown.length === 0) return null;
+  return (
+    <div className={styles.actions}>
+      {shown.map(({ view, title }, index) => (
+        <Button key={title} look={index === 0 ? "primary" : "plain"} onClick={() => change(openView(view))}>
+          {title}
+        </Button>
+      ))}
+    </div>
+  );
+}

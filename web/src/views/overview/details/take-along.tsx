@@ -1,0 +1,59 @@
+// What can be done with a selection: look at nothing else, see it as a table, take it along as a file.
+
+import { useState } from "react";
+import { nameAt } from "../../../api/columns.ts";
+import { downloadBlob } from "../../../base/download.ts";
+import { toProblem } from "../../../base/problem.ts";
+import { useServices } from "../../../data/services.ts";
+import type { Units } from "../../../data/units.ts";
+import { showTable, showWithin } from "../../../state/changes.ts";
+import type { Selection } from "../../../state/selection.ts";
+import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
+import { Button } from "../../../widgets/button.tsx";
+import { exportCsv } from "../row-count.tsx";
+import { unitTable } from "../tables/unit-table.tsx";
+import styles from "./units-details.module.css";
+
+interface TakeAlongProps {
+  readonly units: Units;
+  readonly rows: readonly number[];
+  readonly selection: Selection;
+}
+
+export function TakeAlong({ units, rows, selection }: TakeAlongProps) {
+  const change = useChangeScreen();
+  const { within } = useScreen();
+  const [problem, saveParquet] = useParquet();
+  const isOnly = within?.kind === selection.kind && within.key === selection.key;
+  const showOnly = () => change(showWithin(isOnly ? null : selection));
+  const showRows = () => change((screen) => showTable("units")(showWithin(selection)(screen)));
+  const unit = units.snapshot.names("unit");
+  return (
+    <div className={styles.take}>
+      <Button onClick={showOnly}>{isOnly ? "Show all again" : "Filter to these"}</Button>
+      <Button onClick={showRows}>Table of these</Button>
+      <Button onClick={() => exportCsv("units", unitTable(units), rows)}>CSV</Button>
+      <Button onClick={() => saveParquet(rows.map((row) => nameAt(unit, row) ?? ""))}>Parquet</Button>
+      {problem && (
+        <p role="alert" className={styles.note}>
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The server writes the file, with every column it knows; what went wrong, in words. */
+export function useParquet(): readonly [string | null, (names: readonly string[]) => void] {
+  const { client } = useServices();
+  const { at } = useScreen();
+  const [problem, setProblem] = useState<string | null>(null);
+  const save = (names: readonly string[]) => {
+    setProblem(null);
+    client
+      .unitsFile(names, at)
+      .then((file) => downloadBlob("clusterscape-units.parquet", file))
+      .catch((error: unknown) => setProblem(toProblem(error).message));
+  };
+  return [problem, save];
+}

@@ -1,0 +1,74 @@
+// What a group is and adds up to, beside the pointer.
+
+import { useMemo } from "react";
+import { useCluster } from "../../../data/queries.ts";
+import type { Units } from "../../../data/units.ts";
+import { alignWaste, useUnitWaste } from "../../../data/waste.ts";
+import type { UnitLayout } from "../../../layout/layout.ts";
+import { useScreen } from "../../../state/use-screen.ts";
+import { useNow } from "../../../widgets/clock-context.ts";
+import { totalFacts } from "../details/total-facts.ts";
+import { computeTotals } from "../details/unit-totals.ts";
+import type { Size } from "./camera.ts";
+import { boxOf } from "./group-painter.ts";
+import { listGroupRows, listLabels } from "./groups.ts";
+import styles from "./picture.module.css";
+import type { Stage } from "./stage.ts";
+
+interface GroupTipProps {
+  readonly stage: Stage;
+  readonly layout: UnitLayout;
+  readonly units: Units;
+  readonly group: number;
+  readonly picture: Size;
+}
+
+const TIP_WIDTH = 264;
+const LINE_PX = 18;
+const HEAD_PX = 48;
+const GAP = 10;
+
+export function GroupTip({ stage, layout, units, group, picture }: GroupTipProps) {
+  const isPast = useScreen().at !== null;
+  const minute = Math.floor(useNow() / 60_000) * 60_000;
+  const cluster = useCluster().value;
+  const waste = useUnitWaste(!isPast).value;
+  const totals = useMemo(() => {
+    const rowWaste = waste && !isPast ? alignWaste(units.snapshot, waste) : null;
+    return computeTotals(units, listGroupRows(layout, group), minute, rowWaste);
+  }, [units, layout, group, minute, waste, isPast]);
+  const labels = listLabels(layout, group);
+  const facts = totalFacts(totals, cluster?.gpu_util_ratio ?? null).filter(({ value }) => value !== null);
+  const box = boxOf(layout, group, stage.camera);
+  const place = placeTip(box, picture, HEAD_PX + facts.length * LINE_PX);
+  return (
+    <div role="tooltip" className={styles.tip} style={{ ...place, width: TIP_WIDTH }}>
+      {labels.length > 1 && <p className={styles.quiet}>{labels.slice(0, -1).join(" › ")}</p>}
+      <header>
+        <b>{labels.at(-1)}</b>
+        <small>{layout.layers[labels.length - 1]?.attribute.replaceAll("_", " ")}</small>
+      </header>
+      <dl className={styles.facts}>
+        {facts.map(({ name, value }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+/** Beside the group where there is room, so that it stays in sight; else inside it. */
+function placeTip(
+  { left, top, width }: { left: number; top: number; width: number },
+  picture: Size,
+  height: number,
+): { left: number; top: number } {
+  const right = left + width + GAP;
+  const before = left - GAP - TIP_WIDTH;
+  const inside = Math.min(picture.width - TIP_WIDTH - 4, Math.max(4, left + width - TIP_WIDTH - GAP));
+  const at = right + TIP_WIDTH <= picture.width ? right : before >= 0 ? before : inside;
+  return { left: at, top: Math.max(4, Math.min(top, picture.height - height - 4)) };
+}

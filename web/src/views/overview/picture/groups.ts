@@ -1,0 +1,106 @@
+// Groups of the picture: which one is at a point, its place in the hierarchy, its rows, and what it is in a link. Pure.
+
+import type { Projection } from "../../../layers/squares/marks.ts";
+import type { ShownUnits } from "../../../layout/grammar.ts";
+import { labelOf, type UnitLayout } from "../../../layout/layout.ts";
+import { encodeGroup, type Selection } from "../../../state/selection.ts";
+import type { Box } from "./camera.ts";
+
+/** Page pixels at the edge of a group that count as the group itself, not as the space between what is in it. */
+const EDGE_PX = 5;
+
+/** The innermost group at a point of the layout; null: none. */
+export function findGroup({ groups }: UnitLayout, x: number, y: number): number | null {
+  let found: number | null = null;
+  for (let group = 1; group < groups.count; group += 1) {
+    const left = groups.x[group] ?? 0;
+    const top = groups.y[group] ?? 0;
+    const isInside =
+      x >= left && y >= top && x < left + (groups.width[group] ?? 0) && y < top + (groups.height[group] ?? 0);
+    // Children come after their parents.
+    if (isInside) found = group;
+  }
+  return found;
+}
+
+/** Who points at the space between things means none of them: of outer groups only the name and the edge count. */
+export function pointsAtGroup(layout: UnitLayout, group: number, x: number, y: number, { scale }: Projection): boolean {
+  const { groups, layers } = layout;
+  const depth = groups.depth[group] ?? 0;
+  const label = groups.labelHeight[depth] ?? 0;
+  if (depth === layers.length) return true;
+  const right = (groups.x[group] ?? 0) + (groups.width[group] ?? 0) - x;
+  const bottom = (groups.y[group] ?? 0) + (groups.height[group] ?? 0) - y;
+  const down = y - (groups.y[group] ?? 0);
+  const edge = Math.min(x - (groups.x[group] ?? 0), down, right, bottom) * scale;
+  return down <= label + (groups.padding[depth] ?? 0) || edge <= EDGE_PX;
+}
+
+export function groupBox({ groups }: UnitLayout, group: number): Box {
+  return {
+    left: groups.x[group] ?? 0,
+    top: groups.y[group] ?? 0,
+    width: groups.width[group] ?? 0,
+    height: groups.height[group] ?? 0,
+  };
+}
+
+/** From the outermost to the group itself. */
+export function listAncestry({ groups }: UnitLayout, group: number): readonly number[] {
+  const path: number[] = [];
+  for (let at = group; at > 0; at = groups.parent[at] ?? 0) path.unshift(at);
+  return path;
+}
+
+export function listLabels(layout: UnitLayout, group: number): readonly string[] {
+  return listAncestry(layout, group).map((at) => labelOf(layout, at));
+}
+
+/** The rows that are drawn in a group, in order. */
+export function listGroupRows({ groups, group: groupOf, size }: UnitLayout, group: number): readonly number[] {
+  const isInside = new Uint8Array(groups.count);
+  for (let at = group; at < groups.count; at += 1) {
+    if (at === group || isInside[groups.parent[at] ?? 0] === 1) isInside[at] = 1;
+  }
+  const rows: number[] = [];
+  groupOf.forEach((at, row) => {
+    if (isInside[at] === 1 && (size[row] ?? 0) > 0) rows.push(row);
+  });
+  return rows;
+}
+
+/**
+ * What a click on a group selects: a workload or a node where that is what it is, else what its units have in common. Null
+ * where that cannot be said in words (a range of a metric, all the small ones together): then its units are.
+ */
+export function selectionOfGroup(layout: UnitLayout, group: number, scope: ShownUnits): Selection | null {
+  const steps: { attribute: string; name: string | null }[] = [];
+  for (const at of listAncestry(layout, group)) {
+    const layer = layout.layers[(layout.groups.depth[at] ?? 0) - 1];
+    const key = layer?.keys[layout.groups.key[at] ?? 0];
+    if (layer === undefined || (key?.kind !== "name" && key?.kind !== "missing")) return null;
+    steps.push({ attribute: layer.attribute, name: key.kind === "name" ? key.name : null });
+  }
+  const last = steps.at(-1);
+  if (last === undefined) return null;
+  if ((last.attribute === "workload" || last.attribute === "node") && last.name !== null) {
+    return { kind: last.attribute, key: last.name };
+  }
+  return { kind: "group", key: encodeGroup({ scope, steps: steps.filter(isNews) }) };
+}
+
+/** Units without a project have no user and no workload, either: to say so once is enough. */
+function isNews(
+  step: { readonly name: string | null },
+  index: number,
+  steps: readonly { readonly name: string | null }[],
+) {
+  return index === 0 || step.name !== null || steps[index - 1]?.name !== null;
+}
+
+/** The next group of the same depth in a direction of counting; null at the end. */
+export function findSibling({ groups }: UnitLayout, group: number, step: 1 | -1): number | null {
+  const depth = groups.depth[group];
+  for (let at = group + step; at > 0 && at < groups.count; at += step) if (groups.depth[at] === depth) return at;
+  return null;
+}

@@ -1,0 +1,84 @@
+// Below the picture: what dragging does, how to zoom, and the picture as a file.
+
+import * as Menu from "@radix-ui/react-dropdown-menu";
+import { useId } from "react";
+import { formatCount } from "../../../base/format.ts";
+import { useServices } from "../../../data/services.ts";
+import { useScreen } from "../../../state/use-screen.ts";
+import { Segmented } from "../../../widgets/segmented.tsx";
+import { MANY_UNITS, savePng, saveSvg } from "./export-picture.ts";
+import styles from "./picture-footer.module.css";
+import type { Stage } from "./stage.ts";
+import { ZOOM_STEP } from "./use-keys.ts";
+import type { PlacedUnits } from "./use-layout.ts";
+import type { PictureModel } from "./use-picture.ts";
+import type { PointerMode } from "./use-pointer.ts";
+
+const MODES = [
+  { value: "pan", title: "Pan" },
+  { value: "box", title: "Box" },
+  { value: "lasso", title: "Lasso" },
+] as const;
+
+const HINTS: Readonly<Record<PointerMode, string>> = {
+  pan: "scroll to zoom · drag to pan · Shift-drag or Alt-drag to select · double-click a group to zoom to it",
+  box: "drag a box around units · Ctrl adds to the selection · Esc ends",
+  lasso: "draw around units · Ctrl adds to the selection · Esc ends",
+};
+
+interface PictureFooterProps {
+  readonly stage: Stage | null;
+  readonly model: PictureModel;
+  readonly placed: PlacedUnits | null;
+  readonly mode: PointerMode;
+  onMode(mode: PointerMode): void;
+}
+
+export function PictureFooter({ stage, model, placed, mode, onMode }: PictureFooterProps) {
+  return (
+    <footer className={styles.footer}>
+      <Segmented label="Dragging" name={useId()} options={MODES} value={mode} onChange={onMode} />
+      <span className={styles.hint}>{HINTS[mode]}</span>
+      {stage && placed && <ExportMenu stage={stage} model={model} placed={placed} />}
+      <button type="button" aria-label="Zoom out" onClick={() => stage?.zoomMiddle(1 / ZOOM_STEP)}>
+        −
+      </button>
+      <button type="button" aria-label="Zoom in" onClick={() => stage?.zoomMiddle(ZOOM_STEP)}>
+        +
+      </button>
+      <button type="button" data-tip="Show everything (0)" onClick={() => stage?.fit()}>
+        Fit
+      </button>
+    </footer>
+  );
+}
+
+function ExportMenu({ stage, model, placed }: { stage: Stage; model: PictureModel; placed: PlacedUnits }) {
+  const { clock } = useServices();
+  const { at } = useScreen();
+  const subject = () => ({
+    layout: placed.layout,
+    camera: stage.camera,
+    viewport: stage.viewport,
+    model,
+    atMs: at ?? clock.now(),
+  });
+  const count = placed.layout.unitCount;
+  return (
+    <Menu.Root modal={false}>
+      <Menu.Trigger asChild>
+        <button type="button">Save picture</button>
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Content className={styles.menu} align="end" sideOffset={6} collisionPadding={8}>
+          <Menu.Item className={styles.item} onSelect={() => savePng(subject())}>
+            PNG <small>twice the size of the screen</small>
+          </Menu.Item>
+          <Menu.Item className={styles.item} onSelect={() => saveSvg(subject())}>
+            SVG <small>{count > MANY_UNITS ? `${formatCount(count)} units, some MB` : "sharp at any size"}</small>
+          </Menu.Item>
+        </Menu.Content>
+      </Menu.Portal>
+    </Menu.Root>
+  );
+}

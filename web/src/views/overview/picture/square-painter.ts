@@ -1,0 +1,56 @@
+// The squares with a pen, for files: on the page the graphics card draws them. Squares that look alike are one path.
+
+import { type Marks, type Projection, SHAPES } from "../../../layers/squares/marks.ts";
+import type { UnitLayout } from "../../../layout/layout.ts";
+import type { Size } from "./camera.ts";
+import { isInSight } from "./group-painter.ts";
+import { squareOf } from "./outline-painter.ts";
+import type { Pen } from "./pen.ts";
+import { toCss } from "./tokens.ts";
+
+/** Below this side there is no inside to tell from a border. */
+const SMALLEST_OUTLINED_PX = 5;
+/** How much of a hatched square is covered, drawn as an even tone. */
+const HATCHED = 0.4;
+
+export function paintSquares(pen: Pen, layout: UnitLayout, marks: Marks, camera: Projection, viewport: Size): void {
+  const alike = new Map<string, number[]>();
+  for (let row = 0; row < layout.size.length; row += 1) {
+    if ((layout.size[row] ?? 0) <= 0 || (marks.opacity[row] ?? 0) <= 0) continue;
+    if (!isInSight(squareOf(layout, row, camera), viewport)) continue;
+    const key = `${marks.color[row]} ${marks.shape[row]} ${marks.opacity[row]}`;
+    const rows = alike.get(key);
+    if (rows) rows.push(row);
+    else alike.set(key, [row]);
+  }
+  for (const rows of alike.values()) paintAlike(pen, layout, marks, camera, rows);
+  pen.globalAlpha = 1;
+}
+
+function paintAlike(pen: Pen, layout: UnitLayout, marks: Marks, camera: Projection, rows: readonly number[]): void {
+  const [first = 0] = rows;
+  const shape = marks.shape[first] ?? SHAPES.filled;
+  const opacity = marks.opacity[first] ?? 1;
+  const color = toCss(marks.color[first] ?? 0);
+  const isOpen = shape === SHAPES.free || shape === SHAPES.requested;
+  const isSolid = shape === SHAPES.filled || shape === SHAPES.requestedValue;
+  const side = squareOf(layout, first, camera).width;
+  const inset = isOpen && side >= SMALLEST_OUTLINED_PX ? 0.5 : 0;
+  pen.beginPath();
+  for (const row of rows) {
+    const { left, top } = squareOf(layout, row, camera);
+    const length = side - 2 * inset;
+    if (side < 8) pen.rect(left + inset, top + inset, length, length);
+    else pen.roundRect(left + inset, top + inset, length, length, Math.min(side * 0.16, 4));
+  }
+  pen.fillStyle = color;
+  pen.strokeStyle = color;
+  pen.lineWidth = 1;
+  if (inset > 0) {
+    pen.globalAlpha = opacity;
+    pen.stroke();
+    return;
+  }
+  pen.globalAlpha = opacity * (isSolid ? 1 : HATCHED);
+  pen.fill();
+}
