@@ -245,6 +245,12 @@ class AlertsSettings(_Section):
     ] = Field({}, description="Channels by name: `[alerts.channels.NAME]` with a `kind`.")
 
 
+class RulesSettings(_Section):
+    """How violation rules are judged."""
+
+    judge_every_s: float = Field(15.0, ge=1, description="Seconds between two judgements of all workloads.")
+
+
 class Settings(_Section):
     """The whole configuration."""
 
@@ -253,6 +259,7 @@ class Settings(_Section):
     storage: StorageSettings = StorageSettings()
     retention: RetentionSettings = RetentionSettings()
     collect: CollectSettings = CollectSettings()
+    rules: RulesSettings = RulesSettings()
     alerts: AlertsSettings = AlertsSettings()
 
 

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 DAY_MS = 86_400_000
 HISTORY_MS = DAY_MS
+DEMO_FILES = (
+    "metrics",
+    "records.sqlite",
+    "records.sqlite-wal",
+    "records.sqlite-shm",
+    "alerts.db",
+    "alerts.db-wal",
+    "alerts.db-shm",
+    "life-statistics.bin",
+)
 ANCHOR_KEPT_MS = 3 * DAY_MS
 """A pretend cluster older than this begins anew: its past would take too long to play through again."""
 
@@ -114,7 +124,7 @@ def _anchor(folder: Path, cluster_of: dict[str, int | str], *, fresh: bool) -> i
     except (OSError, ValueError, KeyError, TypeError):
         pass  # no demo was here, or its note is unreadable: either way it begins anew
     # Only what a demo writes is removed, whatever folder was named.
-    for part in ("metrics", "records.sqlite", "records.sqlite-wal", "records.sqlite-shm"):
+    for part in DEMO_FILES:
         path = folder / part
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)

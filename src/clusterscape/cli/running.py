@@ -106,7 +106,10 @@ async def _run(
     background = [
         asyncio.create_task(run_collectors(collectors, site.accept, site.clock), name="collectors"),
         asyncio.create_task(_maintain(site), name="upkeep"),
+        asyncio.create_task(site.alerts.run(), name="alerts"),
     ]
+    every_s = site.settings.rules.judge_every_s
+    judging = asyncio.create_task(_report(asyncio.to_thread(site.watch.run, every_s)), name="rules")
     if beside is not None:
         background.append(asyncio.create_task(_report(beside()), name="beside"))
     try:
@@ -117,6 +120,8 @@ async def _run(
         for task in background:
             with suppress(asyncio.CancelledError):
                 await task
+        site.watch.stop()
+        await judging
 
 
 async def _report(work: Awaitable[None]) -> None:

@@ -17,8 +17,12 @@ from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records import open_record_store
 from clusterscape.store.records.contract import RecordStore
 from clusterscape.store.records.mirror import MirroredRecordStore
+from clusterscape.watch.alerts import SPOOL_FILE, Alerts, build_channels
+from clusterscape.watch.watcher import Watch
 
 DAY_MS = 86_400_000
+STATISTICS_FILE = "life-statistics.bin"
+"""Below ``storage.data_dir``."""
 
 
 def system_clock() -> UnixMs:
@@ -35,6 +39,8 @@ class Site:
     records: RecordStore
     changes: Changes
     ingest: Ingest
+    alerts: Alerts
+    watch: Watch
     queries: Queries
     clock: Callable[[], UnixMs]
     writer: ThreadPoolExecutor  # one thread: the only one that writes
@@ -53,6 +59,7 @@ class Site:
     def close(self) -> None:
         """Finish what is being written, then release the stores."""
         self.writer.shutdown(wait=True)
+        self.watch.close()
         self.metrics.close()
         self.records.close()
 
@@ -67,7 +74,20 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         raise
     # Versions begin at the second of the start: a page from before a restart never takes an old number for a new one.
     changes = Changes(first=clock() // 1000)
-    ingest = Ingest(metrics, records, changes, clock=clock)
+    alerts = Alerts(
+        build_channels(settings.alerts, cluster=settings.cluster, clock=clock),
+        settings.storage.data_dir / SPOOL_FILE,
+        clock=clock,
+    )
+    watch = Watch(
+        records=records,
+        metrics=metrics,
+        changes=changes,
+        clock=clock,
+        checkpoint=settings.storage.data_dir / STATISTICS_FILE,
+        alerts=alerts,
+    )
+    ingest = Ingest(metrics, records, changes, clock=clock, listeners=[watch])
     slowest = max(c.interval_s for c in (settings.collect.dcgm, settings.collect.prometheus, settings.collect.nvml))
     context = QueryContext(
         metrics=metrics,
@@ -85,7 +105,9 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         records=records,
         changes=changes,
         ingest=ingest,
-        queries=Queries(context, ingest),
+        alerts=alerts,
+        watch=watch,
+        queries=Queries(context, ingest, watch=watch),
         clock=clock,
         writer=ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest"),
     )

@@ -2,21 +2,29 @@
 
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
+from clusterscape.query.rule_notes import RuleNotes
+from clusterscape.query.rules import RuleQuery
 from clusterscape.query.search import SearchQuery
 from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
 from clusterscape.query.timeline import TimelineQuery
 from clusterscape.query.views import ViewQuery
+from clusterscape.query.violations import ViolationQuery
 from clusterscape.query.waste import WasteQuery
 from clusterscape.query.workloads import WorkloadQuery
+from clusterscape.watch.watcher import Watch
 
 
 class Queries:
     """All questions the API and the command line can ask."""
 
-    def __init__(self, context: QueryContext, ingest: IngestState | None = None) -> None:
+    def __init__(self, context: QueryContext, ingest: IngestState | None = None, *, watch: Watch | None = None) -> None:
+        """``watch``: what judges rules; without one nothing is judged, and rules can still be read and written."""
+        watch = watch or Watch(
+            records=context.records, metrics=context.metrics, changes=context.changes, clock=context.clock
+        )
         self.context = context
-        self.cluster = ClusterQuery(context)
+        self.cluster = ClusterQuery(context, watch)
         self.workloads = WorkloadQuery(context, self.cluster.past)
         self.series = SeriesQuery(context, self.workloads)
         self.search = SearchQuery(context, self.cluster)
@@ -24,6 +32,9 @@ class Queries:
         self.timeline = TimelineQuery(context, self.cluster)
         self.views = ViewQuery(context)
         self.waste = WasteQuery(context, self.cluster)
+        self.rules = RuleQuery(context, watch)
+        self.rule_notes = RuleNotes(context, watch.book)
+        self.violations = ViolationQuery(context, watch, self.rule_notes)
 
 
 __all__ = ["IngestState", "Queries", "QueryContext"]

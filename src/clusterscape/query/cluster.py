@@ -12,12 +12,14 @@ from clusterscape.model import METRICS, Node, NodeId, NodeState, Unit, UnixMs, W
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, UnitState
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
+from clusterscape.query.life_values import is_life_column, metric_of, read_life_columns
 from clusterscape.query.past import PastPictures
 from clusterscape.query.picture import build_picture, build_places
 from clusterscape.query.placement import mark_free_use
 from clusterscape.query.summary import Moment, summarize
 from clusterscape.query.workloads import describe_workload
 from clusterscape.store.records.contract import WorkloadFilter
+from clusterscape.watch.watcher import Watch
 
 MISSING = 65535
 STEPS = 65534
@@ -44,8 +46,9 @@ class Tick:
 class ClusterQuery:
     """Questions about the cluster as a whole. ``at_ms`` asks for a past minute (see ``query/past.py``)."""
 
-    def __init__(self, context: QueryContext) -> None:
+    def __init__(self, context: QueryContext, watch: Watch) -> None:
         self._context = context
+        self._watch = watch
         self.past = PastPictures(context, self.places)
         self._past_summaries = VersionedCache()
         self._known_places: tuple[list[Node], list[Unit], frozenset[NodeId], pl.DataFrame] | None = None
@@ -75,19 +78,27 @@ class ClusterQuery:
         return known[3]
 
     def tick(self, metrics: Sequence[str], at_ms: int | None = None) -> Tick:
-        """The latest value of each metric for every row of the picture, as uint16 columns; of the past, the last one then."""
-        unknown = [name for name in metrics if name not in METRICS]
+        """The latest value of each metric for every row of the picture, as uint16 columns; of the past, the last one then.
+
+        ``metric:statistic`` is a statistic over the life of the row's workload on its unit (see ``query/life_values.py``).
+        """
+        names = tuple(dict.fromkeys(metrics))
+        of_life = [name for name in names if is_life_column(name)]
+        of_now = tuple(name for name in names if name not in of_life)
+        unknown = [name for name in of_now if name not in METRICS]
         if unknown:
             raise QueryError(f"unknown metric {', '.join(unknown)}", hint="GET /api/v1/metrics lists them.")
-        names = tuple(dict.fromkeys(metrics))
         if at_ms is None:
             versions = self._context.changes.versions
             version, picture = self.picture()
-            scales, table = quantize_rows(picture, self._latest(names), names)
+            lives = read_life_columns(self._watch, of_life)
+            scales, table = quantize_rows(picture, self._latest(of_now), names, lives)
             return Tick(version, versions.tick, versions.newest_sample_at, scales, table)
         shot = self.past.shot(at_ms)
-        values = self._latest_at(names, shot.at)
-        scales, table = quantize_rows(shot.table, values, names)
+        values = self._latest_at(of_now, shot.at)
+        # Statistics are kept of what goes on now; those of a past moment are not known any more.
+        nothing = read_life_columns(self._watch, of_life).clear()
+        scales, table = quantize_rows(shot.table, values, names, nothing)
         return Tick(shot.version, shot.at, None if values.is_empty() else shot.at, scales, table)
 
     def unit_table(self, at_ms: int | None = None) -> pl.DataFrame:
@@ -202,14 +213,18 @@ class ClusterQuery:
 
 
 def quantize_rows(
-    picture: pl.DataFrame, values: pl.DataFrame, metrics: Sequence[str]
+    picture: pl.DataFrame, values: pl.DataFrame, metrics: Sequence[str], lives: pl.DataFrame
 ) -> tuple[dict[str, tuple[float, float]], pl.DataFrame]:
-    """``values`` in the picture's row order: bounds and uint16 columns (see ``quantize``)."""
-    rows = picture.select("unit").join(values, on="unit", how="left", maintain_order="left")
+    """``values`` by unit and ``lives`` by unit and workload in the picture's row order: bounds and uint16 columns."""
+    rows = picture.select("unit", "workload").join(values, on="unit", how="left", maintain_order="left")
+    if lives.width > 2:
+        rows = rows.with_columns(pl.col("unit", "workload").cast(pl.String)).join(
+            lives, on=["unit", "workload"], how="left", maintain_order="left"
+        )
     columns: dict[str, NDArray[np.uint16]] = {}
     scales: dict[str, tuple[float, float]] = {}
     for name in metrics:
-        columns[name], scales[name] = quantize(rows[name].to_numpy(), METRICS[name].upper)
+        columns[name], scales[name] = quantize(rows[name].to_numpy(), METRICS[metric_of(name)].upper)
     return scales, pl.DataFrame(columns)
 
 

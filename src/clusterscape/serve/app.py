@@ -14,12 +14,24 @@ from clusterscape.serve.auth import TokenGate
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
-from clusterscape.serve.routes import cluster, health, live, series, session, sources, units, views, workloads
+from clusterscape.serve.routes import (
+    cluster,
+    health,
+    live,
+    rules,
+    series,
+    session,
+    sources,
+    units,
+    views,
+    violations,
+    workloads,
+)
 from clusterscape.serve.state import AppState
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
 from clusterscape.serve.wire import Wire
 
-ROUTES = (cluster, units, workloads, series, views, sources, session, live, health)
+ROUTES = (cluster, units, workloads, violations, series, views, rules, sources, session, live, health)
 
 
 def create_app(

@@ -67,6 +67,7 @@ class LiveHub:
             {
                 "inventory_version": versions.inventory,
                 "tick_version": versions.tick,
+                "rules_version": versions.rules,
                 "at": self._clock(),
                 "newest_sample_at": versions.newest_sample_at,
                 "paused": versions.paused,

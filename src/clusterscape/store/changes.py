@@ -9,10 +9,13 @@ from clusterscape.model import UnixMs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """``inventory`` changes with nodes, workloads and allocations; ``tick`` with every stored scrape."""
+    """``inventory`` changes with nodes, workloads and allocations; ``tick`` with every stored scrape; ``rules`` with every
+    judgement that says something new, and with every change of a rule.
+    """
 
     inventory: int = 0
     tick: int = 0
+    rules: int = 0
     newest_sample_at: UnixMs | None = None
     paused: str | None = None  # why nothing is stored now, in words
 
@@ -22,7 +25,7 @@ class Changes:
 
     def __init__(self, *, first: int = 1) -> None:
         # A start value that grows between program starts keeps a client's cached version from matching a new process.
-        self._versions = Versions(inventory=first, tick=first)
+        self._versions = Versions(inventory=first, tick=first, rules=first)
         self._lock = threading.Lock()
         self._listeners: list[Callable[[Versions], None]] = []
 
@@ -54,6 +57,10 @@ class Changes:
                 now, tick=now.tick + 1, newest_sample_at=max(newest_sample_at, now.newest_sample_at or newest_sample_at)
             )
         )
+
+    def bump_rules(self) -> None:
+        """Rules changed, or what they say."""
+        self._update(lambda now: replace(now, rules=now.rules + 1))
 
     def pause(self, why: str | None) -> None:
         """Nothing can be stored because of ``why``; None: storing goes on."""

@@ -87,6 +87,10 @@ class ViolationKeeper:
                 self._start(key, gpus, judgement.at, turned)
         return turned
 
+    def amend(self, violations: Iterable[Violation]) -> None:
+        """Put open violations in place of themselves, with their values."""
+        self._open.update((_key_of(violation), violation) for violation in violations)
+
     def drop_rule(self, rule: str, at: UnixMs) -> Turned:
         """End all that hangs on a rule that is gone or switched off."""
         turned = Turned()

@@ -1,0 +1,210 @@
+"""The shapes of answers about rules and violations. Times are Unix ms, ratios 0–1, missing is null."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clusterscape.analyze.rules.form import FormRow
+from clusterscape.model.rules import Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCounts:
+    """What a rule says now. ``unjudged``: too young, too few samples, or a metric is missing."""
+
+    workloads: int
+    units: int
+    unjudged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleAnswer:
+    """A rule in all its forms. ``form`` is null where it does not fit one; ``counts`` until it was judged."""
+
+    key: str
+    name: str
+    severity: Severity
+    text: str
+    words: list[str]
+    reason: str
+    color: str | None
+    owner: str | None
+    is_enabled: bool
+    is_shipped: bool
+    is_changed: bool  # a shipped rule that somebody edited
+    blames_units: bool  # else the whole workload
+    document: Mapping[str, Any]
+    form: list[FormRow] | None
+    counts: RuleCounts | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleList:
+    """All rules in the order of the bar; ``unreadable``: stored ones this version cannot read, and why."""
+
+    rules: list[RuleAnswer]
+    judged_at: int | None
+    unreadable: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleFault:
+    """What is wrong with a rule. ``column`` counts from 1 in its text; ``path`` leads to a field of its form or document."""
+
+    message: str
+    hint: str | None
+    column: int | None = None
+    length: int | None = None
+    suggestion: str | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleReading:
+    """A rule read from one form and written in all; ``fault`` where it cannot be read."""
+
+    text: str
+    words: list[str]
+    document: Mapping[str, Any] | None
+    form: list[FormRow] | None
+    fault: RuleFault | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViolationAnswer:
+    """Violations of one rule by one workload, taken together: ``until`` is null while any of them goes on."""
+
+    rule: str
+    rule_name: str
+    severity: Severity
+    workload: str
+    workload_name: str | None
+    user: str | None
+    project: str | None
+    partition: str | None
+    units: list[str]  # empty: the whole workload is blamed
+    gpus: int
+    since: int
+    until: int | None
+    gpu_hours: float  # held while the rule was broken
+    values: Mapping[str, float]
+    mute: "MuteAnswer | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one user or project adds to the violations; null: not known."""
+
+    name: str | None
+    workloads: int
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViolationList:
+    """Violations of a time, most GPU-hours first. A GPU that broke two rules at once counts once in the sums."""
+
+    start: int
+    end: int
+    violations: list[ViolationAnswer]
+    gpu_hours: float
+    users: list[Share]
+    projects: list[Share]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleUnits:
+    """Units that break a rule, and those whose holder broke it on them earlier and keeps it now."""
+
+    rule: str
+    units: list[str]
+    past: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitViolations:
+    """Which units break which rules at one moment, in the order of the rules."""
+
+    at: int
+    rules: list[RuleUnits]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleTimeline:
+    """How many GPUs broke each rule: one number per step."""
+
+    start: int
+    step_ms: int
+    gpus: Mapping[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialAnswer:
+    """What a rule would have done. ``times`` counts violations of workloads; the list has the largest ones."""
+
+    text: str
+    start: int
+    end: int
+    step_ms: int
+    lives: int
+    judged: int
+    times: int
+    workloads: int
+    gpu_hours: float
+    violations: list[ViolationAnswer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingAnswer:
+    """One condition on one unit, in canonical units; null: not known."""
+
+    condition: str
+    value: float | None
+    bound: float | None
+    samples: int
+    is_met: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitVerdict:
+    """What a rule says of a workload on a unit, and why. ``state``: met, not met, not judged, out of scope."""
+
+    rule: str
+    unit: str
+    state: str
+    why: str
+    readings: list[ReadingAnswer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadVerdicts:
+    """Every rule on every unit of a workload that runs, and its violations, past ones included."""
+
+    workload: str
+    judged_at: int | None
+    verdicts: list[UnitVerdict]
+    violations: list[ViolationAnswer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MuteAnswer:
+    """Nobody is told of these violations until ``expires_at``."""
+
+    key: str
+    rule: str
+    workload: str | None
+    reason: str
+    author: str
+    created_at: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentAnswer:
+    """What somebody wrote about a workload's violations."""
+
+    key: str
+    workload: str
+    author: str
+    text: str
+    created_at: int

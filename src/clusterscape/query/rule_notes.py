@@ -1,0 +1,115 @@
+"""What people add to violations: mutes, so that nobody is told for a while, and comments. Kept as documents."""
+
+import secrets
+from collections.abc import Mapping
+from typing import cast
+
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.model import WorkloadId
+from clusterscape.query.context import QueryContext
+from clusterscape.query.rule_answers import CommentAnswer, MuteAnswer
+from clusterscape.watch.mutes import MUTE, read_mutes, write_mute
+from clusterscape.watch.rulebook import RuleBook
+
+HOUR_MS = 3_600_000
+MOST_HOURS = 24 * 366
+COMMENT = "rule-comment"
+MOST_TEXT = 4000
+
+
+class RuleNotes:
+    """Mutes and comments."""
+
+    def __init__(self, context: QueryContext, book: RuleBook) -> None:
+        self._context = context
+        self._book = book
+
+    def mutes(self) -> list[MuteAnswer]:
+        """Those that have not expired, newest first."""
+        found = read_mutes(self._context.records, self._context.clock())
+        answers = [
+            MuteAnswer(
+                key=key,
+                rule=mute.rule,
+                workload=mute.workload,
+                reason=mute.reason,
+                author=mute.author,
+                created_at=mute.created_at,
+                expires_at=mute.expires_at,
+            )
+            for key, mute in found.items()
+        ]
+        return sorted(answers, key=lambda mute: mute.created_at, reverse=True)
+
+    def mute(self, *, rule: str, workload: str | None, reason: str, author: str, hours: float) -> MuteAnswer:
+        """Tell nobody of a rule's violations, by one workload or by all, for some hours."""
+        self._book.find(rule)
+        now = self._context.clock()
+        answer = MuteAnswer(
+            key=secrets.token_hex(6),
+            rule=rule,
+            workload=workload,
+            reason=_check_text(reason, "reason"),
+            author=_check_text(author, "author"),
+            created_at=now,
+            expires_at=now + int(check_hours(hours) * HOUR_MS),
+        )
+        self._context.records.write_document(MUTE, answer.key, write_mute(answer), at_ms=now)
+        self._context.changes.bump_rules()
+        return answer
+
+    def unmute(self, key: str) -> None:
+        """End a mute."""
+        if not self._context.records.remove_document(MUTE, key):
+            raise NotFoundError(f"there is no mute {key[:80]!r}", hint="GET /api/v1/mutes lists them.")
+        self._context.changes.bump_rules()
+
+    def comments(self, workload: str | None = None) -> list[CommentAnswer]:
+        """What people wrote, newest first; about one workload where it is named."""
+        found = [_comment_of(each.key, each.body) for each in self._context.records.documents(COMMENT)]
+        wanted = [each for each in found if workload is None or each.workload == workload]
+        return sorted(wanted, key=lambda each: each.created_at, reverse=True)
+
+    def comment(self, *, workload: str, author: str, text: str) -> CommentAnswer:
+        """Write something about a workload."""
+        if self._context.records.workload(WorkloadId(workload)) is None:
+            raise NotFoundError(f"there is no workload {workload[:80]!r}", hint="GET /api/v1/workloads lists them.")
+        now = self._context.clock()
+        body = {
+            "workload": workload,
+            "author": _check_text(author, "author"),
+            "text": _check_text(text, "text"),
+            "created_at": now,
+        }
+        key = secrets.token_hex(6)
+        self._context.records.write_document(COMMENT, key, body, at_ms=now)
+        return _comment_of(key, body)
+
+    def remove_comment(self, key: str) -> None:
+        """Take back a comment."""
+        if not self._context.records.remove_document(COMMENT, key):
+            raise NotFoundError(f"there is no comment {key[:80]!r}", hint="GET /api/v1/comments lists them.")
+
+
+def _comment_of(key: str, body: Mapping[str, object]) -> CommentAnswer:
+    return CommentAnswer(
+        key=key,
+        workload=str(body["workload"]),
+        author=str(body["author"]),
+        text=str(body["text"]),
+        created_at=cast(int, body["created_at"]),
+    )
+
+
+def check_hours(hours: float) -> float:
+    """``hours``, if they make sense."""
+    if not 0 < hours <= MOST_HOURS:
+        raise QueryError(f"hours must be more than 0 and at most {MOST_HOURS}, not {hours}")
+    return hours
+
+
+def _check_text(text: str, what: str) -> str:
+    cleaned = text.strip()
+    if not cleaned or len(cleaned) > MOST_TEXT:
+        raise QueryError(f"{what} must have 1 to {MOST_TEXT} characters, not {len(cleaned)}")
+    return cleaned

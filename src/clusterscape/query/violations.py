@@ -1,0 +1,299 @@
+"""Who broke what, when, and what it cost.
+
+GPU-hours are those held while a rule was broken: from the judgement that found it broken to the one that found it kept, or to the
+end of the allocation. A rule that blames a whole workload counts all GPUs it held meanwhile.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.model import UnixMs, Workload, WorkloadId
+from clusterscape.model.rules import Rule, Severity, Violation
+from clusterscape.query.context import QueryContext
+from clusterscape.query.rule_answers import (
+    MuteAnswer,
+    ReadingAnswer,
+    RuleTimeline,
+    RuleUnits,
+    Share,
+    TrialAnswer,
+    UnitVerdict,
+    UnitViolations,
+    ViolationAnswer,
+    ViolationList,
+    WorkloadVerdicts,
+)
+from clusterscape.query.rule_notes import HOUR_MS, RuleNotes, check_hours
+from clusterscape.watch.watcher import Watch
+
+MOST_LISTED = 1000
+MOST_STEPS = 2000
+
+
+class ViolationQuery:
+    """Questions about violations, past and present."""
+
+    def __init__(self, context: QueryContext, watch: Watch, notes: RuleNotes) -> None:
+        self._context = context
+        self._watch = watch
+        self._notes = notes
+
+    def all(
+        self,
+        *,
+        hours: float = 24.0,
+        rule: str | None = None,
+        user: str | None = None,
+        project: str | None = None,
+        is_open: bool | None = None,
+    ) -> ViolationList:
+        """Violations of the last ``hours``, most GPU-hours first."""
+        end = self._context.clock()
+        start = UnixMs(end - int(check_hours(hours) * HOUR_MS))
+        found = self._context.records.violations(rule=rule, start_ms=start, end_ms=UnixMs(end + 1))
+        workloads = self._workloads(each.workload for each in found)
+        kept = [
+            each
+            for each in found
+            if _fits(workloads.get(each.workload), user, project)
+            and (is_open is None or (each.until is None) == is_open)
+        ]
+        return self._sum_up(kept, workloads, start, UnixMs(end))
+
+    def units(self, at_ms: int | None = None) -> UnitViolations:
+        """Which units break which rules, now or at a past moment."""
+        if at_ms is not None:
+            return self._units_at(at_ms)
+        judged = self._watch.judged
+        if judged is None:
+            return UnitViolations(at=self._context.clock(), rules=[])
+        broken_on: dict[str, set[str]] = {}
+        alive = np.flatnonzero(judged.columns.is_open).tolist()
+        lives = {(judged.workloads[row], judged.units[row]) for row in alive}
+        for violation in self._past_of(lives, judged.at):
+            broken_on.setdefault(violation.rule, set()).add(str(violation.unit))
+        rules = []
+        for rule, states in zip(judged.verdicts.rules, judged.verdicts.is_broken, strict=True):
+            rows = np.flatnonzero(states & judged.columns.is_open).tolist()
+            units = list(dict.fromkeys(judged.units[row] for row in rows))
+            rules.append(
+                RuleUnits(rule=rule.key, units=list(units), past=sorted(broken_on.get(rule.key, set()) - set(units)))
+            )
+        return UnitViolations(at=judged.at, rules=rules)
+
+    def timeline(self, *, hours: float = 24.0, steps: int = 96) -> RuleTimeline:
+        """How many GPUs broke each rule over the last ``hours``."""
+        if not 1 <= steps <= MOST_STEPS:
+            raise QueryError(f"steps must be 1–{MOST_STEPS}, not {steps}")
+        end = self._context.clock()
+        step_ms = max(1, int(check_hours(hours) * HOUR_MS / steps))
+        start = end - step_ms * steps
+        spans = self._context.records.violation_spans(start_ms=UnixMs(start), end_ms=UnixMs(end))
+        first = np.clip((spans["since"].to_numpy() - start) // step_ms, 0, steps)
+        last = np.clip(-((start - spans["until"].fill_null(end).to_numpy()) // step_ms), 0, steps)
+        gpus, rules = spans["gpus"].to_numpy(), spans["rule"].to_numpy()
+        lines: dict[str, list[int]] = {}
+        for rule in self._watch.book.rules():
+            mine = rules == rule.key
+            change = np.zeros(steps + 1, np.int64)
+            np.add.at(change, first[mine], gpus[mine])
+            np.add.at(change, last[mine], -gpus[mine])
+            lines[rule.key] = np.cumsum(change[:-1]).tolist()
+        return RuleTimeline(start=start, step_ms=step_ms, gpus=lines)
+
+    def workload(self, workload: str) -> WorkloadVerdicts:
+        """Every rule on every unit of a workload, with the numbers behind it, and its violations."""
+        wanted = WorkloadId(workload)
+        known = self._context.records.workload(wanted)
+        if known is None:
+            raise NotFoundError(f"there is no workload {workload[:80]!r}", hint="GET /api/v1/workloads lists them.")
+        judged = self._watch.judged
+        rows = [] if judged is None else [row for row, name in enumerate(judged.workloads) if name == wanted]
+        verdicts = []
+        for row in rows:
+            assert judged is not None
+            for place, rule in enumerate(judged.verdicts.rules):
+                told = judged.verdicts.explain(place, row)
+                readings = [
+                    ReadingAnswer(condition=r.text, value=r.value, bound=r.bound, samples=r.samples, is_met=r.is_met)
+                    for r in told.readings
+                ]
+                verdicts.append(
+                    UnitVerdict(
+                        rule=rule.key, unit=judged.units[row], state=told.state, why=told.why, readings=readings
+                    )
+                )
+        found = self._context.records.violations(workload=wanted)
+        end = self._context.clock()
+        listed = self._sum_up(found, {wanted: known}, UnixMs(0), UnixMs(end)).violations
+        at = judged.at if judged else None
+        return WorkloadVerdicts(workload=workload, judged_at=at, verdicts=verdicts, violations=listed)
+
+    def try_rule(self, rule: Rule, *, hours: float) -> TrialAnswer:
+        """What ``rule`` would have done in the last ``hours``."""
+        from clusterscape.analyze.rules.writing import format_rule
+        from clusterscape.watch.trial import try_rule
+
+        end = self._context.clock()
+        start = UnixMs(end - int(check_hours(hours) * HOUR_MS))
+        trial = try_rule(
+            rule, records=self._context.records, metrics=self._context.metrics, start_ms=start, end_ms=UnixMs(end)
+        )
+        workloads = self._workloads(each.workload for each in trial.violations)
+        summed = self._sum_up(trial.violations, workloads, start, UnixMs(end), rules={rule.key: rule})
+        return TrialAnswer(
+            text=format_rule(rule),
+            start=start,
+            end=end,
+            step_ms=trial.step_ms,
+            lives=trial.lives,
+            judged=trial.judged,
+            times=len({(each.workload, each.since) for each in trial.violations}),
+            workloads=len(summed.violations),
+            gpu_hours=summed.gpu_hours,
+            violations=summed.violations[:MOST_LISTED],
+        )
+
+    # parts
+
+    def _past_of(self, lives: set[tuple[WorkloadId, Any]], now: int) -> Iterable[Violation]:
+        """Violations that ended on lives that go on; those of the last day, which is what a page can show."""
+        recent = self._context.records.violations(start_ms=UnixMs(now - 24 * HOUR_MS))
+        return [each for each in recent if each.until is not None and (each.workload, each.unit) in lives]
+
+    def _units_at(self, at_ms: int) -> UnitViolations:
+        records = self._context.records
+        at = UnixMs(at_ms)
+        spans = records.violation_spans(start_ms=at, end_ms=UnixMs(at + 1))
+        held = records.allocation_spans(start_ms=at, end_ms=UnixMs(at + 1)).select("workload", holds="unit")
+        # A whole workload that is blamed stands for the units it held.
+        units = spans.join(held, on="workload", how="left").with_columns(unit=pl.coalesce("unit", "holds"))
+        rules = []
+        for rule in self._watch.book.rules():
+            named = units.filter(pl.col("rule") == rule.key)["unit"].drop_nulls().unique().sort()
+            rules.append(RuleUnits(rule=rule.key, units=named.to_list(), past=[]))
+        return UnitViolations(at=at_ms, rules=rules)
+
+    def _workloads(self, names: Iterable[WorkloadId]) -> dict[WorkloadId, Workload]:
+        found = ((name, self._context.records.workload(name)) for name in dict.fromkeys(names))
+        return {name: workload for name, workload in found if workload is not None}
+
+    def _sum_up(
+        self,
+        violations: Sequence[Violation],
+        workloads: Mapping[WorkloadId, Workload],
+        start: UnixMs,
+        end: UnixMs,
+        *,
+        rules: Mapping[str, Rule] | None = None,
+    ) -> ViolationList:
+        known = rules or {rule.key: rule for rule in self._watch.book.rules()}
+        pieces = self._pieces(violations, start, end)
+        hours = {
+            (rule, workload): float(total)
+            for rule, workload, total in pieces.group_by("rule", "workload")
+            .agg((pl.col("stop") - pl.col("begin")).sum() / HOUR_MS)
+            .iter_rows()
+        }
+        mutes = self._notes.mutes()
+        groups: dict[tuple[str, WorkloadId], list[Violation]] = {}
+        for each in violations:
+            groups.setdefault((each.rule, each.workload), []).append(each)
+        listed = [
+            _describe(group, known.get(key[0]), workloads.get(key[1]), hours.get(key, 0.0), mutes)
+            for key, group in groups.items()
+        ]
+        listed.sort(key=lambda each: (-each.gpu_hours, each.workload, each.rule))
+        by_workload = _union_hours(pieces)
+        return ViolationList(
+            start=start,
+            end=end,
+            violations=listed,
+            gpu_hours=sum(by_workload.values()),
+            users=_share(by_workload, {name: each.user for name, each in workloads.items()}),
+            projects=_share(by_workload, {name: each.project for name, each in workloads.items()}),
+        )
+
+    def _pieces(self, violations: Sequence[Violation], start: UnixMs, end: UnixMs) -> pl.DataFrame:
+        """Violations as (rule, workload, unit, begin, stop) on single units, cut to [start, end)."""
+        table = pl.DataFrame(
+            {
+                "rule": [each.rule for each in violations],
+                "workload": [each.workload for each in violations],
+                "unit": [each.unit for each in violations],
+                "begin": [max(each.since, start) for each in violations],
+                "stop": [min(each.until or end, end) for each in violations],
+            },
+            schema={"rule": pl.String, "workload": pl.String, "unit": pl.String, "begin": pl.Int64, "stop": pl.Int64},
+        )
+        whole = table.filter(pl.col("unit").is_null()).drop("unit")
+        if whole.is_empty():
+            return table
+        held = self._context.records.allocation_spans(start_ms=start, end_ms=UnixMs(end + 1))
+        spread = (
+            whole.join(held, on="workload", how="inner")
+            .with_columns(
+                begin=pl.max_horizontal("begin", "from_at"),
+                stop=pl.min_horizontal("stop", pl.col("to_at").fill_null(end)),
+            )
+            .filter(pl.col("stop") > pl.col("begin"))
+        )
+        return pl.concat([table.drop_nulls("unit"), spread.select(table.columns)])
+
+
+def _union_hours(pieces: pl.DataFrame) -> dict[str, float]:
+    """GPU-hours by workload; time in which a unit broke several rules counts once."""
+    ordered = pieces.sort("workload", "unit", "begin").with_columns(
+        reached=pl.col("stop").cum_max().shift(1).over("workload", "unit")
+    )
+    fresh = pl.col("stop") - pl.max_horizontal("begin", "reached")
+    summed = ordered.group_by("workload").agg(fresh.clip(lower_bound=0).sum() / HOUR_MS)
+    return {workload: float(hours) for workload, hours in summed.iter_rows()}
+
+
+def _share(hours: Mapping[str, float], names: Mapping[WorkloadId, str | None]) -> list[Share]:
+    spent: dict[str | None, list[float]] = {}
+    for workload, each in hours.items():
+        spent.setdefault(names.get(WorkloadId(workload)), []).append(each)
+    shares = [Share(name=name, workloads=len(each), gpu_hours=sum(each)) for name, each in spent.items()]
+    return sorted(shares, key=lambda share: (-share.gpu_hours, share.name or ""))
+
+
+def _describe(
+    group: Sequence[Violation],
+    rule: Rule | None,
+    workload: Workload | None,
+    gpu_hours: float,
+    mutes: Sequence[MuteAnswer],
+) -> ViolationAnswer:
+    newest = max(group, key=lambda each: each.since)
+    units = sorted({each.unit for each in group if each.unit is not None})
+    ends = [each.until for each in group]
+    mute = next((m for m in mutes if m.rule == newest.rule and m.workload in (None, newest.workload)), None)
+    return ViolationAnswer(
+        rule=newest.rule,
+        rule_name=rule.name if rule else newest.rule,
+        severity=rule.severity if rule else Severity.INFO,
+        workload=newest.workload,
+        workload_name=workload.name if workload else None,
+        user=workload.user if workload else None,
+        project=workload.project if workload else None,
+        partition=workload.partition if workload else None,
+        units=[str(unit) for unit in units],
+        gpus=len(units) or newest.gpus,
+        since=min(each.since for each in group),
+        until=None if None in ends else max(end for end in ends if end is not None),
+        gpu_hours=gpu_hours,
+        values=newest.values,
+        mute=mute,
+    )
+
+
+def _fits(workload: Workload | None, user: str | None, project: str | None) -> bool:
+    if user is None and project is None:
+        return True
+    return workload is not None and user in (None, workload.user) and project in (None, workload.project)

@@ -1,0 +1,110 @@
+"""Rules: list, read, try, save, remove, order; and the words of their language."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from clusterscape.analyze.rules.completion import Completion
+from clusterscape.analyze.rules.form import FormRow
+from clusterscape.model.rules import Severity
+from clusterscape.query.rule_answers import RuleAnswer, RuleList, RuleReading, TrialAnswer
+from clusterscape.serve.state import State
+
+router = APIRouter(prefix="/api/v1", tags=["rules"])
+
+RuleKey = Annotated[str, Path(description="1 to 64 small letters, digits, - and _.")]
+MOST_TEXT = 4000
+
+
+class RuleForms(BaseModel):
+    """A rule in one of its forms. The form has no scope: ``text`` beside it gives the clauses after the conditions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[str | None, Field(max_length=MOST_TEXT)] = None
+    form: Annotated[list[FormRow] | None, Field(max_length=50)] = None
+    document: dict[str, Any] | None = None
+
+
+class RuleChange(RuleForms):
+    """What to change of a rule; what is not given stays as it is. A new rule needs one of its forms."""
+
+    name: str | None = None
+    severity: Severity | None = None
+    reason: str | None = None
+    color: Annotated[str | None, Field(description="Null: by severity.")] = None
+    owner: str | None = None
+    is_enabled: bool | None = None
+
+
+class RuleTrial(RuleForms):
+    """A rule and how much of the past to try it on."""
+
+    hours: Annotated[float, Field(gt=0, le=24 * 366)] = 24.0
+
+
+class RuleOrder(BaseModel):
+    """Keys of rules, first ones first; rules that are not named follow."""
+
+    keys: Annotated[list[str], Field(max_length=1000)]
+
+
+class CompletionQuestion(BaseModel):
+    """A text being typed, and where."""
+
+    text: Annotated[str, Field(max_length=MOST_TEXT)]
+    cursor: int | None = None
+
+
+@router.get("/rules")
+def list_rules(state: State) -> RuleList:
+    """All rules in the order of the bar, with what they say now."""
+    return state.queries.rules.all()
+
+
+@router.put("/rules/{key}")
+def save_rule(key: RuleKey, change: RuleChange, state: State) -> RuleAnswer:
+    """Add a rule, or change one."""
+    return state.queries.rules.save(key, change.model_dump(exclude_unset=True) | _forms(change))
+
+
+@router.delete("/rules/{key}", status_code=204)
+def remove_rule(key: RuleKey, state: State) -> None:
+    """Forget an own rule; a shipped one becomes again what it was."""
+    state.queries.rules.remove(key)
+
+
+@router.put("/rule-order", status_code=204)
+def order_rules(order: RuleOrder, state: State) -> None:
+    """Put rules into an order."""
+    state.queries.rules.order(order.keys)
+
+
+@router.post("/rules/read")
+def read_rule(given: RuleForms, state: State) -> RuleReading:
+    """A rule from text, form or document in all three; says what is wrong and where."""
+    return state.queries.rules.read(**_forms(given))
+
+
+@router.post("/rules/complete")
+def complete_rule(question: CompletionQuestion, state: State) -> list[Completion]:
+    """What may stand at the cursor."""
+    return state.queries.rules.complete(question.text, question.cursor)
+
+
+@router.post("/rules/try")
+def try_rule(given: RuleTrial, state: State) -> TrialAnswer:
+    """What a rule would have done in the last hours, before it is saved."""
+    return state.queries.violations.try_rule(state.queries.rules.parse(**_forms(given)), hours=given.hours)
+
+
+@router.get("/rule-language")
+def describe_rule_language(state: State) -> dict[str, Any]:
+    """Metrics, statistics, operators and units, for forms and for completion."""
+    return state.queries.rules.language()
+
+
+def _forms(given: RuleForms) -> dict[str, Any]:
+    # Rows as records, not as the plain values that a dump would make of them.
+    return {"text": given.text, "form": given.form, "document": given.document}

@@ -1,0 +1,112 @@
+"""Violations, past and present; mutes and comments."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from clusterscape.query.rule_answers import (
+    CommentAnswer,
+    MuteAnswer,
+    RuleTimeline,
+    UnitViolations,
+    ViolationList,
+    WorkloadVerdicts,
+)
+from clusterscape.serve.routes.cluster import PastMoment
+from clusterscape.serve.state import State
+
+router = APIRouter(prefix="/api/v1", tags=["violations"])
+
+Hours = Annotated[float, Query(gt=0, le=24 * 366)]
+
+
+class MuteRequest(BaseModel):
+    """Whom not to tell of, why and for how long."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rule: str
+    workload: str | None = None
+    reason: str
+    author: str
+    hours: Annotated[float, Field(gt=0, le=24 * 366)]
+
+
+class NewComment(BaseModel):
+    """What to write about a workload."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    workload: str
+    author: str
+    text: str
+
+
+@router.get("/violations")
+def list_violations(
+    state: State,
+    hours: Hours = 24.0,
+    rule: str | None = None,
+    user: str | None = None,
+    project: str | None = None,
+    is_open: Annotated[bool | None, Query(description="Only those that go on, or only past ones.")] = None,
+) -> ViolationList:
+    """Violations of the last hours by workload and rule, most GPU-hours first; sums by user and project."""
+    return state.queries.violations.all(hours=hours, rule=rule, user=user, project=project, is_open=is_open)
+
+
+@router.get("/violations/units")
+def list_violating_units(state: State, at: PastMoment = None) -> UnitViolations:
+    """Which units break which rules, now or at a past moment."""
+    return state.queries.violations.units(at)
+
+
+@router.get("/violations/timeline")
+def get_violation_timeline(
+    state: State, hours: Hours = 24.0, steps: Annotated[int, Query(ge=1, le=2000)] = 96
+) -> RuleTimeline:
+    """How many GPUs broke each rule over the last hours."""
+    return state.queries.violations.timeline(hours=hours, steps=steps)
+
+
+@router.get("/workloads/{workload}/rules")
+def get_workload_verdicts(workload: str, state: State) -> WorkloadVerdicts:
+    """Every rule on every unit of a workload with the numbers behind it, and its violations."""
+    return state.queries.violations.workload(workload)
+
+
+@router.get("/mutes")
+def list_mutes(state: State) -> list[MuteAnswer]:
+    """Mutes that have not expired."""
+    return state.queries.rule_notes.mutes()
+
+
+@router.post("/mutes")
+def mute_rule(wanted: MuteRequest, state: State) -> MuteAnswer:
+    """Tell nobody of a rule's violations for a while."""
+    return state.queries.rule_notes.mute(**wanted.model_dump())
+
+
+@router.delete("/mutes/{key}", status_code=204)
+def unmute_rule(key: str, state: State) -> None:
+    """End a mute."""
+    state.queries.rule_notes.unmute(key)
+
+
+@router.get("/comments")
+def list_comments(state: State, workload: str | None = None) -> list[CommentAnswer]:
+    """What people wrote, newest first."""
+    return state.queries.rule_notes.comments(workload)
+
+
+@router.post("/comments")
+def write_comment(comment: NewComment, state: State) -> CommentAnswer:
+    """Write something about a workload."""
+    return state.queries.rule_notes.comment(**comment.model_dump())
+
+
+@router.delete("/comments/{key}", status_code=204)
+def remove_comment(key: str, state: State) -> None:
+    """Take back a comment."""
+    state.queries.rule_notes.remove_comment(key)

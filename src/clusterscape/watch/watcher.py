@@ -1,0 +1,222 @@
+"""Follows a site: counts every sample for the lives it belongs to, judges them by all rules, keeps violations, tells of them.
+
+Light to build: numba and the past are loaded by ``open``, in the background. What is stored before that is read from the store.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clusterscape.analyze.rules.checking import iter_conditions
+from clusterscape.analyze.stats.needs import Needs, needs_of
+from clusterscape.errors import ClusterScapeError
+from clusterscape.model import Allocation, SampleBatch, Unit, UnixMs, Workload, WorkloadId
+from clusterscape.model.rules import Turn, Violation
+from clusterscape.store.changes import Changes
+from clusterscape.store.metrics.contract import MetricStore
+from clusterscape.store.records.contract import RecordStore
+from clusterscape.watch.alerts import Alerts
+from clusterscape.watch.judging import Judged, add_values, gather_facts, judge, tell_turns
+from clusterscape.watch.keeper import Turned, ViolationKeeper
+from clusterscape.watch.mutes import is_muted, read_mutes
+from clusterscape.watch.rulebook import RuleBook
+
+if TYPE_CHECKING:
+    from clusterscape.watch.life_statistics import LifeStatistics
+
+log = logging.getLogger(__name__)
+
+SHOWN_METRICS = frozenset(
+    {"gpu_util_ratio", "sm_active_ratio", "tensor_active_ratio", "power_watts", "memory_used_bytes"}
+)
+"""Kept for every life whatever rules ask: what the overview colors by."""
+
+RETELL_MS = 3_600_000
+"""Turns of the last hour are told again after a start; those that were told before are known by their identity."""
+
+
+class Watch:
+    """One per site. Hooks are called by ingest's thread, ``judge`` and ``keep`` by a background one, all else by any."""
+
+    def __init__(
+        self,
+        *,
+        records: RecordStore,
+        metrics: MetricStore,
+        changes: Changes,
+        clock: Callable[[], UnixMs],
+        checkpoint: Path | None = None,
+        alerts: Alerts | None = None,
+    ) -> None:
+        self.book = RuleBook(records, clock=clock)
+        self.alerts = alerts
+        self.judged: Judged | None = None
+        self._records = records
+        self._metrics = metrics
+        self._changes = changes
+        self._clock = clock
+        self._checkpoint = checkpoint
+        self._keeper = ViolationKeeper(records.open_violations())
+        self._is_due = threading.Event()
+        self._is_stopping = False
+        self._judging = threading.Lock()
+        self._gate = threading.Lock()
+        self._statistics: LifeStatistics | None = None
+        self._followed_version = 0
+
+    @property
+    def statistics(self) -> "LifeStatistics | None":
+        """The statistics of all lives; None until ``open`` is done."""
+        return self._statistics
+
+    @property
+    def open_violations(self) -> Sequence[Violation]:
+        """What breaks a rule, or did until a moment ago."""
+        return tuple(self._keeper.open.values())
+
+    # what ingest tells
+
+    def on_units(self, units: Iterable[Unit]) -> None:
+        """Units are new or changed."""
+        if (statistics := self._gated()) is not None:
+            statistics.on_units(units)
+
+    def on_allocations(self, open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
+        """Allocations began or ended; these are all that are open."""
+        if (statistics := self._gated()) is not None:
+            statistics.on_allocations(open_allocations, at_ms)
+
+    def on_samples(self, batch: SampleBatch) -> None:
+        """A scrape was stored."""
+        if (statistics := self._gated()) is not None:
+            statistics.on_samples(batch)
+
+    def on_history(self, batches: Sequence[SampleBatch]) -> None:
+        """A past was stored."""
+        if (statistics := self._gated()) is not None:
+            statistics.on_history(batches)
+
+    def _gated(self) -> "LifeStatistics | None":
+        """Ingest waits here while ``open`` takes up the last run: what it has stored by then is read, the rest is told."""
+        with self._gate:
+            return self._statistics
+
+    # what runs in the background
+
+    def open(self) -> None:
+        """Load the statistics as they were; the first ``judge`` reads what has been missed since."""
+        from clusterscape.watch.life_statistics import LifeStatistics
+
+        statistics = LifeStatistics(self._metrics, self._checkpoint, needs=self._needs())
+        self._followed_version = self.book.version
+        with self._gate:
+            statistics.start(self._records.units(), self._records.open_allocations(), self._clock())
+            self._statistics = statistics
+        self._retell()
+
+    def run(self, every_s: float) -> None:
+        """Open, then judge every ``every_s`` and whenever a rule changes, until ``stop``."""
+        self.open()
+        while not self._is_stopping:
+            try:
+                self.judge()
+            except ClusterScapeError as error:
+                # What turned is judged again, and written then.
+                log.warning("rules could not be judged: %s %s", error.message, error.hint or "")
+            self._is_due.wait(every_s)
+            self._is_due.clear()
+
+    def stop(self) -> None:
+        """End ``run`` after the judgement that is under way."""
+        self._is_stopping = True
+        self._is_due.set()
+
+    def judge(self) -> Judged | None:
+        """Judge all lives now; writes and tells what turned. None until the statistics are there."""
+        statistics = self._statistics
+        if statistics is None:
+            return None
+        with self._judging:
+            version = self.book.version
+            if version != self._followed_version:
+                statistics.require(self._needs())
+                self._followed_version = version
+            statistics.tick(self._clock())
+            columns = statistics.columns()
+            workloads = self._workloads(columns.workloads)
+            facts = gather_facts(columns, workloads, self._records.units())
+            judged = judge(self.book.enabled(), columns, facts, at=self._clock(), book_version=version)
+            turned = add_values(self._keeper.judge(judged.judgement), judged)
+            self._keeper.amend(turned.started)
+            self._write(turned, workloads)
+            before, self.judged = self.judged, judged
+            if turned or not _says_the_same(before, judged):
+                self._changes.bump_rules()
+            return judged
+
+    def wake(self) -> None:
+        """A rule changed: the page may ask again, and ``judge`` is due."""
+        self._changes.bump_rules()
+        self._is_due.set()
+
+    def close(self) -> None:
+        """Write the statistics down, so that the next start need not count them again. Judging must have ended."""
+        if self._statistics is not None:
+            self._statistics.checkpoint()
+        if self.alerts is not None:
+            self.alerts.close()
+
+    def _needs(self) -> Needs:
+        conditions = [one for rule in self.book.rules() for one in iter_conditions(rule.expression)]
+        return needs_of(conditions) | Needs(SHOWN_METRICS)
+
+    def _workloads(self, wanted: Sequence[WorkloadId]) -> Mapping[WorkloadId, Workload]:
+        """Active ones are in memory; those that ended a moment ago are looked up."""
+        found = {workload.id: workload for workload in self._records.active_workloads()}
+        for name in wanted:
+            if name not in found and (ended := self._records.workload(name)) is not None:
+                found[name] = ended
+        return found
+
+    def _write(self, turned: Turned, workloads: Mapping[WorkloadId, Workload]) -> None:
+        if not turned:
+            return
+        self._records.write_violations([*turned.stopped, *turned.started])
+        self._tell(turned.stopped, turned.started, workloads)
+
+    def _tell(
+        self, stopped: Iterable[Violation], started: Iterable[Violation], workloads: Mapping[WorkloadId, Workload]
+    ) -> None:
+        """What is muted is kept and not told. A stop is told even so: it may have started before it was muted."""
+        if self.alerts is None:
+            return
+        rules = {rule.key: rule for rule in self.book.rules()}
+        mutes = read_mutes(self._records, self._clock())
+        loud = [each for each in started if not is_muted(mutes, each.rule, each.workload)]
+        turns = [
+            *tell_turns(loud, rules, workloads, Turn.STARTED),
+            *tell_turns(stopped, rules, workloads, Turn.STOPPED),
+        ]
+        self.alerts.post(sorted(turns, key=lambda turn: turn.at))
+
+    def _retell(self) -> None:
+        """Violations are written first and told then: what was written before a crash may not have been told."""
+        if self.alerts is None:
+            return
+        recent = self._records.violations(start_ms=UnixMs(self._clock() - RETELL_MS))
+        workloads = self._workloads([each.workload for each in recent])
+        self._tell([each for each in recent if each.until is not None], recent, workloads)
+
+
+def _says_the_same(before: Judged | None, after: Judged) -> bool:
+    return (
+        before is not None
+        and before.book_version == after.book_version
+        and before.workloads == after.workloads
+        and before.units == after.units
+        and np.array_equal(before.verdicts.states, after.verdicts.states)
+    )
