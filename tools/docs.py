@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.core import TyperGroup, TyperOption
 
+from clusterscape.analyze.rules.reference import reference_page
 from clusterscape.cli.entry import app as command
 from clusterscape.model import CATALOGUE
 from clusterscape.serve.app import ROUTES
@@ -120,6 +121,7 @@ PAGES = {
     "metrics.md": metrics_page,
     "commands.md": commands_page,
     "api.md": api_page,
+    "rules.md": reference_page,
 }
 
 
