@@ -1,6 +1,6 @@
 // Metrics of groups of units: by workload, by node. Pure; a unit without a sample counts in none of the numbers.
 
-import type { NameColumn } from "../api/columns.ts";
+import type { NameColumn, NumberColumn } from "../api/columns.ts";
 
 export interface Aggregate {
   readonly sampled: number;
@@ -11,7 +11,7 @@ export interface Aggregate {
 }
 
 /** One aggregate per name that has at least one sample. */
-export function aggregateBy(groups: NameColumn, values: Float32Array | null): ReadonlyMap<string, Aggregate> {
+export function aggregateBy(groups: NameColumn, values: NumberColumn | null): ReadonlyMap<string, Aggregate> {
   const result = new Map<string, Aggregate>();
   if (values === null) return result;
   const size = groups.names.length;

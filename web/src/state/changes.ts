@@ -1,21 +1,22 @@
 // Changes of the screen as pure functions: a screen in, a screen out. Who calls them and what history does is elsewhere.
 
 import type { View } from "../layout/grammar.ts";
-import { uniqueNames } from "./fields.ts";
+import type { AttributeName, NameAttributeName } from "./attributes.ts";
+import { type ColorSettings, DEFAULT_COLORS } from "./color.ts";
 import { type Look, withLook } from "./look.ts";
 import { isMine, isSameView, type PictureRef } from "./picture.ts";
+import type { Range } from "./range.ts";
 import {
-  type ColorName,
-  type FilterName,
-  INITIAL_SCREEN,
+  type FacetName,
+  facetAttribute,
   isColumn,
-  keepStates,
   type Screen,
   type Selection,
   type Sort,
   type TableName,
   type ViewName,
 } from "./screen.ts";
+import { type Clause, findNames, replaceClause, type WantedName, withNames, withRange } from "./where.ts";
 
 export type ScreenChange = (screen: Screen) => Screen;
 
@@ -23,14 +24,13 @@ export const openView =
   (view: ViewName): ScreenChange =>
   (screen) => ({ ...screen, view });
 
-/** States and columns that the other table does not know are given up; all else stays. */
+/** A column that the other table does not have is given up; all else stays. */
 export const showTable =
   (table: TableName): ScreenChange =>
   (screen) => ({
     ...screen,
     table,
     sort: screen.sort && isColumn(table, screen.sort.column) ? screen.sort : null,
-    filters: { ...screen.filters, state: keepStates(screen.filters.state, table) },
   });
 
 /** Another arrangement shows its own colors. A view that only this browser knows is written out, so that the link can be shared. */
@@ -48,9 +48,18 @@ export const editLayout =
     layout: saved !== null && !isMine(picture) && isSameView(view, saved) ? null : view,
   });
 
+/** Ends and scale are those of one attribute; the scheme is the reader's and stays. */
 export const colorBy =
-  (color: ColorName | null): ScreenChange =>
-  (screen) => ({ ...screen, color });
+  (color: AttributeName | null): ScreenChange =>
+  (screen) => ({
+    ...screen,
+    color,
+    colors: { ...screen.colors, min: null, max: null, scale: DEFAULT_COLORS.scale },
+  });
+
+export const setColors =
+  (changes: Partial<ColorSettings>): ScreenChange =>
+  (screen) => ({ ...screen, colors: { ...screen.colors, ...changes } });
 
 export const sortBy =
   (sort: Sort | null): ScreenChange =>
@@ -60,20 +69,49 @@ export const searchFor =
   (text: string): ScreenChange =>
   (screen) => ({ ...screen, text });
 
-export const setFilter =
-  (name: FilterName, values: readonly string[]): ScreenChange =>
-  (screen) => ({ ...screen, filters: { ...screen.filters, [name]: uniqueNames(values) } });
+export const setNames =
+  (attribute: NameAttributeName, names: readonly WantedName[]): ScreenChange =>
+  (screen) => ({ ...screen, where: withNames(screen.where, attribute, names) });
 
-export const toggleFilter =
-  (name: FilterName, value: string): ScreenChange =>
+export const toggleName =
+  (attribute: NameAttributeName, name: WantedName): ScreenChange =>
   (screen) => {
-    const values = screen.filters[name];
-    const next = values.includes(value) ? values.filter((other) => other !== value) : [...values, value];
-    return setFilter(name, next)(screen);
+    const names = findNames(screen.where, attribute);
+    const next = names.includes(name) ? names.filter((other) => other !== name) : [...names, name];
+    return setNames(attribute, next)(screen);
   };
 
-export const clearFilters: ScreenChange = (screen) => ({ ...screen, text: "", filters: INITIAL_SCREEN.filters });
+export const setRange =
+  (attribute: AttributeName, range: Range | null): ScreenChange =>
+  (screen) => ({ ...screen, where: withRange(screen.where, attribute, range) });
+
+/** Past the end: one more; null: it goes. */
+export const setClause =
+  (at: number, clause: Clause | null): ScreenChange =>
+  (screen) => ({ ...screen, where: replaceClause(screen.where, at, clause) });
+
+export const setFilter =
+  (name: FacetName, values: readonly string[]): ScreenChange =>
+  (screen) =>
+    setNames(facetAttribute(name, screen.table), values)(screen);
+
+export const toggleFilter =
+  (name: FacetName, value: string): ScreenChange =>
+  (screen) =>
+    toggleName(facetAttribute(name, screen.table), value)(screen);
+
+export const clearFilters: ScreenChange = (screen) => ({
+  ...screen,
+  text: "",
+  where: [],
+  within: null,
+});
 
 export const select =
   (selection: Selection | null): ScreenChange =>
   (screen) => ({ ...screen, selection });
+
+/** Shows only these units, as picture or table; null: all again. */
+export const showWithin =
+  (within: Selection | null): ScreenChange =>
+  (screen) => ({ ...screen, within });

@@ -112,3 +112,9 @@ export function writeColors(colors: ColorSettings, write: <T>(field: Field<T>, v
   write(scaleField, colors.scale);
   write(remapField, colors.isRemapped ? "yes" : "no");
 }
+
+/** Whether nothing was set. */
+export function isPlainColors(colors: ColorSettings): boolean {
+  const { scheme, isReversed, min, max, scale, isRemapped } = colors;
+  return scheme === null && !isReversed && min === null && max === null && scale.kind === "linear" && !isRemapped;
+}

@@ -27,17 +27,3 @@ export function textField(key: string): Field<string> {
     serialize: (value) => (value === "" ? [] : [value]),
   };
 }
-
-/** Several names, each under the same key; order and repetition do not matter. */
-export function namesField(key: string): Field<readonly string[]> {
-  return {
-    key,
-    initial: [],
-    parse: (texts) => uniqueNames(texts.filter((text) => text !== "")),
-    serialize: (value) => value,
-  };
-}
-
-export function uniqueNames(names: readonly string[]): readonly string[] {
-  return [...new Set(names)].sort();
-}

@@ -9,7 +9,7 @@ const NAMES = ATTRIBUTES.filter((attribute): attribute is NameAttribute => attri
 const FREE = NAMES.filter(({ values }) => values === null);
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
-const ranges = fc
+export const ranges = fc
   .tuple(fc.option(finite), fc.option(finite))
   .filter(([min, max]) => min !== null || max !== null)
   .map(([a, b]) => (a !== null && b !== null && a > b ? { min: b, max: a } : { min: a, max: b }));

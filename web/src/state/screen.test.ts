@@ -2,27 +2,62 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BUILTIN_VIEWS } from "../layout/builtin-views.ts";
 import { DEFAULT_VIEW } from "../layout/grammar.ts";
-import { clearFilters, colorBy, openPicture, select, setFilter, showTable, sortBy, toggleFilter } from "./changes.ts";
-import { PICTURE_NAMES } from "./picture.ts";
+import { ATTRIBUTES } from "./attributes.ts";
 import {
-  COLOR_NAMES,
+  clearFilters,
+  colorBy,
+  openPicture,
+  select,
+  setColors,
+  setFilter,
+  showTable,
+  sortBy,
+  toggleFilter,
+} from "./changes.ts";
+import { type ColorSettings, NAME_SCHEMES, NUMBER_SCHEMES, SCALE_KINDS } from "./color.ts";
+import { PICTURE_NAMES } from "./picture.ts";
+import { ranges, wheres } from "./pretend-where.ts";
+import {
   INITIAL_SCREEN,
   parseScreen,
-  perFilter,
   type Screen,
-  SELECTION_KINDS,
   serializeScreen,
   TABLE_NAMES,
   TABLES,
   VIEW_NAMES,
 } from "./screen.ts";
+import type { Selection } from "./selection.ts";
 
 function parseLink(link: string) {
   const url = new URL(link, "http://page");
   return parseScreen(url.pathname, url.search, VIEW_NAMES);
 }
 
-const names = fc.uniqueArray(fc.string({ minLength: 1 })).map((list) => list.toSorted());
+const scales = fc.oneof(
+  fc.record({ kind: fc.constantFrom(...SCALE_KINDS), bins: fc.constant(5) }),
+  fc.record({ kind: fc.constant("quantize" as const), bins: fc.integer({ min: 2, max: 12 }) }),
+);
+
+const colors: fc.Arbitrary<ColorSettings> = fc
+  .record({
+    scheme: fc.option(fc.constantFrom(...NUMBER_SCHEMES, ...NAME_SCHEMES)),
+    isReversed: fc.boolean(),
+    ends: fc.option(ranges),
+    scale: scales,
+    isRemapped: fc.boolean(),
+  })
+  .map(({ ends, ...rest }) => ({ ...rest, min: ends?.min ?? null, max: ends?.max ?? null }));
+
+const selections: fc.Arbitrary<Selection> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom("workload", "unit", "node"),
+    key: fc.string({ minLength: 1, unit: "grapheme" }),
+  }),
+  fc.constantFrom(
+    { kind: "units", key: "gpu-001..016:0-7,gpu-020:0-3.6,slurm:9#0" },
+    { kind: "group", key: "gpus/project=nlp-core/user" },
+  ),
+);
 
 const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((table) =>
   fc.record({
@@ -30,16 +65,13 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     table: fc.constant(table),
     picture: fc.option(fc.constantFrom(...PICTURE_NAMES, "shared:night-shift", "mine:a_1")),
     layout: fc.option(fc.constantFrom(DEFAULT_VIEW, ...BUILTIN_VIEWS.map(({ view }) => view))),
-    color: fc.option(fc.constantFrom(...COLOR_NAMES)),
+    color: fc.option(fc.constantFrom(...ATTRIBUTES.map(({ name }) => name))),
+    colors,
     sort: fc.option(fc.record({ column: fc.constantFrom(...TABLES[table].columns), descending: fc.boolean() })),
     text: fc.string(),
-    filters: fc.record({
-      ...perFilter(() => names),
-      state: fc.uniqueArray(fc.constantFrom<string>(...TABLES[table].states)).map((list) => list.toSorted()),
-    }),
-    selection: fc.option(
-      fc.record({ kind: fc.constantFrom(...SELECTION_KINDS), key: fc.string({ minLength: 1, unit: "grapheme" }) }),
-    ),
+    where: wheres,
+    selection: fc.option(selections),
+    within: fc.option(selections),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
 );
@@ -81,6 +113,21 @@ describe("a link", () => {
     expect(notices.join("\n")).toMatch(/table=cats[\s\S]*nowhere[\s\S]*monet[\s\S]*mood[\s\S]*zzz[\s\S]*asleep/);
   });
 
+  it("of before there were conditions means the same", () => {
+    const old = parseLink("/?table=nodes&state=down&partition=v100&user=ada&user=bob");
+    const now = parseLink("/?table=nodes&where=node_state:down&where=partition:v100&where=user:ada,bob");
+    expect(old).toEqual(now);
+    expect(parseLink("/?state=free").screen.where).toEqual(parseLink("/?where=unit_state:free").screen.where);
+  });
+
+  it("says what of its colors and conditions means nothing", () => {
+    const { screen, notices } = parseLink(
+      "/?color_scale=cubic&color_domain=9..1&color_scheme=rainbow&where=mood:good&where=user~",
+    );
+    expect(screen).toEqual(INITIAL_SCREEN);
+    expect(notices).toHaveLength(5);
+  });
+
   it("from a newer version says so", () => {
     expect(parseLink("/?v=2").notices.join()).toContain("newer");
   });
@@ -93,15 +140,16 @@ describe("a link", () => {
 });
 
 describe("changes", () => {
-  it("to another table give up only what it does not know", () => {
+  it("to another table give up only the order it does not know", () => {
     const before = [
-      setFilter("state", ["running", "allocated"]),
+      setFilter("state", ["running"]),
       setFilter("user", ["ada"]),
       sortBy({ column: "waited", descending: true }),
     ].reduce((screen, change) => change(screen), showTable("workloads")(INITIAL_SCREEN));
     const after = showTable("units")(before);
     expect(after.sort).toBeNull();
-    expect(after.filters).toEqual({ ...INITIAL_SCREEN.filters, state: ["allocated"], user: ["ada"] });
+    expect(after.where).toBe(before.where);
+    expect(serializeScreen(after)).toBe("/?table=units&where=workload_state:running&where=user:ada");
     expect(showTable("nodes")(sortBy({ column: "util", descending: true })(before)).sort?.column).toBe("util");
   });
 
@@ -113,9 +161,15 @@ describe("changes", () => {
     );
   });
 
+  it("to another color forget its ends and scale and keep the scheme", () => {
+    const set = setColors({ min: 0, max: 10, scheme: "cividis", scale: { kind: "log", bins: 5 } })(INITIAL_SCREEN);
+    expect(serializeScreen(set)).toBe("/?color_scheme=cividis&color_domain=0..10&color_scale=log");
+    expect(serializeScreen(colorBy("power_watts:p95")(set))).toBe("/?color=power_watts:p95&color_scheme=cividis");
+  });
+
   it("toggle a filter on and off", () => {
     const on = toggleFilter("user", "ada")(INITIAL_SCREEN);
-    expect(on.filters.user).toEqual(["ada"]);
+    expect(serializeScreen(on)).toBe("/?where=user:ada");
     expect(toggleFilter("user", "ada")(on)).toEqual(INITIAL_SCREEN);
     expect(clearFilters(on)).toEqual(INITIAL_SCREEN);
   });

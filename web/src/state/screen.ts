@@ -2,9 +2,13 @@
 // parse and serialize are each other's inverse, defaults are left out, and nothing in a link can break the page.
 
 import { serializeView, type View } from "../layout/grammar.ts";
-import { choiceField, type Field, namesField, textField } from "./fields.ts";
+import { type AttributeName, findAttribute, type NameAttributeName } from "./attributes.ts";
+import { type ColorSettings, colorField, DEFAULT_COLORS, parseColors, writeColors } from "./color.ts";
+import { choiceField, type Field, textField } from "./fields.ts";
 import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
+import { decodeUnits, type Selection, selectionField } from "./selection.ts";
 import { type Moment, momentField } from "./time.ts";
+import { parseWhere, serializeWhere, WHERE_KEY, type Where, withNames } from "./where.ts";
 
 /** Written as `v` from version 2 on; links without it are of version 1. */
 export const SCREEN_VERSION = 1;
@@ -16,55 +20,24 @@ export type ViewName = (typeof VIEW_NAMES)[number];
 export const TABLE_NAMES = ["picture", "workloads", "units", "nodes"] as const;
 export type TableName = (typeof TABLE_NAMES)[number];
 
-/** What units of the picture can be colored by. */
-export const COLOR_NAMES = [
-  "gpu_util_ratio",
-  "sm_active_ratio",
-  "tensor_active_ratio",
-  "dram_active_ratio",
-  "power_watts",
-  "memory_used_bytes",
-  "gpu_temperature_celsius",
-  "wait_s",
-  "unit_state",
-  "workload",
-  "user",
-  "project",
-  "partition",
-  "machine_type",
-] as const;
-export type ColorName = (typeof COLOR_NAMES)[number];
-
 const UNIT_ROWS = {
   columns: ["unit", "partition", "type", "util", "power", "memory", "temperature", "user", "workload", "project"],
-  states: ["allocated", "free", "unavailable", "stale", "requested"],
+  state: "unit_state",
 } as const;
 
-/** The columns each table can be sorted by, and the states its rows can be filtered by. */
+/** The columns each table can be sorted by, and the attribute that is the state of its rows. */
 export const TABLES = {
   picture: UNIT_ROWS,
   workloads: {
     columns: ["workload", "user", "project", "partition", "gpus", "util", "power", "memory", "waited", "running"],
-    states: [
-      "running",
-      "waiting",
-      "suspended",
-      "completed",
-      "failed",
-      "cancelled",
-      "timeout",
-      "out_of_memory",
-      "node_failed",
-      "preempted",
-      "unknown",
-    ],
+    state: "workload_state",
   },
   units: UNIT_ROWS,
   nodes: {
     columns: ["node", "state", "partition", "type", "gpus", "util", "power", "memory", "rack", "driver"],
-    states: ["idle", "mixed", "allocated", "draining", "drained", "down", "unknown", "stale"],
+    state: "node_state",
   },
-} as const satisfies Record<TableName, { columns: readonly string[]; states: readonly string[] }>;
+} as const satisfies Record<TableName, { columns: readonly string[]; state: NameAttributeName }>;
 
 export type TableColumn<T extends TableName = TableName> = (typeof TABLES)[T]["columns"][number];
 
@@ -73,22 +46,15 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-export const FILTER_NAMES = ["state", "partition", "project", "user"] as const;
-export type FilterName = (typeof FILTER_NAMES)[number];
-export type Filters = Readonly<Record<FilterName, readonly string[]>>;
+/** What newcomers filter by; `state` is another attribute in each table. */
+export const FACET_NAMES = ["state", "partition", "project", "user"] as const;
+export type FacetName = (typeof FACET_NAMES)[number];
 
-/** One thing per filter. */
-export function perFilter<T>(make: (name: FilterName) => T): Readonly<Record<FilterName, T>> {
-  return { state: make("state"), partition: make("partition"), project: make("project"), user: make("user") };
+export function facetAttribute(name: FacetName, table: TableName): NameAttributeName {
+  return name === "state" ? TABLES[table].state : name;
 }
 
-export const SELECTION_KINDS = ["workload", "unit", "node"] as const;
-export type SelectionKind = (typeof SELECTION_KINDS)[number];
-
-export interface Selection {
-  readonly kind: SelectionKind;
-  readonly key: string;
-}
+export type { Selection, SelectionKind } from "./selection.ts";
 
 export interface Screen {
   readonly view: ViewName;
@@ -98,12 +64,15 @@ export interface Screen {
   /** The layout as it was edited; null: that of the picture. */
   readonly layout: View | null;
   /** Null: what the arrangement of the picture is meant to show. */
-  readonly color: ColorName | null;
+  readonly color: AttributeName | null;
+  readonly colors: ColorSettings;
   /** Null: the table's own order. */
   readonly sort: Sort | null;
   readonly text: string;
-  readonly filters: Filters;
+  readonly where: Where;
   readonly selection: Selection | null;
+  /** Only these units are shown; null: all. */
+  readonly within: Selection | null;
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -118,28 +87,11 @@ const sortField: Field<Sort | null> = {
   serialize: (sort) => (sort ? [`${sort.descending ? "-" : ""}${sort.column}`] : []),
 };
 
-const selectionField: Field<Selection | null> = {
-  key: "select",
-  initial: null,
-  parse([text = ""]) {
-    const colon = text.indexOf(":");
-    const kind = SELECTION_KINDS.find((name) => name === text.slice(0, colon));
-    const key = text.slice(colon + 1);
-    return kind && key ? { kind, key } : undefined;
-  },
-  serialize: (selection) => (selection ? [`${selection.kind}:${selection.key}`] : []),
-};
-
-const colorField: Field<ColorName | null> = {
-  key: "color",
-  initial: null,
-  parse: ([text]) => COLOR_NAMES.find((name) => name === text),
-  serialize: (color) => (color ? [color] : []),
-};
+const selectedField = selectionField("select");
+const withinField = selectionField("within");
 
 const tableField = choiceField("table", TABLE_NAMES, "picture");
 const queryField = textField("q");
-const filterFields = perFilter(namesField);
 
 export const INITIAL_SCREEN: Screen = {
   view: "overview",
@@ -147,10 +99,12 @@ export const INITIAL_SCREEN: Screen = {
   picture: pictureField.initial,
   layout: null,
   color: null,
+  colors: DEFAULT_COLORS,
   sort: null,
   text: "",
-  filters: perFilter(() => []),
+  where: [],
   selection: null,
+  within: null,
   at: null,
 };
 
@@ -182,14 +136,12 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     picture: read(pictureField),
     layout: parseLayout(parameters.get(LAYOUT_KEY), notices),
     color: read(colorField),
+    colors: parseColors(read),
     sort: checkSort(read(sortField), table, notices),
     text: read(queryField),
-    filters: checkStates(
-      perFilter((name) => read(filterFields[name])),
-      table,
-      notices,
-    ),
-    selection: read(selectionField),
+    where: readWhere(parameters, table, notices),
+    selection: checkSelection(read(selectedField), notices),
+    within: read(withinField),
     at: read(momentField),
   };
   return { screen, notices };
@@ -203,6 +155,12 @@ function parseView(pathname: string, views: readonly ViewName[], notices: string
   return view ?? INITIAL_SCREEN.view;
 }
 
+function checkSelection(selection: Selection | null, notices: string[]): Selection | null {
+  const leftOut = selection?.kind === "units" ? (decodeUnits(selection.key)?.leftOut ?? 0) : 0;
+  if (leftOut > 0) notices.push(`The link holds only some of the selected units; ${leftOut} more had no room in it.`);
+  return selection;
+}
+
 function checkSort(sort: Sort | null, table: TableName, notices: string[]): Sort | null {
   if (sort === null || isColumn(table, sort.column)) return sort;
   notices.push(`The link sorts by ${sort.column}, which the table of ${table} does not have; it was left out.`);
@@ -213,17 +171,20 @@ export function isColumn(table: TableName, column: string): boolean {
   return (TABLES[table].columns as readonly string[]).includes(column);
 }
 
-function checkStates(filters: Filters, table: TableName, notices: string[]): Filters {
-  const known = keepStates(filters.state, table);
-  if (known.length < filters.state.length) {
-    const unknown = filters.state.filter((state) => !known.includes(state));
-    notices.push(`The table of ${table} knows no state ${unknown.join(", ")}; it was left out.`);
+/** Links of before there were conditions name the values of a facet under its own key. */
+function readWhere(parameters: URLSearchParams, table: TableName, notices: string[]): Where {
+  let where = parseWhere(parameters.getAll(WHERE_KEY), notices);
+  for (const name of FACET_NAMES) {
+    const attribute = findAttribute(facetAttribute(name, table));
+    const texts = parameters.getAll(name).filter((text) => text !== "");
+    if (attribute?.kind !== "name" || texts.length === 0) continue;
+    const known = texts.filter((text) => attribute.values?.includes(text) ?? true);
+    const unknown = texts.filter((text) => !known.includes(text));
+    if (unknown.length > 0)
+      notices.push(`The table of ${table} knows no state ${unknown.join(", ")}; it was left out.`);
+    where = withNames(where, attribute.name, known);
   }
-  return { ...filters, state: known };
-}
-
-export function keepStates(states: readonly string[], table: TableName): readonly string[] {
-  return states.filter((state) => (TABLES[table].states as readonly string[]).includes(state));
+  return where;
 }
 
 /** The link to a screen, from the root: `/`, `/?table=nodes&sort=-util`. */
@@ -236,13 +197,20 @@ export function serializeScreen(screen: Screen): string {
   write(pictureField, screen.picture);
   if (screen.layout !== null) parameters.append(LAYOUT_KEY, serializeView(screen.layout));
   write(colorField, screen.color);
+  writeColors(screen.colors, write);
   write(sortField, screen.sort);
   write(queryField, screen.text);
-  for (const name of FILTER_NAMES) write(filterFields[name], screen.filters[name]);
-  write(selectionField, screen.selection);
+  for (const text of serializeWhere(screen.where)) parameters.append(WHERE_KEY, text);
+  write(selectedField, screen.selection);
+  write(withinField, screen.within);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
-  // A colon is legal in a query and ids are full of them: a link that can be read is worth two replacements.
-  const query = parameters.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
+  // Colons, slashes and commas are legal in a query and ids are full of them: a link should be one that can be read.
+  const query = parameters
+    .toString()
+    .replaceAll("%3A", ":")
+    .replaceAll("%2F", "/")
+    .replaceAll("%2C", ",")
+    .replaceAll("%3D", "=");
   return query ? `${path}?${query}` : path;
 }

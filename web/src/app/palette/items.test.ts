@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SearchHit } from "../../api/generated.ts";
 import { toggleFilter } from "../../state/changes.ts";
 import { INITIAL_SCREEN } from "../../state/screen.ts";
+import { namesCondition } from "../../state/where.ts";
 import { hitsFor, listItems, openHit } from "./items.ts";
 
 const hit = (kind: SearchHit["kind"], key: string): SearchHit => ({ kind, key, label: key, detail: "" });
@@ -48,10 +49,10 @@ describe("openHit", () => {
 
   it("shows the workloads of a user and of nobody else", () => {
     const before = toggleFilter("partition", "v100")(INITIAL_SCREEN);
-    const { table, filters } = openHit(hit("user", "ada"))(before);
-    expect({ table, filters }).toEqual({
+    const { table, where } = openHit(hit("user", "ada"))(before);
+    expect({ table, where }).toEqual({
       table: "workloads",
-      filters: { ...INITIAL_SCREEN.filters, user: ["ada"] },
+      where: [[namesCondition("user", ["ada"])]],
     });
   });
 });

@@ -2,27 +2,36 @@
 // and open.
 
 import { useDeferredValue, useMemo } from "react";
+import { listFurther, useFurtherMetrics, useWithMetrics } from "../../data/further-metrics.ts";
 import { useCluster } from "../../data/queries.ts";
-import { useUnits } from "../../data/units.ts";
+import { type Units, useUnits } from "../../data/units.ts";
 import { toggleFilter } from "../../state/changes.ts";
 import type { Screen, TableName } from "../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
+import { findNames } from "../../state/where.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { DetailsPanel } from "./details/details-panel.tsx";
+import { markSelectedRows } from "./details/selected-rows.ts";
+import type { Arrangement } from "./editor/use-arrangement.ts";
 import { useEditor } from "./editor/use-editor.ts";
-import { Facets } from "./facets.tsx";
+import { applyWhere, listPassing, type Narrowed } from "./filter/apply-where.ts";
+import { Chips } from "./filter/chips.tsx";
+import { Facets } from "./filter/facets.tsx";
+import type { FilterColumns } from "./filter/filter-columns.ts";
+import { FilterPanel } from "./filter/filter-panel.tsx";
 import styles from "./overview.module.css";
 import { PartitionList } from "./partition-list.tsx";
 import { PictureControls } from "./picture/controls.tsx";
 import { Picture } from "./picture/picture.tsx";
 import { PictureCount } from "./picture/picture-count.tsx";
+import { listAttributes } from "./picture/unit-columns.ts";
 import { useLayoutWorker } from "./picture/use-layout.ts";
 import { usePicture } from "./picture/use-picture.ts";
 import { RowCount } from "./row-count.tsx";
 import { SummaryPlaceholder, SummaryStrip } from "./summary-strip.tsx";
 import { TableArea } from "./table-area.tsx";
-import { type Narrowing, narrowRows, orderRows } from "./tables/table-spec.ts";
+import { orderRows } from "./tables/table-spec.ts";
 import { useTable } from "./tables/use-table.ts";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -30,23 +39,20 @@ export default function Overview() {
   const screen = useScreen();
   const change = useChangeScreen();
   const cluster = useCluster();
-  const table = useTable(screen);
-  const narrowing = useNarrowing(screen);
+  const editor = useEditor(screen);
+  const { units, problem } = useUnitsToShow(screen, editor.arrangement);
+  const table = useTable(screen, units);
   const spec = table.value?.spec;
   const sort = screen.sort ?? spec?.initialSort;
-  const shown = useMemo(() => spec && narrowRows(spec, narrowing), [spec, narrowing]);
-  const rows = useMemo(() => spec && shown && sort && orderRows(spec, shown.rows, sort), [spec, shown, sort]);
+  const narrowed = useNarrowed(screen, spec?.attributes, units.value);
 
   const isPicture = screen.table === "picture";
   const layoutWorker = useLayoutWorker(isPicture);
-  const units = useUnits();
   // The rows of the picture are those of the table of units: indices into the snapshot.
-  const editor = useEditor(screen);
-  const picture = usePicture(
-    screen,
-    editor.arrangement,
-    isPicture ? units.value : undefined,
-    shown?.rows as readonly number[] | undefined,
+  const picture = usePicture(screen, editor.arrangement, isPicture ? units.value : undefined, narrowed, problem);
+  const rows = useMemo(
+    () => (!isPicture && spec && narrowed && sort ? orderRows(spec, listPassing(narrowed), sort) : null),
+    [isPicture, spec, narrowed, sort],
   );
 
   const summary = cluster.value;
@@ -61,20 +67,29 @@ export default function Overview() {
       {(value) => <SummaryStrip cluster={value} />}
     </Frame>
   );
-  const facets = shown && (
-    <Facets
-      table={screen.table}
-      counts={shown.facets}
-      filters={screen.filters}
-      onToggle={(name, value) => change(toggleFilter(name, value))}
+  const filter = spec &&
+    narrowed && {
+      table: screen.table,
+      where: screen.where,
+      columns: spec.attributes,
+      narrowed,
+      drawn: picture?.drawnRows ?? null,
+    };
+  const view = picture?.arrangement.view;
+  const conditions = filter && (
+    <FilterPanel
+      {...filter}
+      filtered={view ? { mode: view.filtered, onChange: (mode) => editor.edit({ ...view, filtered: mode }) } : null}
     />
   );
+  const facets = filter && <Facets {...filter} />;
   const controls = (
     <div className={styles.controls}>
       {picture && <PictureControls model={picture} editor={editor} />}
+      {conditions}
       <PartitionList
         partitions={summary?.partitions ?? []}
-        chosen={screen.filters.partition}
+        chosen={findNames(screen.where, "partition").filter((name) => name !== null)}
         onToggle={(partition) => change(toggleFilter("partition", partition))}
       />
       <div className={styles.facets}>{facets}</div>
@@ -87,7 +102,17 @@ export default function Overview() {
       details={screen.selection && <DetailsPanel selection={screen.selection} />}
     >
       <div className={styles.main}>
-        <Toolbar screen={screen} counts={counts} filters={facets}>
+        <Toolbar
+          screen={screen}
+          counts={counts}
+          filters={
+            <>
+              {conditions}
+              {facets}
+            </>
+          }
+          chips={<Chips screen={screen} isApplied={narrowed?.isApplied ?? []} />}
+        >
           {picture && <PictureCount model={picture} />}
           {!isPicture && rows && table.value && <RowCount table={screen.table} rows={rows} {...table.value} />}
         </Toolbar>
@@ -103,9 +128,32 @@ export default function Overview() {
   );
 }
 
+/** The units with whatever colors, conditions and arrangement ask for; why some of it is missing. */
+function useUnitsToShow(screen: Screen, arrangement: Arrangement | null) {
+  const units = useUnits();
+  const { color, where } = screen;
+  const wanted = useMemo(() => {
+    const view = arrangement?.view;
+    const named = where.flat().map(({ attribute }) => attribute);
+    return listFurther([...named, ...(color ? [color] : []), ...(view ? listAttributes(view) : [])]);
+  }, [color, where, arrangement]);
+  const further = useFurtherMetrics(wanted);
+  const value = useWithMetrics(units.value, wanted, further);
+  return { units: { ...units, value }, problem: wanted.length > 0 ? further.problem : null };
+}
+
 /** Typing stays quick however long the table is: the rows may lag a moment behind the letters. */
-function useNarrowing(screen: Screen): Narrowing {
-  const filters = useDeferredValue(screen.filters);
+function useNarrowed(
+  screen: Screen,
+  columns: FilterColumns | undefined,
+  units: Units | undefined,
+): Narrowed | undefined {
+  const where = useDeferredValue(screen.where);
   const text = useDeferredValue(screen.text);
-  return useMemo(() => ({ filters, text }), [filters, text]);
+  const within = useMemo(() => (units ? markSelectedRows(units, screen.within) : null), [units, screen.within]);
+  const areUnits = screen.table === "picture" || screen.table === "units";
+  return useMemo(() => {
+    const mask = areUnits && within?.length === columns?.rowCount ? within : null;
+    return columns && applyWhere(columns, where, text, mask);
+  }, [columns, where, text, within, areUnits]);
 }

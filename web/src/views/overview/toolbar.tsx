@@ -3,15 +3,14 @@
 import * as Popover from "@radix-ui/react-popover";
 import type { ReactNode } from "react";
 import { formatCount } from "../../base/format.ts";
-import { clearFilters, searchFor, showTable, toggleFilter } from "../../state/changes.ts";
-import { FILTER_NAMES, type Screen, TABLE_NAMES, type TableName } from "../../state/screen.ts";
+import { searchFor, showTable } from "../../state/changes.ts";
+import { type Screen, TABLE_NAMES, type TableName } from "../../state/screen.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Icon } from "../../widgets/icon.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./toolbar.module.css";
-import { stateWords } from "./words.ts";
 
 const TITLES: Readonly<Record<TableName, string>> = {
   picture: "Picture",
@@ -25,11 +24,13 @@ interface ToolbarProps {
   /** Filters for screens too narrow to show them beside the table. */
   readonly filters: ReactNode;
   readonly counts: Readonly<Record<TableName, number | undefined>>;
+  /** The conditions in force. */
+  readonly chips: ReactNode;
   /** What stands at the right end. */
   readonly children: ReactNode;
 }
 
-export function Toolbar({ screen, counts, filters, children }: ToolbarProps) {
+export function Toolbar({ screen, counts, filters, chips, children }: ToolbarProps) {
   const change = useChangeScreen();
   return (
     <div className={styles.toolbar}>
@@ -61,36 +62,8 @@ export function Toolbar({ screen, counts, filters, children }: ToolbarProps) {
           </Popover.Content>
         </Popover.Portal>
       </Popover.Root>
-      <Chips screen={screen} />
+      {chips}
       {children}
     </div>
-  );
-}
-
-function Chips({ screen }: { screen: Screen }) {
-  const change = useChangeScreen();
-  const chips = FILTER_NAMES.flatMap((name) => screen.filters[name].map((value) => ({ name, value })));
-  if (chips.length === 0) return null;
-  return (
-    <ul className={styles.chips} aria-label="Filters in force">
-      {chips.map(({ name, value }) => (
-        <li key={`${name}:${value}`}>
-          <button
-            type="button"
-            aria-label={`Remove filter ${name} ${value}`}
-            onClick={() => change(toggleFilter(name, value))}
-          >
-            <small>{name}</small>
-            {name === "state" ? stateWords(value) : value}
-            <Icon name="close" size={10} />
-          </button>
-        </li>
-      ))}
-      <li>
-        <button type="button" className={styles.clear} onClick={() => change(clearFilters)}>
-          Clear
-        </button>
-      </li>
-    </ul>
   );
 }

@@ -9,6 +9,8 @@ export interface LayoutRequest {
   readonly view: View;
   readonly columns: UnitColumns;
   readonly space: Size;
+  /** 1 for each row that the filters leave out; null where none is, or where those are to stay. */
+  readonly filtered?: Uint8Array | null;
 }
 
 /** Page pixels that a name above a group needs. */
@@ -33,8 +35,8 @@ const WORDS = {
  * Names have a size in pixels, units have not: the first layout tells how large a unit will be on the page, the second
  * one keeps as much room for names as they need at that size.
  */
-export function layoutToFit({ view, columns, space }: LayoutRequest): UnitLayout {
-  const input = { view, columns, space, filtered: null };
+export function layoutToFit({ view, columns, space, filtered = null }: LayoutRequest): UnitLayout {
+  const input = { view, columns, space, filtered };
   const first = layoutUnits({ ...input, options: { words: WORDS } });
   const scale = fitScale(first.bounds, space);
   const labelHeights = view.layers.map((layer, index) => {

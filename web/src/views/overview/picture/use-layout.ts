@@ -36,7 +36,9 @@ export function useLayout(
   units: Units,
   view: View,
   space: Size | null,
+  filtered: Uint8Array | null,
 ): PlacedUnits | null {
+  const hidden = useSame(view.filtered === "vanish" ? filtered : null);
   const [placed, setPlaced] = useState<PlacedUnits | null>(null);
   const latest = useRef(units);
   useEffect(() => {
@@ -48,15 +50,27 @@ export function useLayout(
     if (worker === null || space === null) return;
     const newest = latest.current;
     const asked = newest.snapshot === snapshot ? newest : { snapshot, tick: null };
-    worker.ask({ units: asked, view, space, onPlaced: setPlaced });
-  }, [worker, snapshot, view, space]);
+    worker.ask({ units: asked, view, space, filtered: hidden, onPlaced: setPlaced });
+  }, [worker, snapshot, view, space, hidden]);
   return placed;
+}
+
+/** The mask of before where the new one says the same: a tick that changes nothing moves nothing. */
+function useSame(mask: Uint8Array | null): Uint8Array | null {
+  const last = useRef(mask);
+  const isSame =
+    last.current?.length === mask?.length && (mask?.every((flag, row) => last.current?.[row] === flag) ?? true);
+  useEffect(() => {
+    if (!isSame) last.current = mask;
+  }, [mask, isSame]);
+  return isSame ? last.current : mask;
 }
 
 interface Question {
   readonly units: Units;
   readonly view: View;
   readonly space: Size;
+  readonly filtered: Uint8Array | null;
   onPlaced(placed: PlacedUnits): void;
 }
 
@@ -70,10 +84,10 @@ function createLayoutWorker(): LayoutWorker {
   let current: Question | null = null;
   let next: Question | null = null;
   const send = (question: Question) => {
-    const { units, view, space } = question;
+    const { units, view, space, filtered } = question;
     current = question;
     next = null;
-    worker.postMessage({ view, columns: pickColumns(units, view), space } satisfies LayoutRequest);
+    worker.postMessage({ view, columns: pickColumns(units, view), space, filtered } satisfies LayoutRequest);
   };
   worker.onmessage = ({ data }: MessageEvent<UnitLayout>) => {
     const answered = current;

@@ -1,74 +1,75 @@
 // What the picture shows, from the screen and the data: arrangement, colors, what is filtered away. Places come later, from
 // the worker.
 
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
+import type { Problem } from "../../../base/problem.ts";
 import type { Units } from "../../../data/units.ts";
+import type { Marks } from "../../../layers/squares/marks.ts";
 import type { ShownUnits, View } from "../../../layout/grammar.ts";
-import { COLOR_NAMES, type ColorName, type Screen } from "../../../state/screen.ts";
+import { type Attribute, type AttributeName, attributeOf, findAttribute } from "../../../state/attributes.ts";
+import type { Screen } from "../../../state/screen.ts";
 import type { Arrangement } from "../editor/use-arrangement.ts";
-import { type Coloring, computeColoring } from "./color/coloring.ts";
+import { markFiltered, type Narrowed } from "../filter/apply-where.ts";
+import { type Coloring, computeColoring, type Lit, lightMarks } from "./color/coloring.ts";
 import { type Tokens, useTokens } from "./tokens.ts";
 
 export interface PictureModel {
   readonly units: Units;
   readonly arrangement: Arrangement;
-  readonly color: ColorName;
+  readonly color: Attribute;
   readonly coloring: Coloring;
+  /** As they are drawn: what the reader points at in the legend stands out. */
+  readonly marks: Marks;
   readonly tokens: Tokens;
+  /** 1 for each row that is in the picture, and 1 for each that the filters leave out. */
+  readonly drawnRows: Uint8Array;
+  readonly filtered: Uint8Array | null;
   /** How many units the arrangement shows, and how many of them the filters let through. */
   readonly drawn: number;
   readonly matching: number;
+  /** Why values are missing that were asked for. */
+  readonly problem: Problem | null;
+  /** Makes units stand out until it is told otherwise. */
+  light(lit: Lit | null): void;
 }
 
-/** `rows`: those that the filters let through. */
 export function usePicture(
   screen: Screen,
   arrangement: Arrangement | null,
   units: Units | undefined,
-  rows: readonly number[] | undefined,
+  narrowed: Narrowed | undefined,
+  problem: Problem | null,
 ): PictureModel | null {
   const tokens = useTokens();
-  const color = screen.color ?? (arrangement ? ownColor(arrangement) : "unit_state");
+  const [lit, light] = useState<Lit | null>(null);
+  const color = attributeOf(screen.color ?? (arrangement ? ownColor(arrangement) : "unit_state"));
   const shown = arrangement?.view.units ?? "all";
-  const drawn = useMemo(() => units && markDrawn(units, shown), [units, shown]);
-  const filtered = useMemo(() => units && rows && markFiltered(units.snapshot.rowCount, rows), [units, rows]);
-  const coloring = useMemo(
-    () => units && drawn && computeColoring({ units, color, filtered: filtered ?? null, drawn, tokens }),
-    [units, color, filtered, drawn, tokens],
-  );
+  const settings = screen.colors;
+  const drawnRows = useMemo(() => units && markDrawn(units, shown), [units, shown]);
+  const filtered = useMemo(() => (narrowed ? markFiltered(narrowed) : null), [narrowed]);
+  const coloring = useMemo(() => {
+    if (!units || !drawnRows || narrowed?.rowCount !== units.snapshot.rowCount) return null;
+    return computeColoring({ units, attribute: color, settings, filtered, drawn: drawnRows, tokens });
+  }, [units, color, settings, filtered, narrowed, drawnRows, tokens]);
+  const marks = useMemo(() => units && coloring && lightMarks(units, coloring.marks, lit), [units, coloring, lit]);
   return useMemo(() => {
-    if (!arrangement || !units || !drawn || !coloring) return null;
-    return { units, arrangement, color, coloring, tokens, ...countShown(drawn, filtered ?? null) };
-  }, [units, arrangement, color, coloring, tokens, drawn, filtered]);
-}
-
-function countShown(
-  isDrawn: Uint8Array,
-  filtered: Uint8Array | null,
-): { readonly drawn: number; readonly matching: number } {
-  let drawn = 0;
-  let matching = 0;
-  isDrawn.forEach((flag, row) => {
-    drawn += flag;
-    if (filtered?.[row] !== 1) matching += flag;
-  });
-  return { drawn, matching };
+    if (!arrangement || !units || !drawnRows || !coloring || !marks) return null;
+    const { drawn, matching } = coloring;
+    return { units, arrangement, color, coloring, marks, tokens, drawnRows, filtered, drawn, matching, problem, light };
+  }, [units, arrangement, color, coloring, marks, tokens, drawnRows, filtered, problem]);
 }
 
 /** The color an arrangement is meant to be seen in. */
-export function ownColor({ view }: { readonly view: View }): ColorName {
-  return COLOR_NAMES.find((name) => name === view.mark.color) ?? "unit_state";
+export function ownColor({ view }: { readonly view: View }): AttributeName {
+  return findAttribute(view.mark.color ?? "")?.name ?? "unit_state";
 }
 
 function markDrawn({ snapshot }: Units, shown: ShownUnits): Uint8Array {
   const { codes, names } = snapshot.names("unit_state");
-  const isDrawn = names.map((name) => shown === "all" || (name === "requested") === (shown === "requested"));
-  return Uint8Array.from(codes, (code) => (isDrawn[code] ? 1 : 0));
-}
-
-function markFiltered(rowCount: number, rows: readonly number[]): Uint8Array | null {
-  if (rows.length === rowCount) return null;
-  const filtered = new Uint8Array(rowCount).fill(1);
-  for (const row of rows) filtered[row] = 0;
-  return filtered;
+  const isShown = Uint8Array.from(names, (name) =>
+    shown === "all" || (name === "requested") === (shown === "requested") ? 1 : 0,
+  );
+  const drawn = new Uint8Array(codes.length);
+  for (let row = 0; row < codes.length; row += 1) drawn[row] = isShown[codes[row] ?? 0] ?? 0;
+  return drawn;
 }

@@ -1,14 +1,15 @@
 // Nodes as a table: each with its units as squares, how well they are used, and what is wrong with it.
 
-import { nameAt, numberAt } from "../../../api/columns.ts";
+import { numberAt } from "../../../api/columns.ts";
 import type { NodeAnswer } from "../../../api/generated.ts";
 import { formatBytes, formatWatts } from "../../../base/format.ts";
 import { type Aggregate, aggregateBy, groupRows } from "../../../data/aggregate.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
-import type { FilterName, TableColumn } from "../../../state/screen.ts";
+import type { TableColumn } from "../../../state/screen.ts";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { Meter } from "../../../widgets/meter.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
+import { nodeColumns } from "../filter/table-columns.ts";
 import { UnitMarks } from "../unit-marks.tsx";
 import { NODE_TONES, stateWords } from "../words.ts";
 import styles from "./cells.module.css";
@@ -25,28 +26,8 @@ export function nodeTable(nodes: readonly NodeAnswer[], units: Units | undefined
     initialSort: { column: "node", descending: false },
     keyOf: (row) => row.node,
     selectionOf: (row) => ({ kind: "node", key: row.node }),
-    facetOf: (row, name) => facetOf(row, name, units, rowsOf),
-    textOf: (row) => [row.node, ...row.partitions, row.machine_type, row.rack, row.reason, ...row.features].join(" "),
+    attributes: nodeColumns(nodes, units),
   };
-}
-
-/** A node belongs to the users and projects that hold units on it. */
-function facetOf(
-  row: NodeAnswer,
-  name: FilterName,
-  units: Units | undefined,
-  rowsOf: ReadonlyMap<string, readonly number[]>,
-): readonly string[] {
-  if (name === "state") return row.is_stale ? [row.state, "stale"] : [row.state];
-  if (name === "partition") return row.partitions;
-  if (!units) return [];
-  const names = units.snapshot.names(name);
-  const found = new Set<string>();
-  for (const unit of rowsOf.get(row.node) ?? []) {
-    const holder = nameAt(names, unit);
-    if (holder !== null) found.add(holder);
-  }
-  return [...found];
 }
 
 function stateColumns(): readonly NodeColumn[] {

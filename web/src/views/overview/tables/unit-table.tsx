@@ -4,10 +4,11 @@
 import { type NameColumn, type NumberColumn, nameAt, numberAt } from "../../../api/columns.ts";
 import { formatBytes, formatQuantity, formatWatts } from "../../../base/format.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
-import type { FilterName, TableColumn } from "../../../state/screen.ts";
+import type { TableColumn } from "../../../state/screen.ts";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { Meter } from "../../../widgets/meter.tsx";
 import { UnitMark } from "../../../widgets/unit-mark.tsx";
+import { unitColumns } from "../filter/table-columns.ts";
 import { toUnitState } from "../words.ts";
 import { Missing, Name, Text } from "./cells.tsx";
 import type { TableSpec } from "./table-spec.ts";
@@ -16,25 +17,23 @@ type UnitColumn = Column<number> & { readonly key: TableColumn<"units"> };
 
 export function unitTable(units: Units): TableSpec<number> {
   const { snapshot } = units;
-  const facets: Readonly<Record<FilterName, NameColumn>> = {
-    state: snapshot.names("unit_state"),
-    partition: snapshot.names("partition"),
-    project: snapshot.names("project"),
-    user: snapshot.names("user"),
-  };
   const unit = snapshot.names("unit");
-  const searched = (["unit", "user", "project", "workload", "workload_name", "partition", "machine_type"] as const).map(
-    (column) => snapshot.names(column),
-  );
   return {
-    rows: Array.from({ length: snapshot.rowCount }, (_, row) => row),
+    rows: countRows(snapshot.rowCount),
     columns: [...placeColumns(units), ...metricColumns(units), ...holderColumns(units)],
     initialSort: { column: "unit", descending: false },
     keyOf: (row) => nameAt(unit, row) ?? "",
     selectionOf: (row) => ({ kind: "unit", key: nameAt(unit, row) ?? "" }),
-    facetOf: (row, name) => nameAt(facets[name], row),
-    textOf: (row) => searched.map((column) => nameAt(column, row)).join(" "),
+    attributes: unitColumns(units),
   };
+}
+
+let counted: readonly number[] = [];
+
+/** 0, 1, 2 …: the same list for every tick. */
+function countRows(rowCount: number): readonly number[] {
+  if (counted.length !== rowCount) counted = Array.from({ length: rowCount }, (_, row) => row);
+  return counted;
 }
 
 function placeColumns(units: Units): readonly UnitColumn[] {

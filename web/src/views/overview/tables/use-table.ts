@@ -4,8 +4,10 @@ import { useMemo } from "react";
 import type { WorkloadState } from "../../../api/generated.ts";
 import type { Loadable } from "../../../base/loadable.ts";
 import { ACTIVE_STATES, useNodes, useWorkloads } from "../../../data/queries.ts";
-import { useUnits } from "../../../data/units.ts";
+import type { Units } from "../../../data/units.ts";
+import { WORKLOAD_STATES } from "../../../state/attributes.ts";
 import type { Screen } from "../../../state/screen.ts";
+import type { Where } from "../../../state/where.ts";
 import { nodeTable } from "./node-table.tsx";
 import type { TableSpec } from "./table-spec.ts";
 import { unitTable } from "./unit-table.tsx";
@@ -17,9 +19,8 @@ export interface Table {
   readonly total: number;
 }
 
-export function useTable({ table, filters }: Screen): Loadable<Table> {
-  const states = useMemo(() => wantedStates(filters.state), [filters.state]);
-  const units = useUnits();
+export function useTable({ table, where }: Screen, units: Loadable<Units>): Loadable<Table> {
+  const states = useMemo(() => wantedStates(where), [where]);
   const workloads = useWorkloads(states, table === "workloads");
   const nodes = useNodes(table === "nodes");
   const value = useMemo((): Table | undefined => {
@@ -39,7 +40,10 @@ export function useTable({ table, filters }: Screen): Loadable<Table> {
 }
 
 /** Active workloads always, so that they can be counted; of those that have ended only what is asked for. */
-function wantedStates(chosen: readonly string[]): readonly WorkloadState[] {
-  const ended = (chosen as readonly WorkloadState[]).filter((state) => !ACTIVE_STATES.includes(state));
+function wantedStates(where: Where): readonly WorkloadState[] {
+  const named = where.flat().flatMap((condition) => {
+    return condition.kind === "names" && condition.attribute === "workload_state" ? condition.names : [];
+  });
+  const ended = WORKLOAD_STATES.filter((state) => named.includes(state) && !ACTIVE_STATES.includes(state));
   return [...ACTIVE_STATES, ...ended];
 }

@@ -5,10 +5,11 @@ import { formatBytes, formatCount, formatRatio, formatWatts } from "../../../bas
 import { formatDuration, formatExact } from "../../../base/time.ts";
 import { type Aggregate, aggregateBy } from "../../../data/aggregate.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
-import type { FilterName, TableColumn } from "../../../state/screen.ts";
+import type { TableColumn } from "../../../state/screen.ts";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { Meter } from "../../../widgets/meter.tsx";
 import { UnitMark } from "../../../widgets/unit-mark.tsx";
+import { workloadColumns } from "../filter/table-columns.ts";
 import { stateWords, workloadMark } from "../words.ts";
 import styles from "./cells.module.css";
 import { Missing, Name, Text } from "./cells.tsx";
@@ -33,9 +34,7 @@ export function workloadTable(
     initialSort: { column: "gpus", descending: true },
     keyOf: (row) => row.workload,
     selectionOf: (row) => ({ kind: "workload", key: row.workload }),
-    facetOf,
-    textOf: (row) =>
-      [row.workload, row.name, row.user, row.project, row.experiment, row.partition, row.resource_type].join(" "),
+    attributes: workloadColumns(workloads, units),
   };
 }
 
@@ -47,10 +46,6 @@ function measureWorkloads(units: Units | undefined): Measured {
     power: aggregateBy(holders, findMetric(units, "power_watts")),
     memory: aggregateBy(holders, findMetric(units, "memory_used_bytes")),
   };
-}
-
-function facetOf(row: WorkloadAnswer, name: FilterName): string | null {
-  return row[name];
 }
 
 function namingColumns({ util }: Measured): readonly WorkloadColumn[] {

@@ -1,72 +1,191 @@
-// What the picture is colored by, and what the colors mean.
+// What the picture is colored by, how, and what the colors mean.
 
+import * as Popover from "@radix-ui/react-popover";
 import { UNIT_STATES, type UnitState } from "../../../../api/snapshot.ts";
-import { formatCount } from "../../../../base/format.ts";
-import { colorBy } from "../../../../state/changes.ts";
-import { COLOR_NAMES, type ColorName } from "../../../../state/screen.ts";
-import { useChangeScreen } from "../../../../state/use-screen.ts";
+import { toSentence } from "../../../../base/problem.ts";
+import {
+  ATTRIBUTES,
+  type Attribute,
+  type AttributeName,
+  findAttribute,
+  STATISTICS,
+  type Statistic,
+} from "../../../../state/attributes.ts";
+import { colorBy, setColors } from "../../../../state/changes.ts";
+import { DEFAULT_COLORS, SCALE_KINDS, type ScaleKind } from "../../../../state/color.ts";
+import type { Screen } from "../../../../state/screen.ts";
+import { useChangeScreen, useScreen } from "../../../../state/use-screen.ts";
+import { findNames } from "../../../../state/where.ts";
+import { IconButton } from "../../../../widgets/button.tsx";
 import { UnitMark } from "../../../../widgets/unit-mark.tsx";
 import { ownColor, type PictureModel } from "../use-picture.ts";
 import styles from "./color.module.css";
-import { COLOR_CHOICES } from "./color-choices.ts";
+import { ColorSettingsForm } from "./color-settings.tsx";
 import type { Coloring } from "./coloring.ts";
-import { Legend } from "./legend.tsx";
+import { Legend, LegendName } from "./legend.tsx";
 
 export function ColorControls({ model }: { model: PictureModel }) {
+  const screen = useScreen();
   const change = useChangeScreen();
   const { arrangement, color, coloring } = model;
-  const choose = (name: ColorName) => change(colorBy(name === ownColor(arrangement) ? null : name));
+  const choose = (name: AttributeName) => change(colorBy(name === ownColor(arrangement) ? null : name));
+  const isState = color.name === "unit_state";
   return (
     <section className={styles.color} aria-label="Colour">
-      <h2>Colour</h2>
+      <div className={styles.head}>
+        <h2>Colour</h2>
+        {!isState && <Settings model={model} />}
+      </div>
       <ColorSelect value={color} onChange={choose} />
-      {color !== "unit_state" && <Legend legend={coloring.legend} title={COLOR_CHOICES[color].title} />}
-      <ShapeKey coloring={coloring} isWhole={color === "unit_state"} />
+      {model.problem && (
+        <p className={styles.problem} role="alert">
+          {toSentence(model.problem.message)} Values are drawn as missing.
+        </p>
+      )}
+      {!isState && <Legend legend={coloring.legend} where={screen.where} onLight={model.light} />}
+      {color.kind === "number" && <ScaleRows screen={screen} />}
+      <ShapeKey coloring={coloring} screen={screen} isWhole={isState} onLight={model.light} />
     </section>
   );
 }
 
-function ColorSelect({ value, onChange }: { value: ColorName; onChange: (name: ColorName) => void }) {
-  const list = (kind: "quantity" | "category") => COLOR_NAMES.filter((name) => COLOR_CHOICES[name].kind === kind);
+function Settings({ model }: { model: PictureModel }) {
   return (
-    <select
-      aria-label="Colour by"
-      value={value}
-      onChange={(event) => {
-        const name = COLOR_NAMES.find((known) => known === event.target.value);
-        if (name) onChange(name);
-      }}
-    >
-      <optgroup label="By amount">
-        {list("quantity").map((name) => (
-          <option key={name} value={name}>
-            {COLOR_CHOICES[name].title}
-          </option>
-        ))}
-      </optgroup>
-      <optgroup label="By name">
-        {list("category").map((name) => (
-          <option key={name} value={name}>
-            {COLOR_CHOICES[name].title}
-          </option>
-        ))}
-      </optgroup>
-    </select>
+    <Popover.Root>
+      <Popover.Trigger asChild>
+        <IconButton icon="gear" label="Colour settings" />
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content className={styles.popup} align="start" side="right" sideOffset={8} collisionPadding={8}>
+          <ColorSettingsForm color={model.color} legend={model.coloring.legend} />
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
   );
 }
 
+const NOW = "now";
+const STATISTIC_TITLES: Readonly<Record<Statistic, string>> = {
+  mean: "mean of life",
+  p5: "p5 of life",
+  p50: "p50 of life",
+  p95: "p95 of life",
+  min: "least of life",
+  max: "most of life",
+};
+
+/** A metric and its statistics are one line in the first list; which of them is chosen in the second. */
+function ColorSelect({ value, onChange }: { value: Attribute; onChange: (name: AttributeName) => void }) {
+  const listed = ATTRIBUTES.filter((attribute) => attribute.kind === "name" || attribute.statistic === null);
+  const options = (kind: Attribute["kind"]) =>
+    listed
+      .filter((attribute) => attribute.kind === kind)
+      .map(({ name, title }) => (
+        <option key={name} value={name}>
+          {title}
+        </option>
+      ));
+  const metric = value.kind === "number" ? value.metric : null;
+  const choose = (name: string) => {
+    const found = findAttribute(name);
+    if (found) onChange(found.name);
+  };
+  return (
+    <div className={styles.by}>
+      <select
+        aria-label="Colour by"
+        value={metric ?? value.name}
+        onChange={(event) => {
+          const statistic = value.kind === "number" ? value.statistic : null;
+          choose(findAttribute(`${event.target.value}:${statistic}`)?.name ?? event.target.value);
+        }}
+      >
+        <optgroup label="By amount">{options("number")}</optgroup>
+        <optgroup label="By name">{options("name")}</optgroup>
+      </select>
+      {value.kind === "number" && metric && (
+        <select
+          aria-label="Value"
+          data-tip="Over the life of the workload that holds the unit"
+          value={value.statistic ?? NOW}
+          onChange={({ target }) => choose(target.value === NOW ? metric : `${metric}:${target.value}`)}
+        >
+          <option value={NOW}>now</option>
+          {STATISTICS.map((statistic) => (
+            <option key={statistic} value={statistic}>
+              {STATISTIC_TITLES[statistic]}
+            </option>
+          ))}
+        </select>
+      )}
+    </div>
+  );
+}
+
+const SCALE_TITLES: Readonly<Record<ScaleKind, string>> = {
+  linear: "linear",
+  log: "logarithmic",
+  quantile: "by rank (quantile)",
+  quantize: "in steps (quantize)",
+};
+
+function ScaleRows({ screen: { colors } }: { screen: Screen }) {
+  const change = useChangeScreen();
+  return (
+    <>
+      <label className={styles.row}>
+        <span>scale</span>
+        <select
+          value={colors.scale.kind}
+          onChange={(event) => {
+            const kind = SCALE_KINDS.find((known) => known === event.target.value);
+            if (kind) change(setColors({ scale: { ...DEFAULT_COLORS.scale, kind } }));
+          }}
+        >
+          {SCALE_KINDS.map((kind) => (
+            <option key={kind} value={kind}>
+              {SCALE_TITLES[kind]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label className={styles.row} data-tip="The ends of the ramp are those of the units that the filters let through">
+        <span>remap to filtered</span>
+        <input
+          type="checkbox"
+          checked={colors.isRemapped}
+          onChange={(event) => change(setColors({ isRemapped: event.target.checked }))}
+        />
+      </label>
+    </>
+  );
+}
+
+interface ShapeKeyProps {
+  readonly coloring: Coloring;
+  readonly screen: Screen;
+  readonly isWhole: boolean;
+  onLight: PictureModel["light"];
+}
+
 /** States that have a shape of their own, and so no place on a ramp. */
-function ShapeKey({ coloring, isWhole }: { coloring: Coloring; isWhole: boolean }) {
+function ShapeKey({ coloring, screen, isWhole, onLight }: ShapeKeyProps) {
+  const chosen = findNames(screen.where, "unit_state");
   const shown = UNIT_STATES.filter((state) => coloring.states[state] > 0 && (isWhole || hasOwnShape(state)));
   if (shown.length === 0) return null;
   return (
     <ul className={styles.names} aria-label="States">
       {shown.map((state) => (
-        <li key={state}>
-          {state === "allocated" ? <i className={styles.held} /> : <UnitMark state={state} />}
-          <span>{state}</span>
-          <small>{formatCount(coloring.states[state])}</small>
-        </li>
+        <LegendName
+          key={state}
+          attribute="unit_state"
+          name={state}
+          title={state}
+          mark={state === "allocated" ? <i className={styles.held} /> : <UnitMark state={state} />}
+          count={coloring.states[state]}
+          chosen={chosen}
+          onLight={onLight}
+        />
       ))}
     </ul>
   );

@@ -1,53 +1,59 @@
-// From units and what to color them by to the marks that are drawn and the legend that explains them. Pure.
+// From units and what to color them by to the marks that are drawn and the legend that explains them. Pure, and column
+// code: every tick of 100,000 units comes through here.
 
-import { type NameColumn, nameAt } from "../../../../api/columns.ts";
-import type { UnitState } from "../../../../api/snapshot.ts";
-import type { Quantity } from "../../../../base/format.ts";
-import { rampColor } from "../../../../base/ramp.ts";
+import type { NameColumn, NumberColumn } from "../../../../api/columns.ts";
+import { UNIT_STATES, type UnitState } from "../../../../api/snapshot.ts";
+import { readNames, readNumbers } from "../../../../data/unit-attributes.ts";
 import type { Units } from "../../../../data/units.ts";
 import { type Marks, type PackedColor, SHAPES } from "../../../../layers/squares/marks.ts";
-import type { ColorName } from "../../../../state/screen.ts";
+import type { Attribute, NameAttribute, NameAttributeName, NumberAttribute } from "../../../../state/attributes.ts";
+import { type ColorSettings, NAME_SCHEMES } from "../../../../state/color.ts";
+import { countBins, type Histogram, type RowMasks } from "../../filter/histogram.ts";
 import { toUnitState } from "../../words.ts";
-import { parseColor, type Tokens } from "../tokens.ts";
-import { type CategoryChoice, COLOR_CHOICES, type QuantityChoice, readQuantity, titleOf } from "./color-choices.ts";
-import { nameColor } from "./name-color.ts";
+import type { Tokens } from "../tokens.ts";
+import { colorNames, NAME_PALETTES, NO_COLOR, ownNameScheme } from "./name-color.ts";
+import { computeNumberColors } from "./number-colors.ts";
 
-export interface QuantityLegend {
-  readonly kind: "quantity";
-  readonly unit: Quantity;
-  /** The ends of the ramp; both 0 where there are no values. */
-  readonly min: number;
-  readonly max: number;
-  /** Units by value, in equal steps from `min` to `max`. */
-  readonly bins: Uint32Array;
-  readonly sampled: number;
+export interface NumberLegend {
+  readonly kind: "number";
+  readonly attribute: NumberAttribute;
+  readonly values: NumberColumn;
+  readonly histogram: Histogram;
+  /** The color of each part of the histogram. */
+  readonly ramp: readonly PackedColor[];
 }
 
-export interface CategoryEntry {
-  readonly key: string;
-  readonly title: string;
-  readonly color: PackedColor;
-  readonly count: number;
+export interface NameLegend {
+  readonly kind: "name";
+  readonly attribute: NameAttribute;
+  readonly column: NameColumn;
+  /** What a name is called where it has a better word: a workload by its own name. By code; null: as it is. */
+  readonly titles: readonly (string | null)[] | null;
+  /** By code; `NO_COLOR` for names that have none. */
+  readonly colors: Uint32Array;
+  /** Drawn units of each name, and those of them that the filters let through; by code. */
+  readonly all: Uint32Array;
+  readonly kept: Uint32Array;
+  /** Whether there are more names than colors, so that some share one. */
+  readonly hasSharedColors: boolean;
 }
 
-export interface CategoryLegend {
-  readonly kind: "category";
-  /** Most units first. */
-  readonly entries: readonly CategoryEntry[];
-}
-
-export type Legend = QuantityLegend | CategoryLegend;
+export type Legend = NumberLegend | NameLegend;
 
 export interface Coloring {
   readonly marks: Marks;
   readonly legend: Legend;
   /** Drawn units of each state. */
   readonly states: Readonly<Record<UnitState, number>>;
+  /** How many units are drawn, and how many of them the filters let through. */
+  readonly drawn: number;
+  readonly matching: number;
 }
 
-interface ColoringInput {
+export interface ColoringInput {
   readonly units: Units;
-  readonly color: ColorName;
+  readonly attribute: Attribute;
+  readonly settings: ColorSettings;
   /** 1 for each row the filters leave out. */
   readonly filtered: Uint8Array | null;
   /** 1 for each row that is in the picture; the legend counts no others. */
@@ -55,149 +61,153 @@ interface ColoringInput {
   readonly tokens: Tokens;
 }
 
-const BINS = 48;
-const RAMP_STEPS = 64;
-const RAMP: readonly PackedColor[] = Array.from({ length: RAMP_STEPS + 1 }, (_, step) =>
-  parseColor(rampColor(step / RAMP_STEPS)),
-);
 const FADED = 0.13;
 const UNAVAILABLE_OPACITY = 0.8;
 
-/** The color of a row's value; null where it has none. */
-type ColorOf = (row: number) => PackedColor | null;
-
 export function computeColoring(input: ColoringInput): Coloring {
-  const { units, color, filtered, tokens } = input;
-  const choice = COLOR_CHOICES[color];
-  const states = readStates(units.snapshot.names("unit_state"));
-  const { colorOf, legend } =
-    choice.kind === "quantity" ? colorQuantity(input, choice, states) : colorCategory(input, choice);
-  return { marks: makeMarks(states, colorOf, filtered, tokens), legend, states: countStates(states, input.drawn) };
+  const { units, attribute, drawn, filtered } = input;
+  const { colors, legend } =
+    attribute.kind === "number" ? colorByNumber(input, attribute) : colorByName(input, attribute);
+  const states = units.snapshot.names("unit_state");
+  const marks = makeMarks(states, colors, filtered, input.tokens);
+  const [drawnCount, matching] = countShown(drawn, filtered);
+  return { marks, legend, states: countStates(states, drawn), drawn: drawnCount, matching };
 }
 
-function readStates({ codes, names }: NameColumn): readonly UnitState[] {
-  const byCode = names.map((name) => toUnitState(name));
-  return Array.from(codes, (code) => byCode[code] ?? "stale");
+interface Colored {
+  /** By row; `NO_COLOR` where there is no value. */
+  readonly colors: Uint32Array;
+  readonly legend: Legend;
 }
 
-function makeMarks(states: readonly UnitState[], colorOf: ColorOf, filtered: Uint8Array | null, tokens: Tokens): Marks {
-  const marks = {
-    color: new Uint32Array(states.length),
-    shape: new Uint8Array(states.length),
-    opacity: new Float32Array(states.length),
+function colorByNumber({ units, settings, filtered, drawn }: ColoringInput, attribute: NumberAttribute): Colored {
+  const values = readNumbers(units, attribute);
+  const masks: RowMasks = { filtered, drawn };
+  const { axis, colors, ramp } = computeNumberColors(values, attribute, settings, masks);
+  const histogram = countBins(values, axis, masks);
+  return { colors, legend: { kind: "number", attribute, values, histogram, ramp } };
+}
+
+function colorByName(input: ColoringInput, attribute: NameAttribute): Colored {
+  const { units, settings, filtered, drawn } = input;
+  const column = readNames(units, attribute.name);
+  const { codes, names } = column;
+  const scheme = NAME_SCHEMES.find((known) => known === settings.scheme) ?? ownNameScheme(attribute.name);
+  const isState = attribute.name === "unit_state";
+  const palette = isState ? stateColors(names, input.tokens) : colorNames(names, scheme);
+  const all = new Uint32Array(names.length);
+  const kept = new Uint32Array(names.length);
+  const colors = new Uint32Array(codes.length);
+  for (let row = 0; row < codes.length; row += 1) {
+    const code = codes[row] ?? 0;
+    colors[row] = palette[code] ?? NO_COLOR;
+    if (drawn[row] === 0) continue;
+    all[code] = (all[code] ?? 0) + 1;
+    if (filtered === null || filtered[row] === 0) kept[code] = (kept[code] ?? 0) + 1;
+  }
+  const titles = attribute.name === "workload" ? nameWorkloads(units, column) : null;
+  const hasSharedColors = !isState && names.length - 1 > NAME_PALETTES[scheme].length;
+  return { colors, legend: { kind: "name", attribute, column, titles, colors: palette, all, kept, hasSharedColors } };
+}
+
+/** Only what is held is colored by its state; the other states have shapes of their own. */
+function stateColors(names: readonly (string | null)[], tokens: Tokens): Uint32Array {
+  return Uint32Array.from(names, (name) => (name === "allocated" ? tokens.accent : NO_COLOR));
+}
+
+function nameWorkloads(units: Units, { codes, names }: NameColumn): readonly (string | null)[] {
+  const titles = readNames(units, "workload_name");
+  const found = new Array<string | null>(names.length).fill(null);
+  const isFound = new Uint8Array(names.length);
+  for (let row = 0; row < codes.length; row += 1) {
+    const code = codes[row] ?? 0;
+    if (isFound[code] === 1) continue;
+    isFound[code] = 1;
+    found[code] = titles.names[titles.codes[row] ?? 0] ?? null;
+  }
+  return found;
+}
+
+/** What each state looks like: with a value and without one. The order is that of `UNIT_STATES`. */
+function makeLooks(tokens: Tokens) {
+  const looks: Readonly<Record<UnitState, readonly [shape: number, bare: number, color: PackedColor, takes: 0 | 1]>> = {
+    allocated: [SHAPES.filled, SHAPES.missing, tokens.muted, 1],
+    free: [SHAPES.free, SHAPES.free, tokens.faint, 1],
+    unavailable: [SHAPES.filled, SHAPES.filled, tokens.bad, 0],
+    stale: [SHAPES.stale, SHAPES.stale, tokens.faint, 0],
+    requested: [SHAPES.requestedValue, SHAPES.requested, tokens.accent, 1],
   };
-  states.forEach((state, row) => {
-    const isFaded = filtered?.[row] === 1;
-    const [shape, color, opacity] = markOf(state, colorOf(row), tokens);
-    marks.color[row] = color;
-    marks.shape[row] = shape;
-    marks.opacity[row] = isFaded ? FADED : opacity;
-  });
-  return marks;
+  return looks;
 }
 
-function markOf(
-  state: UnitState,
-  value: PackedColor | null,
+function makeMarks(
+  { codes, names }: NameColumn,
+  color: Uint32Array,
+  filtered: Uint8Array | null,
   tokens: Tokens,
-): readonly [shape: number, color: PackedColor, opacity: number] {
-  switch (state) {
-    case "allocated":
-      return value === null ? [SHAPES.missing, tokens.muted, 1] : [SHAPES.filled, value, 1];
-    case "free":
-      return [SHAPES.free, value ?? tokens.faint, 1];
-    case "unavailable":
-      return [SHAPES.filled, tokens.bad, UNAVAILABLE_OPACITY];
-    case "stale":
-      return [SHAPES.stale, tokens.faint, 1];
-    case "requested":
-      return value === null ? [SHAPES.requested, tokens.accent, 1] : [SHAPES.requestedValue, value, 1];
+): Marks {
+  const looks = makeLooks(tokens);
+  const states = names.map((name) => toUnitState(name));
+  const shapes = Uint8Array.from(states, (state) => looks[state][0]);
+  const bareShapes = Uint8Array.from(states, (state) => looks[state][1]);
+  const bareColors = Uint32Array.from(states, (state) => looks[state][2]);
+  const takesValue = Uint8Array.from(states, (state) => looks[state][3]);
+  const opacities = Float32Array.from(states, (state) => (state === "unavailable" ? UNAVAILABLE_OPACITY : 1));
+  const shape = new Uint8Array(codes.length);
+  const opacity = new Float32Array(codes.length);
+  for (let row = 0; row < codes.length; row += 1) {
+    const code = codes[row] ?? 0;
+    const hasValue = takesValue[code] === 1 && color[row] !== NO_COLOR;
+    shape[row] = (hasValue ? shapes[code] : bareShapes[code]) ?? 0;
+    if (!hasValue) color[row] = bareColors[code] ?? 0;
+    opacity[row] = filtered !== null && filtered[row] === 1 ? FADED : (opacities[code] ?? 1);
   }
+  return { color, shape, opacity };
 }
 
-/** Whether a unit of this state shows a metric: what nobody uses has values, too, but they say nothing. */
-function isMeasured(state: UnitState | undefined): boolean {
-  return state === "allocated" || state === "requested";
-}
-
-function colorQuantity(
-  { units, color, filtered, drawn }: ColoringInput,
-  choice: QuantityChoice,
-  states: readonly UnitState[],
-): { readonly colorOf: ColorOf; readonly legend: Legend } {
-  const values = readQuantity(units, color);
-  const valueAt = (row: number) => (isMeasured(states[row]) ? (values?.[row] ?? Number.NaN) : Number.NaN);
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
-  for (let row = 0; row < states.length; row += 1) {
-    const value = valueAt(row);
-    if (drawn[row] !== 1 || Number.isNaN(value)) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
+function countStates({ codes, names }: NameColumn, drawn: Uint8Array): Readonly<Record<UnitState, number>> {
+  const byCode = new Uint32Array(names.length);
+  for (let row = 0; row < codes.length; row += 1) {
+    const code = codes[row] ?? 0;
+    byCode[code] = (byCode[code] ?? 0) + (drawn[row] ?? 0);
   }
-  const hasValues = low <= high;
-  const min = choice.min ?? (hasValues ? low : 0);
-  const max = Math.max(min, choice.max ?? (hasValues ? high : 0));
-  const ratioOf = (value: number) => (max > min ? Math.min(1, Math.max(0, (value - min) / (max - min))) : 1);
-  const bins = new Uint32Array(BINS);
-  let sampled = 0;
-  for (let row = 0; row < states.length; row += 1) {
-    const value = valueAt(row);
-    if (drawn[row] !== 1 || Number.isNaN(value) || filtered?.[row] === 1) continue;
-    const bin = Math.min(BINS - 1, Math.floor(ratioOf(value) * BINS));
-    bins[bin] = (bins[bin] ?? 0) + 1;
-    sampled += 1;
-  }
-  return {
-    colorOf(row) {
-      const value = valueAt(row);
-      return Number.isNaN(value) ? null : (RAMP[Math.round(ratioOf(value) * RAMP_STEPS)] ?? null);
-    },
-    legend: { kind: "quantity", unit: choice.unit, min, max, bins, sampled },
-  };
-}
-
-function colorCategory(
-  { units, filtered, drawn, tokens }: ColoringInput,
-  choice: CategoryChoice,
-): { readonly colorOf: ColorOf; readonly legend: Legend } {
-  const column = units.snapshot.names(choice.column);
-  const isState = choice.column === "unit_state";
-  const colorOfCode = column.names.map((name) => {
-    if (name === null) return null;
-    return isState ? stateColor(toUnitState(name), tokens) : nameColor(name);
-  });
-  const counts = new Uint32Array(column.names.length);
-  const firstRows = new Uint32Array(column.names.length);
-  column.codes.forEach((code, row) => {
-    if (drawn[row] !== 1 || filtered?.[row] === 1) return;
-    if (counts[code] === 0) firstRows[code] = row;
-    counts[code] = (counts[code] ?? 0) + 1;
-  });
-  const title = titleOf(units, choice);
-  const entries = column.names.flatMap((key, code) => {
-    const color = colorOfCode[code] ?? null;
-    const count = counts[code] ?? 0;
-    if (key === null || color === null || count === 0) return [];
-    return [{ key, title: title(firstRows[code] ?? 0) ?? key, color, count }];
-  });
-  entries.sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1));
-  const colorOf: ColorOf = (row) => {
-    if (isState && nameAt(column, row) !== "allocated") return null;
-    return colorOfCode[column.codes[row] ?? 0] ?? null;
-  };
-  return { colorOf, legend: { kind: "category", entries } };
-}
-
-function stateColor(state: UnitState, tokens: Tokens): PackedColor {
-  if (state === "unavailable") return tokens.bad;
-  return state === "allocated" || state === "requested" ? tokens.accent : tokens.faint;
-}
-
-function countStates(states: readonly UnitState[], drawn: Uint8Array): Readonly<Record<UnitState, number>> {
-  const counts: Record<UnitState, number> = { allocated: 0, free: 0, unavailable: 0, stale: 0, requested: 0 };
-  states.forEach((state, row) => {
-    if (drawn[row] === 1) counts[state] += 1;
+  const counts = Object.fromEntries(UNIT_STATES.map((state) => [state, 0])) as Record<UnitState, number>;
+  names.forEach((name, code) => {
+    counts[toUnitState(name)] += byCode[code] ?? 0;
   });
   return counts;
+}
+
+function countShown(isDrawn: Uint8Array, filtered: Uint8Array | null): readonly [drawn: number, matching: number] {
+  let drawn = 0;
+  let faded = 0;
+  for (let row = 0; row < isDrawn.length; row += 1) {
+    const flag = isDrawn[row] ?? 0;
+    drawn += flag;
+    if (filtered !== null) faded += flag & (filtered[row] ?? 0);
+  }
+  return [drawn, drawn - faded];
+}
+
+/** What the reader points at in the legend: its units stand out, and nothing is filtered for it. */
+export type Lit =
+  | { readonly kind: "name"; readonly attribute: NameAttributeName; readonly name: string | null }
+  /** From `min` up to, not including, `max`. */
+  | { readonly kind: "range"; readonly attribute: NumberAttribute; readonly min: number; readonly max: number };
+
+export function lightMarks(units: Units, marks: Marks, lit: Lit | null): Marks {
+  if (lit === null) return marks;
+  const opacity = new Float32Array(marks.opacity);
+  if (lit.kind === "name") {
+    const { codes, names } = readNames(units, lit.attribute);
+    const wanted = names.indexOf(lit.name);
+    for (let row = 0; row < codes.length; row += 1) if (codes[row] !== wanted) opacity[row] = FADED;
+  } else {
+    const values = readNumbers(units, lit.attribute);
+    for (let row = 0; row < values.length; row += 1) {
+      const value = values[row] ?? Number.NaN;
+      if (!(value >= lit.min && value < lit.max)) opacity[row] = FADED;
+    }
+  }
+  return { ...marks, opacity };
 }

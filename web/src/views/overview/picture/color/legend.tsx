@@ -1,65 +1,169 @@
-// What colors mean: for a quantity its distribution above the ramp, for names a list with counts.
+// What colors mean, and a filter at once: for numbers their distribution above the ramp, to be brushed; for names a list
+// to choose from. What is pointed at lights up its units.
 
-import { formatCount, formatPlural, formatQuantity } from "../../../../base/format.ts";
-import { rampColor } from "../../../../base/ramp.ts";
-import { formatDuration } from "../../../../base/time.ts";
+import { type MouseEvent, type ReactNode, useState } from "react";
+import { formatCount, formatPlural } from "../../../../base/format.ts";
+import { RangeBrush } from "../../../../charts/range-brush.tsx";
+import type { NameAttributeName } from "../../../../state/attributes.ts";
+import { setNames, setRange, toggleName } from "../../../../state/changes.ts";
+import { useChangeScreen } from "../../../../state/use-screen.ts";
+import { findNames, findRange, type Where } from "../../../../state/where.ts";
+import { BINS, valueOn } from "../../filter/histogram.ts";
+import { placesOf, rangeBetween, sayNumber, sayRange } from "../../filter/number-words.ts";
+import { listTopNames } from "../../filter/top-names.ts";
 import { toCss } from "../tokens.ts";
 import styles from "./color.module.css";
-import type { CategoryLegend, Legend as LegendData, QuantityLegend } from "./coloring.ts";
+import type { Legend as LegendData, Lit, NameLegend, NumberLegend } from "./coloring.ts";
+import { NO_COLOR } from "./name-color.ts";
 
-const MOST_ENTRIES = 8;
-const HEIGHT = 34;
+interface LegendProps<T extends LegendData> {
+  readonly legend: T;
+  readonly where: Where;
+  onLight(lit: Lit | null): void;
+}
 
-export function Legend({ legend, title }: { legend: LegendData; title: string }) {
-  return legend.kind === "quantity" ? (
-    <Distribution legend={legend} title={title} />
+export function Legend({ legend, where, onLight }: LegendProps<LegendData>) {
+  return legend.kind === "number" ? (
+    <Distribution legend={legend} where={where} onLight={onLight} />
   ) : (
-    <Names legend={legend} title={title} />
+    <Names legend={legend} where={where} onLight={onLight} />
   );
 }
 
-function Distribution({ legend, title }: { legend: QuantityLegend; title: string }) {
-  const { bins, min, max, sampled } = legend;
-  const say = (value: number) =>
-    legend.unit === "seconds" ? formatDuration(value) : formatQuantity(value, legend.unit);
-  if (sampled === 0) return <p className={styles.note}>No values to show.</p>;
-  // Few units in one bin would vanish beside many in another: heights go by the root.
-  const highest = Math.sqrt(Math.max(...bins));
-  const label = `${title} of ${formatPlural(sampled, "unit")}, from ${say(min)} to ${say(max)}`;
+function Distribution({ legend, where, onLight }: LegendProps<NumberLegend>) {
+  const change = useChangeScreen();
+  const { attribute, histogram, ramp } = legend;
+  const { axis, all, kept, allCount, keptCount } = histogram;
+  const say = (value: number) => sayNumber(value, attribute.unit);
+  if (allCount === 0) return <p className={styles.note}>No values to show.</p>;
+  const range = findRange(where, attribute.name);
+  const light = (bin: number | null) => {
+    if (bin === null) return onLight(null);
+    const min = bin === 0 ? Number.NEGATIVE_INFINITY : valueOn(axis, bin / BINS);
+    const max = bin === BINS - 1 ? Number.POSITIVE_INFINITY : valueOn(axis, (bin + 1) / BINS);
+    onLight({ kind: "range", attribute, min, max });
+  };
   return (
     <figure className={styles.distribution}>
-      <svg role="img" aria-label={label} viewBox={`0 0 ${bins.length} ${HEIGHT}`} preserveAspectRatio="none">
-        {Array.from(bins, (count, bin) => {
-          const height = count === 0 ? 0 : Math.max(1.5, (Math.sqrt(count) / highest) * HEIGHT);
-          // biome-ignore lint/suspicious/noArrayIndexKey: a bin is its place
-          return <rect key={bin} x={bin + 0.1} y={HEIGHT - height} width={0.8} height={height} />;
-        })}
-      </svg>
-      <i style={{ background: `linear-gradient(to right, ${RAMP_STOPS})` }} />
+      <RangeBrush
+        label={`${attribute.title} of ${formatPlural(allCount, "unit")}`}
+        all={all}
+        kept={kept}
+        ramp={ramp.map(toCss)}
+        range={range && placesOf(axis, range)}
+        say={(place) => say(valueOn(axis, place))}
+        onChange={(next, isFirst) =>
+          change(setRange(attribute.name, next && rangeBetween(axis, next.from, next.to)), isFirst ? "push" : "replace")
+        }
+        onHover={light}
+      />
       <figcaption>
-        <span>{say(min)}</span>
-        <span>{say(max)}</span>
+        <span>{say(axis.min)}</span>
+        {range && (
+          <b>
+            {sayRange(range, attribute.unit)} · {formatCount(keptCount)}
+          </b>
+        )}
+        <span>{say(axis.max)}</span>
       </figcaption>
     </figure>
   );
 }
 
-const RAMP_STOPS = Array.from({ length: 17 }, (_, step) => rampColor(step / 16)).join(", ");
+const MOST_ENTRIES = 12;
 
-function Names({ legend, title }: { legend: CategoryLegend; title: string }) {
-  const more = legend.entries.length - MOST_ENTRIES;
-  const shown = more > 1 ? legend.entries.slice(0, MOST_ENTRIES) : legend.entries;
-  if (shown.length === 0) return <p className={styles.note}>No values to show.</p>;
+function Names({ legend, where, onLight }: LegendProps<NameLegend>) {
+  const [text, setText] = useState("");
+  const { attribute, column, titles, colors, all, kept } = legend;
+  const chosen = findNames(where, attribute.name);
+  const { codes, distinct, otherNames, otherCount } = listTopNames({
+    names: column.names,
+    titles,
+    counts: all,
+    chosen,
+    text,
+    most: MOST_ENTRIES,
+  });
+  if (distinct === 0) return <p className={styles.note}>No values to show.</p>;
   return (
-    <ul className={styles.names} aria-label={title}>
-      {shown.map(({ key, title: name, color, count }) => (
-        <li key={key}>
-          <i style={{ background: toCss(color) }} />
-          <span title={name}>{name.replaceAll("_", " ")}</span>
-          <small>{formatCount(count)}</small>
-        </li>
-      ))}
-      {more > 1 && <li className={styles.note}>and {formatCount(more)} more</li>}
-    </ul>
+    <>
+      {distinct > MOST_ENTRIES && (
+        <input
+          type="search"
+          className={styles.search}
+          aria-label={`Search ${attribute.title.toLowerCase()}`}
+          placeholder={`Search ${formatCount(distinct)}`}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      )}
+      <ul className={styles.names} aria-label={attribute.title}>
+        {codes.map((code) => {
+          const name = column.names[code] ?? null;
+          const color = colors[code] ?? NO_COLOR;
+          return (
+            <LegendName
+              key={name ?? ""}
+              attribute={attribute.name}
+              name={name}
+              title={titles?.[code] ?? name ?? "none"}
+              mark={<i style={color === NO_COLOR ? undefined : { background: toCss(color) }} />}
+              count={chosen.length > 0 || where.length > 0 ? (kept[code] ?? 0) : (all[code] ?? 0)}
+              chosen={chosen}
+              onLight={onLight}
+            />
+          );
+        })}
+        {otherNames > 0 && (
+          <li className={styles.other}>
+            <span>other ({formatCount(otherNames)})</span>
+            <small>{formatCount(otherCount)}</small>
+          </li>
+        )}
+      </ul>
+      {legend.hasSharedColors && <p className={styles.note}>More names than colours: some share one.</p>}
+    </>
+  );
+}
+
+interface LegendNameProps {
+  readonly attribute: NameAttributeName;
+  /** Null: the units without one. */
+  readonly name: string | null;
+  readonly title: string;
+  readonly mark: ReactNode;
+  readonly count: number;
+  readonly chosen: readonly (string | null)[];
+  onLight(lit: Lit | null): void;
+}
+
+/** One line of a legend: a click takes it among those chosen or out, with Alt or Ctrl it is the only one. */
+export function LegendName({ attribute, name, title, mark, count, chosen, onLight }: LegendNameProps) {
+  const change = useChangeScreen();
+  const isChosen = chosen.includes(name);
+  const light = () => onLight({ kind: "name", attribute, name });
+  const onClick = (event: MouseEvent) => {
+    const isOnly = event.altKey || event.ctrlKey || event.metaKey;
+    const isAlone = isChosen && chosen.length === 1;
+    change(isOnly ? setNames(attribute, isAlone ? [] : [name]) : toggleName(attribute, name));
+  };
+  return (
+    <li>
+      <button
+        type="button"
+        aria-pressed={isChosen}
+        data-out={(chosen.length > 0 && !isChosen) || undefined}
+        data-tip={`${title}\nClick: filter. Alt-click: only this.`}
+        onClick={onClick}
+        onPointerEnter={light}
+        onPointerLeave={() => onLight(null)}
+        onFocus={light}
+        onBlur={() => onLight(null)}
+      >
+        {mark}
+        <span>{title.replaceAll("_", " ")}</span>
+        <small>{formatCount(count)}</small>
+      </button>
+    </li>
   );
 }

@@ -1,19 +1,91 @@
-// The color of a name: the same in every view, on every day, in every browser, since it depends on nothing else.
+// The colors of names. A name's color comes from its letters, so it is the same in every view, on every day and in every
+// browser. Where there are no more names than colors, two that would share one are told apart: the names, in an order that
+// again comes from their letters, take the first color of their own list that is not taken. So a name changes color only
+// when one that comes before it and wants the same color comes or goes, and never by what is drawn or filtered.
 
 import type { PackedColor } from "../../../../layers/squares/marks.ts";
+import type { NameAttributeName } from "../../../../state/attributes.ts";
+import type { NameScheme } from "../../../../state/color.ts";
 
-/** Degrees. The part of the circle around rose is left out: that color means out of service. */
+/**
+ * Chosen so that any two differ by at least 0.13 in OKLab, also as seen with protanopia, deuteranopia and tritanopia
+ * (Machado et al. 2009), and each from the rose of what is out of service by 0.075.
+ */
+const SAFE: readonly PackedColor[] = [0xb3b6fd, 0x3c6a7e, 0xc48d25, 0x3eaca1, 0x8d6fdc, 0x3ff2bd, 0xfacb39, 0x7e5d07];
+
+/** Degrees. The part of the circle around rose is left out. */
 const FIRST_HUE = 45;
 const HUE_SPAN = 300;
 const HUES = 20;
 const LIGHTNESSES = [0.66, 0.76, 0.56] as const;
 const CHROMA = 0.125;
 
-export function nameColor(name: string): PackedColor {
-  const hash = hashName(name);
-  const hue = FIRST_HUE + ((hash % HUES) / HUES) * HUE_SPAN;
-  const lightness = LIGHTNESSES[Math.floor(hash / HUES) % LIGHTNESSES.length] ?? LIGHTNESSES[0];
-  return fromOklch(lightness, CHROMA, hue);
+const MANY: readonly PackedColor[] = LIGHTNESSES.flatMap((lightness) =>
+  Array.from({ length: HUES }, (_, hue) => fromOklch(lightness, CHROMA, FIRST_HUE + (hue / HUES) * HUE_SPAN)),
+);
+
+export const NAME_PALETTES: Readonly<Record<NameScheme, readonly PackedColor[]>> = { safe: SAFE, many: MANY };
+
+/** Attributes that have few values on any cluster. */
+const FEW_VALUED: readonly NameAttributeName[] = [
+  "partition",
+  "machine_type",
+  "node_state",
+  "workload_state",
+  "workload_kind",
+  "kind",
+  "qos",
+  "mig_profile",
+  "allocation_source",
+];
+
+export function ownNameScheme(attribute: NameAttributeName): NameScheme {
+  return FEW_VALUED.includes(attribute) ? "safe" : "many";
+}
+
+/** Stands for no color. */
+export const NO_COLOR = 0xffffffff;
+
+const known = new WeakMap<readonly (string | null)[], Partial<Record<NameScheme, Uint32Array>>>();
+
+/** By code; `NO_COLOR` for the missing. */
+export function colorNames(names: readonly (string | null)[], scheme: NameScheme): Uint32Array {
+  const made = known.get(names) ?? {};
+  known.set(names, made);
+  made[scheme] ??= computeColors(names, NAME_PALETTES[scheme]);
+  return made[scheme];
+}
+
+function computeColors(names: readonly (string | null)[], palette: readonly PackedColor[]): Uint32Array {
+  const colors = new Uint32Array(names.length).fill(NO_COLOR);
+  const hashes = Uint32Array.from(names, (name) => (name === null ? 0 : hashName(name)));
+  const codes = names.flatMap((name, code) => (name === null ? [] : [code]));
+  if (codes.length > palette.length) {
+    for (const code of codes) colors[code] = palette[(hashes[code] ?? 0) % palette.length] ?? 0;
+    return colors;
+  }
+  codes.sort((a, b) => (hashes[a] ?? 0) - (hashes[b] ?? 0) || ((names[a] ?? "") < (names[b] ?? "") ? -1 : 1));
+  const isTaken = new Uint8Array(palette.length);
+  for (const code of codes) {
+    const place = findFree(isTaken, hashes[code] ?? 0);
+    isTaken[place] = 1;
+    colors[code] = palette[place] ?? 0;
+  }
+  return colors;
+}
+
+/** Goes on by a step of its own that shares no factor with the size: it comes to every place once. */
+function findFree(isTaken: Uint8Array, hash: number): number {
+  const size = isTaken.length;
+  let step = 1 + (Math.floor(hash / size) % (size - 1));
+  while (divisor(step, size) > 1) step = (step % (size - 1)) + 1;
+  let place = hash % size;
+  while (isTaken[place] === 1) place = (place + step) % size;
+  return place;
+}
+
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b);
 }
 
 /** FNV-1a with a final mix, so that names that differ in the last digit differ in all bits. */
@@ -27,7 +99,7 @@ function hashName(name: string): number {
 }
 
 /** Björn Ottosson's OKLab, in which equal steps look equally large. */
-export function fromOklch(lightness: number, chroma: number, hueDegrees: number): PackedColor {
+function fromOklch(lightness: number, chroma: number, hueDegrees: number): PackedColor {
   const hue = (hueDegrees * Math.PI) / 180;
   const a = chroma * Math.cos(hue);
   const b = chroma * Math.sin(hue);

@@ -1,0 +1,68 @@
+// The values of an attribute for every unit, as a column: read from the snapshot or the tick, or computed from them. Each
+// is computed once for the same units. Owns what an attribute means for a unit, not its words.
+
+import type { NameColumn, NumberColumn } from "../api/columns.ts";
+import type { UnitNameColumn, UnitNumberColumn } from "../api/snapshot.ts";
+import {
+  type Attribute,
+  type AttributeName,
+  attributeOf,
+  type NameAttributeName,
+  type NumberAttribute,
+} from "../state/attributes.ts";
+import type { Units } from "./units.ts";
+
+/** States in which a unit's metrics mean something: an idle GPU has a utilisation of 0, too, but nobody wastes it. */
+const MEASURED_STATES: readonly (string | null)[] = ["allocated", "requested"];
+
+const computed = new WeakMap<Units, Map<AttributeName, NumberColumn>>();
+
+export function readNames({ snapshot }: Units, name: NameAttributeName): NameColumn {
+  return snapshot.names(name as UnitNameColumn);
+}
+
+/** NaN where there is no value. */
+export function readNumbers(units: Units, attribute: NumberAttribute): NumberColumn {
+  const known = computed.get(units) ?? new Map<AttributeName, NumberColumn>();
+  computed.set(units, known);
+  const found = known.get(attribute.name);
+  if (found !== undefined) return found;
+  const values = computeNumbers(units, attribute);
+  known.set(attribute.name, values);
+  return values;
+}
+
+export function readAttribute(units: Units, name: AttributeName): NameColumn | NumberColumn {
+  const attribute: Attribute = attributeOf(name);
+  return attribute.kind === "name" ? readNames(units, attribute.name) : readNumbers(units, attribute);
+}
+
+function computeNumbers(units: Units, { name, metric }: NumberAttribute): NumberColumn {
+  if (metric !== null) return keepMeasured(units, units.tick?.find(name) ?? null);
+  if (name === "wait_s") return computeSpans(units, "submitted_at", "started_at");
+  if (name === "run_s") return computeSpans(units, "started_at", null);
+  return units.snapshot.numbers(name as UnitNumberColumn);
+}
+
+function keepMeasured({ snapshot }: Units, values: Float32Array | null): Float32Array {
+  if (values === null) return new Float32Array(snapshot.rowCount).fill(Number.NaN);
+  const { codes, names } = snapshot.names("unit_state");
+  const isMeasured = Uint8Array.from(names, (name) => (MEASURED_STATES.includes(name) ? 1 : 0));
+  const kept = new Float32Array(values);
+  for (let row = 0; row < kept.length; row += 1) if (isMeasured[codes[row] ?? 0] === 0) kept[row] = Number.NaN;
+  return kept;
+}
+
+/** Seconds from one instant to another, or to the newest sample where there is no other yet. */
+function computeSpans({ snapshot, tick }: Units, from: UnitNumberColumn, to: UnitNumberColumn | null): Float32Array {
+  const starts = snapshot.numbers(from);
+  const ends = to === null ? null : snapshot.numbers(to);
+  const now = tick?.sampledAt ?? Number.NaN;
+  const spans = new Float32Array(snapshot.rowCount);
+  for (let row = 0; row < spans.length; row += 1) {
+    const end = ends?.[row] ?? Number.NaN;
+    const seconds = ((Number.isNaN(end) ? now : end) - (starts[row] ?? Number.NaN)) / 1000;
+    spans[row] = seconds < 0 ? 0 : seconds;
+  }
+  return spans;
+}

@@ -1,0 +1,70 @@
+// The conditions in force, in a line above the rows: each can be taken away.
+
+import { clearFilters, setClause, showWithin } from "../../../state/changes.ts";
+import type { Screen } from "../../../state/screen.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { serializeWhere } from "../../../state/where.ts";
+import { Icon } from "../../../widgets/icon.tsx";
+import { describeSelection } from "../details/selection-words.ts";
+import styles from "./chips.module.css";
+import { describeClause, describeCondition, explainUnapplied, titleOf } from "./condition-words.ts";
+
+interface ChipsProps {
+  readonly screen: Screen;
+  /** Of each clause, whether the rows on the screen have its attributes. */
+  readonly isApplied: readonly boolean[];
+}
+
+export function Chips({ screen, isApplied }: ChipsProps) {
+  const change = useChangeScreen();
+  const { where, table } = screen;
+  const { within } = screen;
+  if (where.length === 0 && within === null) return null;
+  const keys = serializeWhere(where);
+  return (
+    <ul className={styles.chips} aria-label="Filters in force">
+      {where.map((clause, at) => {
+        const unapplied = explainUnapplied(clause, isApplied[at], table);
+        return (
+          <li key={keys[at]}>
+            <button
+              type="button"
+              aria-label={`Remove filter ${describeClause(clause)}`}
+              data-unapplied={unapplied !== null || undefined}
+              data-tip={unapplied ?? undefined}
+              onClick={() => change(setClause(at, null))}
+            >
+              {clause.map((condition, index) => (
+                <span key={`${condition.attribute}${describeCondition(condition)}`}>
+                  {index > 0 && <small>or </small>}
+                  <small>{titleOf(condition).toLowerCase()}</small> {describeCondition(condition)}
+                </span>
+              ))}
+              <Icon name="close" size={10} />
+            </button>
+          </li>
+        );
+      })}
+      {within && (
+        <li>
+          <button
+            type="button"
+            aria-label="Show all units again"
+            data-unapplied={table === "workloads" || table === "nodes" || undefined}
+            onClick={() => change(showWithin(null))}
+          >
+            <span>
+              <small>only</small> {describeSelection(within)}
+            </span>
+            <Icon name="close" size={10} />
+          </button>
+        </li>
+      )}
+      <li>
+        <button type="button" className={styles.clear} onClick={() => change(clearFilters)}>
+          Clear
+        </button>
+      </li>
+    </ul>
+  );
+}

@@ -1,0 +1,80 @@
+// The filters a newcomer sees first: states, projects and users with how many rows choosing one would show. Partitions
+// have a list of their own. They are conditions like any other, shown as lists.
+
+import { compareWords } from "../../../base/order.ts";
+import { attributeOf, type NameAttributeName } from "../../../state/attributes.ts";
+import { toggleName } from "../../../state/changes.ts";
+import { facetAttribute, type TableName } from "../../../state/screen.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { findClause, findNames, type Where } from "../../../state/where.ts";
+import { FacetList, type FacetValue } from "../../../widgets/facet-list.tsx";
+import { stateWords } from "../words.ts";
+import { countNames, type Narrowed } from "./apply-where.ts";
+import { type FilterColumns, isNumbers } from "./filter-columns.ts";
+
+interface FacetsProps {
+  readonly table: TableName;
+  readonly where: Where;
+  readonly columns: FilterColumns;
+  readonly narrowed: Narrowed;
+  /** 1 for each row that counts; null: all do. */
+  readonly drawn: Uint8Array | null;
+}
+
+export function Facets({ table, where, columns, narrowed, drawn }: FacetsProps) {
+  const change = useChangeScreen();
+  return (["state", "project", "user"] as const).map((facet) => {
+    const attribute = facetAttribute(facet, table);
+    const counts = countValues(columns, narrowed, findClause(where, attribute, "names"), drawn, attribute);
+    const chosen = findNames(where, attribute).filter((name) => name !== null);
+    const values = facet === "state" ? stateValues(table, attribute, counts) : countedValues(counts);
+    if (values.length === 0 && chosen.length === 0) return null;
+    return (
+      <FacetList
+        key={facet}
+        title={FACET_TITLES[facet]}
+        values={values}
+        chosen={chosen}
+        onToggle={(value) => change(toggleName(attribute, value))}
+      />
+    );
+  });
+}
+
+const FACET_TITLES = { state: "State", project: "Project", user: "User" } as const;
+
+type Counts = ReadonlyMap<string, number>;
+
+function countValues(
+  columns: FilterColumns,
+  narrowed: Narrowed,
+  clause: number,
+  drawn: Uint8Array | null,
+  attribute: NameAttributeName,
+): Counts {
+  const column = columns.find(attribute);
+  const found = new Map<string, number>();
+  if (column === null || isNumbers(column)) return found;
+  const counts = countNames(column, narrowed, clause, drawn);
+  column.names.forEach((name, code) => {
+    const count = counts[code] ?? 0;
+    if (name !== null && count > 0) found.set(name, count);
+  });
+  return found;
+}
+
+function countedValues(counts: Counts): readonly FacetValue[] {
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .sort((a, b) => b.count - a.count || compareWords(a.value, b.value));
+}
+
+/** States the arrangement never draws are not offered; workloads that have ended are counted only when asked for. */
+function stateValues(table: TableName, attribute: NameAttributeName, counts: Counts): readonly FacetValue[] {
+  const found = attributeOf(attribute);
+  const all = found.kind === "name" ? (found.values ?? []) : [];
+  return all.map((value) => {
+    const isFetched = table !== "workloads" || counts.has(value) || ["running", "waiting", "suspended"].includes(value);
+    return { value, label: stateWords(value), count: isFetched ? (counts.get(value) ?? 0) : null };
+  });
+}

@@ -1,0 +1,126 @@
+// All conditions: those that the lists of facets do not show as cards, and a way to add one.
+
+import * as Popover from "@radix-ui/react-popover";
+import { useState } from "react";
+import { FILTERED_MODES, type FilteredMode } from "../../../layout/grammar.ts";
+import { ATTRIBUTES, type AttributeName } from "../../../state/attributes.ts";
+import { setClause } from "../../../state/changes.ts";
+import type { TableName } from "../../../state/screen.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { MOST_CLAUSES, type Where } from "../../../state/where.ts";
+import { OptionList } from "../../../widgets/option-list.tsx";
+import { Segmented } from "../../../widgets/segmented.tsx";
+import type { Narrowed } from "./apply-where.ts";
+import { ClauseCard, DraftCard } from "./clause-card.tsx";
+import { listFacetClauses } from "./condition-words.ts";
+import type { FilterColumns } from "./filter-columns.ts";
+import styles from "./filter-panel.module.css";
+
+/** What cards count and draw from. */
+export interface FilterData {
+  readonly table: TableName;
+  readonly columns: FilterColumns;
+  readonly narrowed: Narrowed;
+  /** 1 for each row that counts; null: all do. */
+  readonly drawn: Uint8Array | null;
+}
+
+interface FilterPanelProps extends FilterData {
+  readonly where: Where;
+  /** What becomes of units that are left out, and how to change it; null where there is no picture. */
+  readonly filtered: { readonly mode: FilteredMode; onChange(mode: FilteredMode): void } | null;
+}
+
+export function FilterPanel({ where, filtered, ...data }: FilterPanelProps) {
+  const change = useChangeScreen();
+  const [draft, setDraft] = useState<AttributeName | null>(null);
+  const [opened, setOpened] = useState<number | null>(null);
+  const shownElsewhere = listFacetClauses(where, data.table);
+  return (
+    <section className={styles.panel} aria-label="Filter">
+      <div className={styles.head}>
+        <h2>Filter</h2>
+        {filtered && where.length > 0 && (
+          <Segmented
+            label="What is left out"
+            name="filtered"
+            value={filtered.mode}
+            options={FILTERED_MODES.map((mode) => ({ value: mode, title: mode }))}
+            onChange={(mode) => filtered.onChange(mode)}
+          />
+        )}
+      </div>
+      {where.map((clause, at) =>
+        shownElsewhere.includes(at) ? null : (
+          <ClauseCard
+            // biome-ignore lint/suspicious/noArrayIndexKey: a clause is its place; its content changes as it is edited
+            key={at}
+            clause={clause}
+            at={at}
+            isOpen={opened === at}
+            data={data}
+            onOpen={(isOpen) => setOpened(isOpen ? at : null)}
+          />
+        ),
+      )}
+      {draft && (
+        <DraftCard
+          attribute={draft}
+          data={data}
+          onDone={(condition) => {
+            setDraft(null);
+            if (condition === null) return;
+            change(setClause(where.length, [condition]));
+            setOpened(where.length);
+          }}
+        />
+      )}
+      {where.length < MOST_CLAUSES && draft === null && (
+        <AddCondition title="+ add a condition" columns={data.columns} onChoose={setDraft} />
+      )}
+    </section>
+  );
+}
+
+interface AddConditionProps {
+  readonly title: string;
+  readonly columns: FilterColumns;
+  onChoose(attribute: AttributeName): void;
+}
+
+export function AddCondition({ title, columns, onChoose }: AddConditionProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Popover.Root open={isOpen} onOpenChange={setOpen}>
+      <Popover.Trigger className={styles.add}>{title}</Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content className={styles.popup} align="start" sideOffset={4} collisionPadding={8}>
+          {isOpen && (
+            <OptionList
+              label="Search attributes"
+              options={listOptions(columns)}
+              onChoose={(attribute) => {
+                setOpen(false);
+                onChoose(attribute);
+              }}
+            />
+          )}
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+const GROUPS = { name: "Names", now: "Metrics now", life: "Metrics over the workload's life", other: "Other numbers" };
+const ORDER = [GROUPS.name, GROUPS.other, GROUPS.now, GROUPS.life];
+
+function listOptions(columns: FilterColumns) {
+  return ATTRIBUTES.filter(({ name }) => columns.find(name) !== null)
+    .map((attribute) => {
+      const { name, title, kind } = attribute;
+      if (kind === "name") return { value: name, title, group: GROUPS.name };
+      if (attribute.metric === null) return { value: name, title, group: GROUPS.other };
+      return { value: name, title, group: attribute.statistic === null ? GROUPS.now : GROUPS.life };
+    })
+    .sort((a, b) => ORDER.indexOf(a.group) - ORDER.indexOf(b.group));
+}
