@@ -43,7 +43,7 @@ class _Judge:
         self._facts = facts
         self._filter = ScopeFilter(facts)
         self._truths: dict[tuple[Condition, int], Truths] = {}
-        self._read: dict[tuple[Condition, int], Float64s] = {}
+        self._read: dict[tuple[object, ...], Float64s] = {}
         self._old_enough: dict[int, Bools] = {}
         self._workload_count = len(facts.workloads)
         self._order: NDArray[np.intp] | None = None
@@ -79,14 +79,15 @@ class _Judge:
         if key not in self._truths:
             values = self.read(condition, min_samples)
             bound = self.columns.bound(condition)
-            is_true = compare(values, condition.operator, bound)
-            truths = np.where(is_true, TRUE, FALSE)
-            self._truths[key] = np.where(np.isnan(values) | np.isnan(bound), UNKNOWN, truths)
+            truths = compare(values, condition.operator, bound) * TRUE
+            truths[np.isnan(values + bound)] = UNKNOWN
+            self._truths[key] = truths
         return self._truths[key]
 
     def read(self, condition: Condition, min_samples: int) -> Float64s:
         """What a condition compares, per row; NaN where it cannot be told or rests on too few samples."""
-        key = (condition, min_samples)
+        is_of_limit = condition.across is not None and condition.value.basis is Basis.LIMIT
+        key = (condition.metric, condition.statistic, condition.window_ms, condition.across, is_of_limit, min_samples)
         if key not in self._read:
             values = self.columns.column(condition.metric, condition.statistic, condition.window_ms)
             samples = self.columns.samples(condition.metric, condition.window_ms)

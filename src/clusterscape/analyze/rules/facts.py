@@ -1,8 +1,9 @@
 """Whose lives are judged: what scopes ask about a workload, one row per life, in the order of the statistics."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,8 @@ class ScopeFilter:
         key = (field, patterns)
         if key not in self._passed:
             distinct, codes = self._encode(field)
-            fits = [name is not None and any(fnmatchcase(name, each) for each in patterns) for name in distinct]
+            fitting = re.compile("|".join(map(translate, patterns)))
+            fits = [name is not None and fitting.match(name) is not None for name in distinct]
             self._passed[key] = np.array(fits, dtype=np.bool_)[codes]
         return self._passed[key]
 

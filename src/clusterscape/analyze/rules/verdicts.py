@@ -46,11 +46,14 @@ class FetchedColumns:
         return self._limits[metric]
 
     def bound(self, condition: Condition) -> Float64s:
-        """What each row's statistic is compared with, in canonical units; across GPUs, a ratio of the limit stays one."""
+        """What statistics are compared with, in canonical units: one for each row, or one for all.
+
+        Across GPUs a ratio of the limit stays one.
+        """
         number = condition.value.number
         if condition.value.basis is Basis.LIMIT and condition.across is None:
             return self.limits(condition.metric) * number
-        return np.full(self._source.row_count, number)
+        return np.asarray(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ class Verdicts:
 
     def _read(self, condition: Condition, rule: int, row: int) -> Reading:
         values = self.read(condition, self.rules[rule].scope.min_samples)[row : row + 1]
-        bound = self.columns.bound(condition)[row : row + 1]
+        bound = np.atleast_1d(self.columns.bound(condition))
+        bound = bound[row : row + 1] if len(bound) > 1 else bound
         is_known = not (np.isnan(values[0]) or np.isnan(bound[0]))
         return Reading(
             condition=condition,
