@@ -23,9 +23,9 @@ DAY_MS = 86_400_000
 HISTORY_MS = DAY_MS
 DEMO_FILES = (
     "metrics",
-    "records.sqlite",
-    "records.sqlite-wal",
-    "records.sqlite-shm",
+    "records.db",
+    "records.db-wal",
+    "records.db-shm",
     "alerts.db",
     "alerts.db-wal",
     "alerts.db-shm",

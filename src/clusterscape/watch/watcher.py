@@ -14,7 +14,7 @@ import numpy as np
 from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.stats.needs import Needs, needs_of
 from clusterscape.errors import ClusterScapeError
-from clusterscape.model import Allocation, SampleBatch, Unit, UnixMs, Workload, WorkloadId
+from clusterscape.model import Allocation, SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
 from clusterscape.model.rules import Turn, Violation
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
@@ -88,7 +88,7 @@ class Watch:
     def on_allocations(self, open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
         """Allocations began or ended; these are all that are open."""
         if (statistics := self._gated()) is not None:
-            statistics.on_allocations(open_allocations, at_ms)
+            statistics.on_allocations(one_life_each(open_allocations), at_ms)
 
     def on_samples(self, batch: SampleBatch) -> None:
         """A scrape was stored."""
@@ -114,7 +114,8 @@ class Watch:
         statistics = LifeStatistics(self._metrics, self._checkpoint, needs=self._needs())
         self._followed_version = self.book.version
         with self._gate:
-            statistics.start(self._records.units(), self._records.open_allocations(), self._clock())
+            held = one_life_each(self._records.open_allocations())
+            statistics.start(self._records.units(), held, self._clock())
             self._statistics = statistics
         self._retell()
 
@@ -210,6 +211,16 @@ class Watch:
         recent = self._records.violations(start_ms=UnixMs(self._clock() - RETELL_MS))
         workloads = self._workloads([each.workload for each in recent])
         self._tell([each for each in recent if each.until is not None], recent, workloads)
+
+
+def one_life_each(allocations: Iterable[Allocation]) -> list[Allocation]:
+    """Two sources may tell of the same workload on the same unit, the later one with a later beginning: the first counts."""
+    found: dict[tuple[WorkloadId, UnitId], Allocation] = {}
+    for each in allocations:
+        known = found.get((each.workload, each.unit))
+        if known is None or each.from_at < known.from_at:
+            found[each.workload, each.unit] = each
+    return list(found.values())
 
 
 def _says_the_same(before: Judged | None, after: Judged) -> bool:
