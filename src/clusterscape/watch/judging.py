@@ -88,15 +88,15 @@ def judge(
 def add_values(turned: Turned, judged: Judged) -> Turned:
     """The started violations with the statistics that broke their rules."""
     places = {rule.key: place for place, rule in enumerate(judged.verdicts.rules)}
-    rows: dict[tuple[WorkloadId, UnitId | None], int] = {}
-    if turned.started:
-        for row in np.flatnonzero(judged.columns.is_open).tolist():
-            rows[judged.workloads[row], judged.units[row]] = row
-            rows.setdefault((judged.workloads[row], None), row)
-    started = [
-        replace(each, values=judged.verdicts.values(places[each.rule], rows[each.workload, each.unit]))
-        for each in turned.started
-    ]
+    rows: dict[tuple[int, WorkloadId, UnitId | None], int] = {}
+    for place in {places[each.rule] for each in turned.started}:
+        for row in np.flatnonzero(judged.verdicts.is_broken[place] & judged.columns.is_open).tolist():
+            rows[place, judged.workloads[row], judged.units[row]] = row
+            rows.setdefault((place, judged.workloads[row], None), row)
+    started = []
+    for each in turned.started:
+        place = places[each.rule]
+        started.append(replace(each, values=judged.verdicts.values(place, rows[place, each.workload, each.unit])))
     return Turned(started=started, stopped=turned.stopped)
 
 

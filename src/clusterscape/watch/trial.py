@@ -100,10 +100,18 @@ def _load(records: RecordStore, start_ms: UnixMs, end_ms: UnixMs) -> _Past:
         pl.col("to_at").fill_null(ENDLESS), pl.col("workload").cast(pl.String)
     )
     ends: dict[LifeKey, int] = {}
-    for workload, unit, from_at, to_at in spans.select("workload", "unit", "from_at", "to_at").iter_rows():
+    latest: dict[tuple[str, str], LifeKey] = {}
+    for workload, unit, from_at, to_at in (
+        spans.select("workload", "unit", "from_at", "to_at").sort("from_at").iter_rows()
+    ):
         known = workloads.get(workload)
-        stop = to_at if known is None or known.ended_at is None else min(to_at, known.ended_at)
-        ends[WorkloadId(workload), UnitId(unit), UnixMs(from_at)] = max(stop, from_at)
+        stop = max(from_at, to_at if known is None or known.ended_at is None else min(to_at, known.ended_at))
+        before = latest.get((workload, unit))
+        if before is not None and ends[before] > from_at:
+            ends[before] = max(ends[before], stop)  # two sources told of the same life
+            continue
+        key = latest[workload, unit] = (WorkloadId(workload), UnitId(unit), UnixMs(from_at))
+        ends[key] = stop
     return _Past(workloads, records.units(), list(ends), ends)
 
 
