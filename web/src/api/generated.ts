@@ -1,6 +1,9 @@
 // Generated from openapi.json by `npm run codegen`; do not edit.
 // The shapes of the server's answers. Times are Unix ms, ratios 0–1, missing is null.
 
+/** A statistic of the whole workload, from those of its units. */
+export type Across = "spread" | "least" | "most" | "average";
+
 /** Who held which unit when, and how we know. */
 export interface AllocationAnswer {
   readonly confidence: number;
@@ -42,6 +45,23 @@ export interface ClusterSummary {
   readonly waiting_gpus: number;
 }
 
+/** What somebody wrote about a workload's violations. */
+export interface CommentAnswer {
+  readonly author: string;
+  readonly created_at: number;
+  readonly key: string;
+  readonly text: string;
+  readonly workload: string;
+}
+
+export type Completion = readonly [string, number, string];
+
+/** A text being typed, and where. */
+export interface CompletionQuestion {
+  readonly cursor?: number | null;
+  readonly text: string;
+}
+
 /** Rows that shared one fate: not stored, or (`is_stored`) stored though odd; `meaning` is the reason in words. */
 export interface DropAnswer {
   readonly count: number;
@@ -49,6 +69,34 @@ export interface DropAnswer {
   readonly kind: string;
   readonly meaning: string | null;
   readonly reason: string;
+}
+
+/** One condition as fields. `argument` is the percentile, or the value that a time is above or below. */
+export interface FormRow-Input {
+  readonly across?: Across | null;
+  readonly argument?: string | null;
+  readonly argument_unit?: string;
+  readonly junction?: Junction;
+  readonly metric: string;
+  readonly operator: Operator;
+  readonly statistic: StatisticKind;
+  readonly unit?: string;
+  readonly value: string;
+  readonly window_ms?: number | null;
+}
+
+/** One condition as fields. `argument` is the percentile, or the value that a time is above or below. */
+export interface FormRow-Output {
+  readonly across?: Across | null;
+  readonly argument?: string | null;
+  readonly argument_unit?: string;
+  readonly junction?: Junction;
+  readonly metric: string;
+  readonly operator: Operator;
+  readonly statistic: StatisticKind;
+  readonly unit?: string;
+  readonly value: string;
+  readonly window_ms?: number | null;
 }
 
 /** Alive; `paused` says why nothing is stored now. */
@@ -61,6 +109,9 @@ export interface Health {
 
 /** What a search result is. */
 export type HitKind = "workload" | "user" | "project" | "node";
+
+/** How terms are joined. */
+export type Junction = "and" | "or";
 
 /** A metric of the catalogue. */
 export interface MetricAnswer {
@@ -78,6 +129,33 @@ export type MetricKind = "gauge" | "counter";
 
 /** Canonical units; the client formats by these. */
 export type MetricUnit = "ratio" | "watts" | "joules" | "bytes" | "bytes_per_second" | "hertz" | "celsius" | "seconds" | "count";
+
+/** Nobody is told of these violations until `expires_at`. */
+export interface MuteAnswer {
+  readonly author: string;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly key: string;
+  readonly reason: string;
+  readonly rule: string;
+  readonly workload: string | null;
+}
+
+/** Whom not to tell of, why and for how long. */
+export interface MuteRequest {
+  readonly author: string;
+  readonly hours: number;
+  readonly reason: string;
+  readonly rule: string;
+  readonly workload?: string | null;
+}
+
+/** What to write about a workload. */
+export interface NewComment {
+  readonly author: string;
+  readonly text: string;
+  readonly workload: string;
+}
 
 /** A node in numbers. */
 export interface NodeAnswer {
@@ -104,6 +182,9 @@ export interface NodeDetail {
 
 /** A node's state for scheduling, reduced to what a reader must tell apart. */
 export type NodeState = "idle" | "mixed" | "allocated" | "draining" | "drained" | "down" | "unknown";
+
+/** How the statistic compares with the value. */
+export type Operator = "<" | "<=" | ">" | ">=" | "=" | "!=";
 
 /** One partition in numbers. A node in several partitions is counted in each. */
 export interface PartitionSummary {
@@ -133,6 +214,115 @@ export interface ProblemAnswer {
   readonly error: Problem;
 }
 
+/** One condition on one unit, in canonical units; null: not known. */
+export interface ReadingAnswer {
+  readonly bound: number | null;
+  readonly condition: string;
+  readonly is_met: boolean | null;
+  readonly samples: number;
+  readonly value: number | null;
+}
+
+/** A rule in all its forms. `form` is null where it does not fit one; `counts` until it was judged. */
+export interface RuleAnswer {
+  readonly blames_units: boolean;
+  readonly color: string | null;
+  readonly counts: RuleCounts | null;
+  readonly document: Readonly<Record<string, unknown>>;
+  readonly form: readonly FormRow-Output[] | null;
+  readonly is_changed: boolean;
+  readonly is_enabled: boolean;
+  readonly is_shipped: boolean;
+  readonly key: string;
+  readonly name: string;
+  readonly owner: string | null;
+  readonly reason: string;
+  readonly severity: Severity;
+  readonly text: string;
+  readonly words: readonly string[];
+}
+
+/** What to change of a rule; what is not given stays as it is. A new rule needs one of its forms. */
+export interface RuleChange {
+  /** Null: by severity. */
+  readonly color?: string | null;
+  readonly document?: Readonly<Record<string, unknown>> | null;
+  readonly form?: readonly FormRow-Input[] | null;
+  readonly is_enabled?: boolean | null;
+  readonly name?: string | null;
+  readonly owner?: string | null;
+  readonly reason?: string | null;
+  readonly severity?: Severity | null;
+  readonly text?: string | null;
+}
+
+/** What a rule says now. `unjudged`: too young, too few samples, or a metric is missing. */
+export interface RuleCounts {
+  readonly units: number;
+  readonly unjudged: number;
+  readonly workloads: number;
+}
+
+/** What is wrong with a rule. `column` counts from 1 in its text; `path` leads to a field of its form or document. */
+export interface RuleFault {
+  readonly column?: number | null;
+  readonly hint: string | null;
+  readonly length?: number | null;
+  readonly message: string;
+  readonly path?: string | null;
+  readonly suggestion?: string | null;
+}
+
+/** A rule in one of its forms. The form has no scope: `text` beside it gives the clauses after the conditions. */
+export interface RuleForms {
+  readonly document?: Readonly<Record<string, unknown>> | null;
+  readonly form?: readonly FormRow-Input[] | null;
+  readonly text?: string | null;
+}
+
+/** All rules in the order of the bar; `unreadable`: stored ones this version cannot read, and why. */
+export interface RuleList {
+  readonly judged_at: number | null;
+  readonly rules: readonly RuleAnswer[];
+  readonly unreadable: Readonly<Record<string, string>>;
+}
+
+/** Keys of rules, first ones first; rules that are not named follow. */
+export interface RuleOrder {
+  readonly keys: readonly string[];
+}
+
+/** A rule read from one form and written in all; `fault` where it cannot be read. */
+export interface RuleReading {
+  readonly document: Readonly<Record<string, unknown>> | null;
+  readonly fault: RuleFault | null;
+  readonly form: readonly FormRow-Output[] | null;
+  readonly text: string;
+  readonly words: readonly string[];
+}
+
+/** How many GPUs broke each rule: one number per step. */
+export interface RuleTimeline {
+  readonly gpus: Readonly<Record<string, readonly number[]>>;
+  readonly start: number;
+  readonly step_ms: number;
+}
+
+/** A rule and how much of the past to try it on. */
+export interface RuleTrial {
+  readonly document?: Readonly<Record<string, unknown>> | null;
+  readonly form?: readonly FormRow-Input[] | null;
+  readonly hours?: number;
+  readonly text?: string | null;
+}
+
+/** Units that break a rule, and those whose holder broke it on them earlier and keeps it now. */
+export interface RuleUnits {
+  readonly past: readonly string[];
+  readonly rule: string;
+  readonly units: readonly string[];
+}
+
 /** A view that somebody saved, for everybody. `document` is the page's own, with at least `version` and `title`. */
 export interface SavedView {
   readonly document: Readonly<Record<string, unknown>>;
@@ -159,6 +349,16 @@ export interface SearchHit {
 export interface SearchHits {
   readonly hits: readonly SearchHit[];
   readonly query: string;
+}
+
+/** How much a violation matters, least first. */
+export type Severity = "info" | "warning" | "critical";
+
+/** What one user or project adds to the violations; null: not known. */
+export interface Share {
+  readonly gpu_hours: number;
+  readonly name: string | null;
+  readonly workloads: number;
 }
 
 /** What the sign-in form sends. */
@@ -211,6 +411,9 @@ export interface Startable {
   readonly whole_nodes: number;
 }
 
+/** What sums up a series. */
+export type StatisticKind = "min" | "max" | "mean" | "std" | "percentile" | "above" | "below" | "longest_above" | "longest_below" | "now" | "slope" | "increase";
+
 /** What the metric store holds. */
 export interface StoreAnswer {
   readonly bytes_on_disk: number | null;
@@ -233,6 +436,20 @@ export interface Timeline {
   readonly waiting_gpus: readonly number[];
 }
 
+/** What a rule would have done. `times` counts violations of workloads; the list has the largest ones. */
+export interface TrialAnswer {
+  readonly end: number;
+  readonly gpu_hours: number;
+  readonly judged: number;
+  readonly lives: number;
+  readonly start: number;
+  readonly step_ms: number;
+  readonly text: string;
+  readonly times: number;
+  readonly violations: readonly ViolationAnswer[];
+  readonly workloads: number;
+}
+
 /** Units by state; `total` leaves requested ones out. */
 export interface UnitCounts {
   readonly allocated: number;
@@ -242,12 +459,56 @@ export interface UnitCounts {
   readonly unavailable: number;
 }
 
+/** What a rule says of a workload on a unit, and why. `state`: met, not met, not judged, out of scope. */
+export interface UnitVerdict {
+  readonly readings: readonly ReadingAnswer[];
+  readonly rule: string;
+  readonly state: string;
+  readonly unit: string;
+  readonly why: string;
+}
+
+/** Which units break which rules at one moment, in the order of the rules. */
+export interface UnitViolations {
+  readonly at: number;
+  readonly rules: readonly RuleUnits[];
+}
+
 /** A view as the page describes it: any JSON object of at most 64 KiB with these two fields. */
 export interface ViewDocument {
   readonly title: string;
   /** Of the document's format. */
   readonly version: number;
   readonly [key: string]: unknown;
+}
+
+/** Violations of one rule by one workload, taken together: `until` is null while any of them goes on. */
+export interface ViolationAnswer {
+  readonly gpu_hours: number;
+  readonly gpus: number;
+  readonly mute: MuteAnswer | null;
+  readonly partition: string | null;
+  readonly project: string | null;
+  readonly rule: string;
+  readonly rule_name: string;
+  readonly severity: Severity;
+  readonly since: number;
+  readonly units: readonly string[];
+  readonly until: number | null;
+  readonly user: string | null;
+  readonly values: Readonly<Record<string, number>>;
+  readonly workload: string;
+  readonly workload_name: string | null;
+}
+
+/** Violations of a time, most GPU-hours first. A GPU that broke two rules at once counts once in the sums. */
+export interface ViolationList {
+  readonly end: number;
+  readonly gpu_hours: number;
+  readonly projects: readonly Share[];
+  readonly start: number;
+  readonly users: readonly Share[];
+  readonly violations: readonly ViolationAnswer[];
 }
 
 /** GPU-hours of [start, end) that were held, measured, and held idle; defined in `query/waste.py`. */
@@ -312,3 +573,11 @@ export interface WorkloadList {
 
 /** Where a workload is in its life. The first three are active; the rest have ended. */
 export type WorkloadState = "waiting" | "running" | "suspended" | "completed" | "failed" | "cancelled" | "timeout" | "out_of_memory" | "node_failed" | "preempted" | "unknown";
+
+/** Every rule on every unit of a workload that runs, and its violations, past ones included. */
+export interface WorkloadVerdicts {
+  readonly judged_at: number | null;
+  readonly verdicts: readonly UnitVerdict[];
+  readonly violations: readonly ViolationAnswer[];
+  readonly workload: string;
+}

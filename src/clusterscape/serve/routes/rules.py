@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clusterscape.analyze.rules.completion import Completion
 from clusterscape.analyze.rules.form import FormRow
-from clusterscape.model.rules import Severity
+from clusterscape.model.rules import Across, Junction, Operator, Severity, StatisticKind
 from clusterscape.query.rule_answers import RuleAnswer, RuleList, RuleReading, TrialAnswer
 from clusterscape.serve.state import State
 
@@ -17,13 +17,34 @@ RuleKey = Annotated[str, Path(description="1 to 64 small letters, digits, - and 
 MOST_TEXT = 4000
 
 
+class FormField(BaseModel):
+    """One condition as a form has it; see ``FormRow`` of the answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    metric: str
+    statistic: StatisticKind
+    operator: Operator
+    value: str
+    unit: str = ""
+    argument: str | None = None
+    argument_unit: str = ""
+    window_ms: int | None = None
+    across: Across | None = None
+    junction: Junction = Junction.AND
+
+    def row(self) -> FormRow:
+        """As the language takes it."""
+        return FormRow(**dict(self))
+
+
 class RuleForms(BaseModel):
     """A rule in one of its forms. The form has no scope: ``text`` beside it gives the clauses after the conditions."""
 
     model_config = ConfigDict(extra="forbid")
 
     text: Annotated[str | None, Field(max_length=MOST_TEXT)] = None
-    form: Annotated[list[FormRow] | None, Field(max_length=50)] = None
+    form: Annotated[list[FormField] | None, Field(max_length=50)] = None
     document: dict[str, Any] | None = None
 
 
@@ -106,5 +127,5 @@ def describe_rule_language(state: State) -> dict[str, Any]:
 
 
 def _forms(given: RuleForms) -> dict[str, Any]:
-    # Rows as records, not as the plain values that a dump would make of them.
-    return {"text": given.text, "form": given.form, "document": given.document}
+    form = None if given.form is None else [field.row() for field in given.form]
+    return {"text": given.text, "form": form, "document": given.document}
