@@ -71,8 +71,8 @@ export interface DropAnswer {
   readonly reason: string;
 }
 
-/** One condition as fields. `argument` is the percentile, or the value that a time is above or below. */
-export interface FormRow-Input {
+/** One condition as a form has it; see `FormRow` of the answers. */
+export interface FormField {
   readonly across?: Across | null;
   readonly argument?: string | null;
   readonly argument_unit?: string;
@@ -86,7 +86,7 @@ export interface FormRow-Input {
 }
 
 /** One condition as fields. `argument` is the percentile, or the value that a time is above or below. */
-export interface FormRow-Output {
+export interface FormRow {
   readonly across?: Across | null;
   readonly argument?: string | null;
   readonly argument_unit?: string;
@@ -229,7 +229,7 @@ export interface RuleAnswer {
   readonly color: string | null;
   readonly counts: RuleCounts | null;
   readonly document: Readonly<Record<string, unknown>>;
-  readonly form: readonly FormRow-Output[] | null;
+  readonly form: readonly FormRow[] | null;
   readonly is_changed: boolean;
   readonly is_enabled: boolean;
   readonly is_shipped: boolean;
@@ -247,7 +247,7 @@ export interface RuleChange {
   /** Null: by severity. */
   readonly color?: string | null;
   readonly document?: Readonly<Record<string, unknown>> | null;
-  readonly form?: readonly FormRow-Input[] | null;
+  readonly form?: readonly FormField[] | null;
   readonly is_enabled?: boolean | null;
   readonly name?: string | null;
   readonly owner?: string | null;
@@ -276,7 +276,7 @@ export interface RuleFault {
 /** A rule in one of its forms. The form has no scope: `text` beside it gives the clauses after the conditions. */
 export interface RuleForms {
   readonly document?: Readonly<Record<string, unknown>> | null;
-  readonly form?: readonly FormRow-Input[] | null;
+  readonly form?: readonly FormField[] | null;
   readonly text?: string | null;
 }
 
@@ -296,7 +296,7 @@ export interface RuleOrder {
 export interface RuleReading {
   readonly document: Readonly<Record<string, unknown>> | null;
   readonly fault: RuleFault | null;
-  readonly form: readonly FormRow-Output[] | null;
+  readonly form: readonly FormRow[] | null;
   readonly text: string;
   readonly words: readonly string[];
 }
@@ -311,7 +311,7 @@ export interface RuleTimeline {
 /** A rule and how much of the past to try it on. */
 export interface RuleTrial {
   readonly document?: Readonly<Record<string, unknown>> | null;
-  readonly form?: readonly FormRow-Input[] | null;
+  readonly form?: readonly FormField[] | null;
   readonly hours?: number;
   readonly text?: string | null;
 }
