@@ -28,7 +28,8 @@ export type UnitNameColumn =
   | "resource_type"
   | "qos"
   | "pending_reason"
-  | "allocation_source";
+  | "allocation_source"
+  | "free_use";
 
 export type UnitNumberColumn =
   | "index"

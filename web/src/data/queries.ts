@@ -8,6 +8,8 @@ import type {
   NodeDetail,
   SearchHits,
   Sources,
+  Timeline,
+  WasteAnswer,
   WorkloadDetail,
   WorkloadList,
   WorkloadState,
@@ -15,6 +17,8 @@ import type {
 import type { SeriesLine } from "../api/series.ts";
 import type { Loadable } from "../base/loadable.ts";
 import { toProblem } from "../base/problem.ts";
+import type { Moment } from "../state/time.ts";
+import { useMoment } from "../state/use-moment.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
@@ -25,6 +29,35 @@ export const ACTIVE_STATES: readonly WorkloadState[] = ["running", "waiting", "s
 
 export function useCluster(): Loadable<ClusterSummary> {
   return useVersionedQuery({ key: ["cluster"], follows: "both", ask: (client, signal) => client.cluster(signal) });
+}
+
+const WASTE_HOURS = 24;
+/** The server judges whole steps of ten minutes. */
+const WASTE_EVERY_MS = 600_000;
+
+/** GPU-hours held in vain in the last day. */
+export function useWaste(): Loadable<WasteAnswer> {
+  return useVersionedQuery({
+    key: ["waste", "total", WASTE_HOURS],
+    follows: "moment",
+    everyMs: WASTE_EVERY_MS,
+    ask: (client, signal) => client.waste(WASTE_HOURS, signal),
+  });
+}
+
+const TIMELINE_EVERY_MS = 60_000;
+
+/** The stored history as curves; `spanMs` before now, or all of it with null. */
+export function useTimeline(spanMs: number | null, points: number): Loadable<Timeline> {
+  const { clock } = useServices();
+  return useVersionedQuery({
+    key: ["timeline", spanMs, points],
+    follows: "nothing",
+    keepsLast: true,
+    everyMs: TIMELINE_EVERY_MS,
+    ask: (client, signal) =>
+      client.timeline({ startMs: spanMs === null ? null : clock.now() - spanMs, endMs: null, points }, signal),
+  });
 }
 
 export function useNodes(enabled: boolean): Loadable<readonly NodeAnswer[]> {
@@ -83,14 +116,20 @@ const FEWEST_POINTS = 40;
 const MOST_VALUES = 120_000;
 const REFRESH_MS = 15_000;
 
+/** A series that runs on ends at the minute the screen is of. */
+export function endAt({ startMs, endMs }: SeriesRange, moment: Moment): SeriesRange {
+  return { startMs, endMs: moment === null ? endMs : Math.min(endMs ?? moment, moment) };
+}
+
 /** Many units get fewer points each, and a series that runs on is asked for again when it has a new point to show. */
 export function useSeries(
   subject: SeriesSubject,
   metrics: readonly string[],
-  range: SeriesRange,
+  wanted: SeriesRange,
   unitCount: number,
 ): Loadable<readonly SeriesLine[]> {
   const { clock } = useServices();
+  const range = endAt(wanted, useMoment());
   const affordable = Math.floor(MOST_VALUES / Math.max(1, unitCount * metrics.length));
   const points = Math.min(MOST_POINTS, Math.max(FEWEST_POINTS, affordable));
   // In whole multiples: the timer would start anew with every small change of its interval.
@@ -98,6 +137,7 @@ export function useSeries(
   return useVersionedQuery({
     key: ["series", subject, metrics, range, points],
     follows: "nothing",
+    keepsLast: true,
     ...(range.endMs === null ? { everyMs } : {}),
     ask: (client, signal) => client.series({ subject, metrics, ...range, points }, signal),
   });

@@ -1,10 +1,13 @@
 // All units with their newest metrics. Rows of a tick mean something only beside the snapshot of the same inventory, so
 // the two are always fetched to fit; the snapshot only when the inventory has changed.
 
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
 import type { Client } from "../api/client.ts";
 import type { Snapshot } from "../api/snapshot.ts";
 import type { Tick } from "../api/tick.ts";
 import type { Loadable } from "../base/loadable.ts";
+import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
 export const UNIT_METRICS = [
@@ -25,10 +28,38 @@ export interface Units {
 }
 
 export function useUnits(): Loadable<Units> {
+  const { live } = useServices();
+  const cache = useQueryClient();
   return useVersionedQuery<Units>({
-    key: ["units", UNIT_METRICS],
+    key: UNITS_KEY,
     follows: "both",
-    ask: (client, signal, held) => fetchUnits(client, UNIT_METRICS, held, signal),
+    async ask(client, signal, held, at) {
+      if (at !== null) return fetchPast(cache, client, at);
+      const units = await fetchUnits(client, UNIT_METRICS, held, signal);
+      // Other units mean other places, and nothing moves under the pointer.
+      if (held && held.snapshot !== units.snapshot) await live.untilCalm(signal);
+      return units;
+    },
+  });
+}
+
+const UNITS_KEY = ["units", UNIT_METRICS];
+/** How long a picture that was fetched ahead may wait to be shown. */
+const AHEAD_MS = 15_000;
+
+/** Fetches the picture of a past minute before it is wanted, for those who play. */
+export function usePrefetchUnits(): (at: number) => void {
+  const { client } = useServices();
+  const cache = useQueryClient();
+  return useCallback((at) => void fetchPast(cache, client.at(at), at).catch(() => {}), [cache, client]);
+}
+
+function fetchPast(cache: QueryClient, client: Client, at: number): Promise<Units> {
+  return cache.fetchQuery({
+    queryKey: [...UNITS_KEY, at],
+    queryFn: () => fetchUnits(client, UNIT_METRICS),
+    staleTime: AHEAD_MS,
+    gcTime: AHEAD_MS,
   });
 }
 

@@ -70,6 +70,7 @@ const NAMES = {
   pending_reason: "Why it waits",
   allocation_source: "How the holder is known",
   violations: "Rules broken",
+  free_use: "Use of free GPUs",
 } as const satisfies Readonly<Record<string, string>>;
 export type NameAttributeName = keyof typeof NAMES;
 
@@ -112,6 +113,7 @@ export const WORKLOAD_STATES = [
 
 const VALUES: Partial<Readonly<Record<NameAttributeName, readonly string[]>>> = {
   unit_state: ["allocated", "free", "unavailable", "stale", "requested"],
+  free_use: ["usable", "stranded"],
   workload_state: WORKLOAD_STATES,
   node_state: ["idle", "mixed", "allocated", "draining", "drained", "down", "unknown", "stale"],
 };

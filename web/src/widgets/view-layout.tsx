@@ -1,5 +1,5 @@
-// The skeleton every view stands in: summary strip above, controls left, drawing in the middle, details right. Narrow
-// screens put the controls above and lay the details over.
+// The skeleton every view stands in: summary strip above, controls left, drawing in the middle, details right, time at the
+// bottom. Narrow screens put the controls above and lay the details over.
 
 import type { ReactNode } from "react";
 import styles from "./view-layout.module.css";
@@ -8,10 +8,11 @@ interface ViewLayoutProps {
   readonly strip: ReactNode;
   readonly controls: ReactNode;
   readonly details: ReactNode | null;
+  readonly time?: ReactNode;
   readonly children: ReactNode;
 }
 
-export function ViewLayout({ strip, controls, details, children }: ViewLayoutProps) {
+export function ViewLayout({ strip, controls, details, time, children }: ViewLayoutProps) {
   return (
     <div className={styles.layout} data-details={details !== null || undefined}>
       <section className={styles.strip} aria-label="Summary">
@@ -26,6 +27,7 @@ export function ViewLayout({ strip, controls, details, children }: ViewLayoutPro
           {details}
         </aside>
       )}
+      {time && <footer className={styles.time}>{time}</footer>}
     </div>
   );
 }

@@ -1,11 +1,16 @@
-// How live the page is: the age of the newest sample while the line stands, and on request where the data comes from.
+// How live the page is: the age of the newest sample while the line stands, or that it is held, or of a past minute; and on
+// request where the data comes from.
 
 import * as Popover from "@radix-ui/react-popover";
-import { useState } from "react";
-import { formatShortDuration } from "../../base/time.ts";
+import { useEffect, useState } from "react";
+import { formatInstant, formatShortDuration } from "../../base/time.ts";
 import type { LiveState } from "../../data/live-store.ts";
 import { useCluster } from "../../data/queries.ts";
-import { useLive } from "../../data/services.ts";
+import { useLive, useServices } from "../../data/services.ts";
+import { travelTo } from "../../state/time.ts";
+import { useMoment } from "../../state/use-moment.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { IconButton } from "../../widgets/button.tsx";
 import { useNow } from "../../widgets/clock-context.ts";
 import styles from "./live-indicator.module.css";
 import { SourcesPanel } from "./sources-panel.tsx";
@@ -15,7 +20,10 @@ const STALE_S = 90;
 
 export type Liveness = "connecting" | "reconnecting" | "paused" | "waiting" | "stale" | "live";
 
-export function judgeLiveness({ connection, version }: LiveState, nowMs: number): Liveness {
+export function judgeLiveness(
+  { connection, version }: Pick<LiveState, "connection" | "version">,
+  nowMs: number,
+): Liveness {
   if (connection === "connecting") return "connecting";
   if (connection === "lost" || version === null) return "reconnecting";
   if (version.paused !== null) return "paused";
@@ -32,7 +40,56 @@ const WORDS: Readonly<Record<Liveness, string>> = {
   live: "live",
 };
 
+/** The page is held by the reader, live, or of the past: one of the three, and the way back. */
 export function LiveIndicator() {
+  const moment = useMoment();
+  const { pausedAt } = useLive();
+  usePauseKey();
+  return (
+    <div className={styles.live}>
+      {moment !== null ? <PastNotice at={moment} /> : <PauseButton pausedAt={pausedAt} />}
+      <SourcesButton />
+    </div>
+  );
+}
+
+function PastNotice({ at }: { at: number }) {
+  const change = useChangeScreen();
+  const now = useNow();
+  return (
+    <button type="button" className={styles.past} onClick={() => change(travelTo(null))}>
+      past: {formatInstant(at, now)} — <b>back to now</b>
+    </button>
+  );
+}
+
+function PauseButton({ pausedAt }: { pausedAt: number | null }) {
+  const { live } = useServices();
+  const now = useNow();
+  if (pausedAt === null) return <IconButton icon="pause" label="Hold the picture (P)" onClick={live.pause} />;
+  return (
+    <button type="button" className={styles.past} data-tip="Follow the cluster again (P)" onClick={live.resume}>
+      held for {formatShortDuration((now - pausedAt) / 1000)} — <b>resume</b>
+    </button>
+  );
+}
+
+function usePauseKey(): void {
+  const { live } = useServices();
+  useEffect(() => {
+    const toggle = (event: KeyboardEvent) => {
+      const isTyping =
+        event.target instanceof Element && event.target.closest("input, textarea, select, [role=dialog]");
+      if (event.key.toLowerCase() !== "p" || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+      if (live.read().pausedAt === null) live.pause();
+      else live.resume();
+    };
+    document.addEventListener("keydown", toggle);
+    return () => document.removeEventListener("keydown", toggle);
+  }, [live]);
+}
+
+function SourcesButton() {
   const [isOpen, setOpen] = useState(false);
   const live = useLive();
   const now = useNow();

@@ -15,7 +15,10 @@ import styles from "./notices.module.css";
 /** More than a heartbeat: a short break is not worth a line. */
 const SILENCE_MS = 20_000;
 
-export function listTroubles({ connection, version }: LiveState, nowMs: number): readonly string[] {
+export function listTroubles(
+  { connection, version }: Pick<LiveState, "connection" | "version">,
+  nowMs: number,
+): readonly string[] {
   if (version === null) return [];
   const troubles: string[] = [];
   if (connection === "lost" && nowMs - version.at > SILENCE_MS) {

@@ -4,11 +4,13 @@
 import { useDeferredValue, useMemo } from "react";
 import { listFurther, useFurtherMetrics, useWithMetrics } from "../../data/further-metrics.ts";
 import { useCluster } from "../../data/queries.ts";
+import { useServices } from "../../data/services.ts";
 import { type Units, useUnits } from "../../data/units.ts";
 import { toggleFilter } from "../../state/changes.ts";
 import type { Screen, TableName } from "../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { findNames } from "../../state/where.ts";
+import { ClockContext } from "../../widgets/clock-context.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { DetailsPanel } from "./details/details-panel.tsx";
@@ -29,10 +31,12 @@ import { listAttributes } from "./picture/unit-columns.ts";
 import { useLayoutWorker } from "./picture/use-layout.ts";
 import { usePicture } from "./picture/use-picture.ts";
 import { RowCount } from "./row-count.tsx";
-import { SummaryPlaceholder, SummaryStrip } from "./summary-strip.tsx";
+import { SummaryPlaceholder, SummaryStrip } from "./summary/summary-strip.tsx";
 import { TableArea } from "./table-area.tsx";
 import { orderRows } from "./tables/table-spec.ts";
 import { useTable } from "./tables/use-table.ts";
+import { useShownClock } from "./time/shown-clock.ts";
+import { TimeBar } from "./time/time-bar.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
 export default function Overview() {
@@ -47,6 +51,8 @@ export default function Overview() {
   const narrowed = useNarrowed(screen, spec?.attributes, units.value);
 
   const isPicture = screen.table === "picture";
+  const { live } = useServices();
+  const shownClock = useShownClock();
   const layoutWorker = useLayoutWorker(isPicture);
   // The rows of the picture are those of the table of units: indices into the snapshot.
   const picture = usePicture(screen, editor.arrangement, isPicture ? units.value : undefined, narrowed, problem);
@@ -99,9 +105,16 @@ export default function Overview() {
     <ViewLayout
       strip={strip}
       controls={controls}
-      details={screen.selection && <DetailsPanel selection={screen.selection} />}
+      details={
+        screen.selection && (
+          <ClockContext value={shownClock}>
+            <DetailsPanel selection={screen.selection} />
+          </ClockContext>
+        )
+      }
+      time={<TimeBar />}
     >
-      <div className={styles.main}>
+      <div className={styles.main} onPointerMoveCapture={isPicture ? live.touch : undefined}>
         <Toolbar
           screen={screen}
           counts={counts}

@@ -6,7 +6,8 @@ import { formatQuantity, isKnown, type Quantity } from "../../../base/format.ts"
 import { formatInstant } from "../../../base/time.ts";
 import { Sparkline } from "../../../charts/sparkline.tsx";
 import { type Band, computeBands } from "../../../data/bands.ts";
-import { type SeriesRange, useSeries } from "../../../data/queries.ts";
+import { endAt, type SeriesRange, useSeries } from "../../../data/queries.ts";
+import { useMoment } from "../../../state/use-moment.ts";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import styles from "./metric-history.module.css";
@@ -33,7 +34,8 @@ interface MetricHistoryProps {
   readonly tops?: Readonly<Record<string, number | null>>;
 }
 
-export function MetricHistory({ subject, range, unitCount, tops = {} }: MetricHistoryProps) {
+export function MetricHistory({ subject, range: wanted, unitCount, tops = {} }: MetricHistoryProps) {
+  const range = endAt(wanted, useMoment());
   const series = useSeries(subject, METRICS, range, unitCount);
   return (
     <Frame source={series} what="history" isEmpty={(lines) => lines.length === 0} empty="No samples in this time.">

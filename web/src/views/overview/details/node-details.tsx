@@ -7,6 +7,8 @@ import { groupRows } from "../../../data/aggregate.ts";
 import { useNode } from "../../../data/queries.ts";
 import { useUnits } from "../../../data/units.ts";
 import { select } from "../../../state/changes.ts";
+import { toMinute } from "../../../state/time.ts";
+import { useMoment } from "../../../state/use-moment.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { ClockContext } from "../../../widgets/clock-context.ts";
 import { Facts } from "../../../widgets/facts.tsx";
@@ -100,8 +102,9 @@ function Content({ detail: { node, workloads } }: { detail: NodeDetail }) {
   );
 }
 
-/** Begins where the panel was opened, so that the question stays the same while time goes on. */
+/** Begins where the panel was opened, so that the question stays the same while time goes on; or before a past minute. */
 export function useRecentRange() {
   const clock = useContext(ClockContext);
-  return useMemo(() => ({ startMs: Math.floor(clock.now() / 60_000) * 60_000 - HISTORY_MS, endMs: null }), [clock]);
+  const moment = useMoment();
+  return useMemo(() => ({ startMs: toMinute(moment ?? clock.now()) - HISTORY_MS, endMs: moment }), [clock, moment]);
 }

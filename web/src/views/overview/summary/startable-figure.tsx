@@ -1,0 +1,105 @@
+// The largest job that could start now: where it tells most, and on request for every partition and machine type.
+
+import * as Popover from "@radix-ui/react-popover";
+import type { PartitionSummary } from "../../../api/generated.ts";
+import { formatCount, formatPlural } from "../../../base/format.ts";
+import { describePlace, findTelling, listPlaces, nameOf, type Place } from "./startable.ts";
+import own from "./startable-figure.module.css";
+import styles from "./summary-strip.module.css";
+
+interface StartableFigureProps {
+  readonly partitions: readonly PartitionSummary[];
+  onShow(partition: string): void;
+}
+
+export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
+  const places = listPlaces(partitions);
+  const told = findTelling(places);
+  if (told === null) return null;
+  return (
+    <Popover.Root>
+      <Popover.Trigger asChild>
+        <button
+          type="button"
+          className={styles.figure}
+          data-short={told.isFragmented || undefined}
+          aria-label={`Largest job that can start now: ${nameOf(told)}: ${describePlace(told)}`}
+        >
+          <b>{formatPlural(told.largestGpus, "GPU")}</b>
+          <span>
+            {told.isFragmented ? (
+              <>
+                no {told.gpus_per_node}-GPU job can start
+                <span className={styles.wide}>
+                  {" "}
+                  although {formatCount(told.free)} are free in {told.partition}
+                </span>
+              </>
+            ) : (
+              <>
+                largest job<span className={styles.wide}> that can start now, in {told.partition}</span>
+              </>
+            )}
+          </span>
+        </button>
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          className={own.places}
+          align="center"
+          sideOffset={6}
+          collisionPadding={8}
+          aria-label="What could start now"
+        >
+          <Places places={places} onShow={onShow} />
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+function Places({ places, onShow }: { places: readonly Place[]; onShow: (partition: string) => void }) {
+  return (
+    <>
+      <h2>What could start now</h2>
+      <table>
+        <thead>
+          <tr>
+            <th>Partition</th>
+            <th data-tip="The largest job on one node">On one node</th>
+            <th data-tip="Nodes wholly free">Whole nodes</th>
+            <th>Free</th>
+            <th data-tip="Free, but no waiting workload of the partition can use them">Stranded</th>
+          </tr>
+        </thead>
+        <tbody>
+          {places.map((place) => (
+            <tr key={nameOf(place)} data-short={place.isFragmented || undefined}>
+              <th scope="row">
+                <button type="button" onClick={() => onShow(place.partition)} data-tip="Show its free GPUs">
+                  {place.partition}
+                </button>
+                <small>{place.machine_type}</small>
+              </th>
+              <td>
+                {formatCount(place.one_node_gpus)}
+                <small> of {formatCount(place.gpus_per_node)}</small>
+              </td>
+              <td>{formatCount(place.whole_nodes)}</td>
+              <td>{formatCount(place.free)}</td>
+              <td>{formatCount(place.stranded)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <ul>
+        {places.map((place) => (
+          <li key={nameOf(place)} data-short={place.isFragmented || undefined}>
+            {place.partition}: {describePlace(place)}
+          </li>
+        ))}
+      </ul>
+      <p>GPUs only: CPUs, memory, limits and reservations may forbid more.</p>
+    </>
+  );
+}

@@ -1,0 +1,136 @@
+// The cluster in one line: what there is, how much of it is held and how well it is used, what is wasted, who waits, what
+// could start, what is stranded. Every number shows its units when clicked.
+
+import type { ReactNode } from "react";
+import type { ClusterSummary } from "../../../api/generated.ts";
+import { formatCount, formatPlural, formatRatio, formatWatts } from "../../../base/format.ts";
+import { rampColor } from "../../../base/ramp.ts";
+import { useWaste } from "../../../data/queries.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { describeShare, StackedBar } from "../../../widgets/stacked-bar.tsx";
+import { type Shown, showUnits } from "./choices.ts";
+import { StartableFigure } from "./startable-figure.tsx";
+import styles from "./summary-strip.module.css";
+
+interface SummaryStripProps {
+  readonly cluster: ClusterSummary;
+  /** What stands at the right end. */
+  readonly children?: ReactNode;
+}
+
+export function SummaryStrip({ cluster, children }: SummaryStripProps) {
+  const change = useChangeScreen();
+  const { units } = cluster;
+  const show = (shown: Shown) => () => change(showUnits(shown));
+  const out = units.unavailable + units.stale;
+  return (
+    <div className={styles.strip}>
+      <Figure
+        value={formatCount(units.total)}
+        label={`GPUs on ${formatPlural(cluster.nodes, "node")}`}
+        tip="Show all GPUs"
+        onClick={show({ kind: "all" })}
+      />
+      <div className={styles.share}>
+        <StackedBar share={units} />
+        <span className={styles.states}>
+          <State count={units.allocated} title="allocated" onClick={show({ kind: "state", states: ["allocated"] })} />
+          <State count={units.free} title="free" onClick={show({ kind: "state", states: ["free"] })} />
+          {out > 0 && (
+            <State
+              count={out}
+              title="down"
+              tip={describeShare(units)}
+              onClick={show({ kind: "state", states: ["unavailable", "stale"] })}
+            />
+          )}
+        </span>
+      </div>
+      <Figure
+        value={
+          <>
+            {cluster.gpu_util_ratio !== null && <i style={{ background: rampColor(cluster.gpu_util_ratio) }} />}
+            {formatRatio(cluster.gpu_util_ratio)}
+          </>
+        }
+        label="utilisation of allocated"
+        tip={`Mean over allocated GPUs; all GPUs together draw ${formatWatts(cluster.power_watts)}`}
+        onClick={show({ kind: "use" })}
+      />
+      <WasteFigure onClick={show({ kind: "waste" })} />
+      <Figure
+        value={
+          <>
+            {formatCount(cluster.waiting)}
+            {cluster.waiting > 0 && <small> · {formatPlural(cluster.waiting_gpus, "GPU")}</small>}
+          </>
+        }
+        label="waiting"
+        tip={`${formatPlural(cluster.waiting, "workload")} waiting for ${formatPlural(cluster.waiting_gpus, "GPU")}; ${formatCount(cluster.running)} running`}
+        onClick={show({ kind: "queue" })}
+      />
+      <StartableFigure
+        partitions={cluster.partitions}
+        onShow={(partition) => change(showUnits({ kind: "free", partition }))}
+      />
+      <Figure
+        value={formatCount(cluster.stranded)}
+        label="stranded"
+        tip="Free, but on nodes with too few free GPUs for anybody who waits"
+        isShort={cluster.stranded > 0}
+        onClick={show({ kind: "stranded" })}
+      />
+      {children && <div className={styles.end}>{children}</div>}
+    </div>
+  );
+}
+
+function WasteFigure({ onClick }: { onClick: () => void }) {
+  const { value } = useWaste();
+  const held = value?.held_gpu_hours ?? 0;
+  const wasted = value?.wasted_gpu_hours ?? null;
+  const share = wasted === null || held === 0 ? "" : ` (${formatRatio(wasted / held)})`;
+  return (
+    <Figure
+      value={formatCount(wasted)}
+      label="GPU-hours wasted, 24 h"
+      tip={`Of ${formatCount(held)} GPU-hours held in the last 24 hours, ${formatCount(wasted)}${share} went to workloads that used their GPU less than 5\u00a0%`}
+      onClick={onClick}
+    />
+  );
+}
+
+interface FigureProps {
+  readonly value: ReactNode;
+  readonly label: string;
+  readonly tip: string;
+  readonly isShort?: boolean;
+  onClick(): void;
+}
+
+function Figure({ value, label, tip, isShort = false, onClick }: FigureProps) {
+  return (
+    <button type="button" className={styles.figure} data-tip={tip} data-short={isShort || undefined} onClick={onClick}>
+      <b>{value}</b>
+      <span>{label}</span>
+    </button>
+  );
+}
+
+function State({ count, title, tip, onClick }: { count: number; title: string; tip?: string; onClick: () => void }) {
+  return (
+    <button type="button" data-tip={tip ?? `Show only what is ${title}`} onClick={onClick}>
+      {formatCount(count)} {title}
+    </button>
+  );
+}
+
+export function SummaryPlaceholder() {
+  return (
+    <div className={styles.strip} role="status" aria-label="Loading the summary">
+      {[64, 220, 96, 72, 56, 88, 120].map((width) => (
+        <span key={width} className={styles.placeholder} style={{ width }} />
+      ))}
+    </div>
+  );
+}
