@@ -7,7 +7,7 @@ import { serializeWhere } from "../../../state/where.ts";
 import { Icon } from "../../../widgets/icon.tsx";
 import { describeSelection } from "../details/selection-words.ts";
 import styles from "./chips.module.css";
-import { describeClause, describeCondition, explainUnapplied, titleOf } from "./condition-words.ts";
+import { describeClause, describeCondition, explainUnapplied, lowerTitle, titleOf } from "./condition-words.ts";
 
 interface ChipsProps {
   readonly screen: Screen;
@@ -37,7 +37,7 @@ export function Chips({ screen, isApplied }: ChipsProps) {
               {clause.map((condition, index) => (
                 <span key={`${condition.attribute}${describeCondition(condition)}`}>
                   {index > 0 && <small>or </small>}
-                  <small>{titleOf(condition).toLowerCase()}</small> {describeCondition(condition)}
+                  <small>{lowerTitle(titleOf(condition))}</small> {describeCondition(condition)}
                 </span>
               ))}
               <Icon name="close" size={10} />

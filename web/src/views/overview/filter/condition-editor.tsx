@@ -15,6 +15,7 @@ import {
 } from "../../../state/where.ts";
 import { stateWords } from "../words.ts";
 import { countNames, markFiltered } from "./apply-where.ts";
+import { lowerTitle } from "./condition-words.ts";
 import { isNumbers } from "./filter-columns.ts";
 import styles from "./filter-panel.module.css";
 import type { FilterData } from "./filter-panel.tsx";
@@ -196,7 +197,7 @@ function NameList({
         <input
           type="search"
           className={styles.text}
-          aria-label={`Search ${attribute.title.toLowerCase()}`}
+          aria-label={`Search ${lowerTitle(attribute.title)}`}
           placeholder={`Search ${formatCount(distinct)}`}
           value={text}
           onChange={(event) => setText(event.target.value)}
@@ -233,7 +234,7 @@ interface OperatorProps<T extends string> {
 function Operator<T extends string>({ attribute, value, options, onChange }: OperatorProps<T>) {
   return (
     <select
-      aria-label={`How ${attribute.title.toLowerCase()} is compared`}
+      aria-label={`How ${lowerTitle(attribute.title)} is compared`}
       className={styles.operator}
       value={value}
       onChange={({ target }) => {

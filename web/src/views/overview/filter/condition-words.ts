@@ -18,6 +18,11 @@ export function titleOf({ attribute }: Condition): string {
   return attributeOf(attribute).title;
 }
 
+/** For the middle of a sentence: `GPU utilisation` stays, `Power` does not. */
+export function lowerTitle(title: string): string {
+  return /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title;
+}
+
 /** Without the attribute. */
 export function describeCondition(condition: Condition): string {
   const not = condition.isNegated ? "not " : "";
@@ -65,6 +70,6 @@ export const TABLE_ROWS: Readonly<Record<TableName, string>> = {
 /** Why a clause is not applied to a table; null where it is. */
 export function explainUnapplied(clause: Clause, isApplied: boolean | undefined, table: TableName): string | null {
   if (isApplied !== false) return null;
-  const titles = [...new Set(clause.map(titleOf))].join(", ").toLowerCase();
+  const titles = [...new Set(clause.map(titleOf))].map(lowerTitle).join(", ");
   return `${TABLE_ROWS[table]} have no ${titles}: not applied here.`;
 }

@@ -24,6 +24,8 @@ export interface PictureModel {
   /** 1 for each row that is in the picture, and 1 for each that the filters leave out. */
   readonly drawnRows: Uint8Array;
   readonly filtered: Uint8Array | null;
+  /** Which conditions each row fails. */
+  readonly narrowed: Narrowed;
   /** How many units the arrangement shows, and how many of them the filters let through. */
   readonly drawn: number;
   readonly matching: number;
@@ -53,10 +55,24 @@ export function usePicture(
   }, [units, color, settings, filtered, narrowed, drawnRows, tokens]);
   const marks = useMemo(() => units && coloring && lightMarks(units, coloring.marks, lit), [units, coloring, lit]);
   return useMemo(() => {
-    if (!arrangement || !units || !drawnRows || !coloring || !marks) return null;
+    if (!arrangement || !units || !drawnRows || !narrowed || !coloring || !marks) return null;
     const { drawn, matching } = coloring;
-    return { units, arrangement, color, coloring, marks, tokens, drawnRows, filtered, drawn, matching, problem, light };
-  }, [units, arrangement, color, coloring, marks, tokens, drawnRows, filtered, problem]);
+    return {
+      units,
+      arrangement,
+      color,
+      coloring,
+      marks,
+      tokens,
+      drawnRows,
+      filtered,
+      narrowed,
+      drawn,
+      matching,
+      problem,
+      light,
+    };
+  }, [units, arrangement, color, coloring, marks, tokens, drawnRows, filtered, narrowed, problem]);
 }
 
 /** The color an arrangement is meant to be seen in. */

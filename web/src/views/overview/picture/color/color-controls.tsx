@@ -42,7 +42,7 @@ export function ColorControls({ model }: { model: PictureModel }) {
           {toSentence(model.problem.message)} Values are drawn as missing.
         </p>
       )}
-      {!isState && <Legend legend={coloring.legend} where={screen.where} onLight={model.light} />}
+      {!isState && <Legend model={model} where={screen.where} />}
       {color.kind === "number" && <ScaleRows screen={screen} />}
       <ShapeKey coloring={coloring} screen={screen} isWhole={isState} onLight={model.light} />
     </section>
@@ -125,8 +125,8 @@ function ColorSelect({ value, onChange }: { value: Attribute; onChange: (name: A
 const SCALE_TITLES: Readonly<Record<ScaleKind, string>> = {
   linear: "linear",
   log: "logarithmic",
-  quantile: "by rank (quantile)",
-  quantize: "in steps (quantize)",
+  quantile: "rank (quantile)",
+  quantize: "steps (quantize)",
 };
 
 function ScaleRows({ screen: { colors } }: { screen: Screen }) {

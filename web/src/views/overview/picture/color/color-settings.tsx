@@ -14,6 +14,7 @@ import {
 } from "../../../../state/color.ts";
 import { useChangeScreen, useScreen } from "../../../../state/use-screen.ts";
 import { Button } from "../../../../widgets/button.tsx";
+import { lowerTitle } from "../../filter/condition-words.ts";
 import { NumberInput } from "../../filter/number-input.tsx";
 import { toCss } from "../tokens.ts";
 import styles from "./color.module.css";
@@ -27,7 +28,7 @@ export function ColorSettingsForm({ color, legend }: { color: Attribute; legend:
   const change = useChangeScreen();
   return (
     <div className={styles.settings}>
-      <h3>Colours of {color.title.toLowerCase()}</h3>
+      <h3>Colours of {lowerTitle(color.title)}</h3>
       <Schemes color={color} />
       {color.kind === "number" && legend.kind === "number" && <NumberRows attribute={color} legend={legend} />}
       <Button disabled={isPlainColors(colors)} onClick={() => change(setColors(DEFAULT_COLORS))}>

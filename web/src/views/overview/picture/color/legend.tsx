@@ -1,36 +1,45 @@
 // What colors mean, and a filter at once: for numbers their distribution above the ramp, to be brushed; for names a list
 // to choose from. What is pointed at lights up its units.
 
-import { type MouseEvent, type ReactNode, useState } from "react";
+import { type MouseEvent, type ReactNode, useMemo, useState } from "react";
 import { formatCount, formatPlural } from "../../../../base/format.ts";
 import { RangeBrush } from "../../../../charts/range-brush.tsx";
 import type { NameAttributeName } from "../../../../state/attributes.ts";
 import { setNames, setRange, toggleName } from "../../../../state/changes.ts";
 import { useChangeScreen } from "../../../../state/use-screen.ts";
-import { findNames, findRange, type Where } from "../../../../state/where.ts";
+import { findClause, findNames, findRange, type Where } from "../../../../state/where.ts";
+import { countNames } from "../../filter/apply-where.ts";
+import { lowerTitle } from "../../filter/condition-words.ts";
 import { BINS, valueOn } from "../../filter/histogram.ts";
 import { placesOf, rangeBetween, sayNumber, sayRange } from "../../filter/number-words.ts";
 import { listTopNames } from "../../filter/top-names.ts";
 import { toCss } from "../tokens.ts";
+import type { PictureModel } from "../use-picture.ts";
 import styles from "./color.module.css";
-import type { Legend as LegendData, Lit, NameLegend, NumberLegend } from "./coloring.ts";
+import type { Lit, NameLegend, NumberLegend } from "./coloring.ts";
 import { NO_COLOR } from "./name-color.ts";
 
-interface LegendProps<T extends LegendData> {
-  readonly legend: T;
+interface LegendProps {
+  readonly model: PictureModel;
+  readonly where: Where;
+}
+
+export function Legend({ model, where }: LegendProps) {
+  const { legend } = model.coloring;
+  return legend.kind === "number" ? (
+    <Distribution legend={legend} where={where} onLight={model.light} />
+  ) : (
+    <Names legend={legend} where={where} model={model} />
+  );
+}
+
+interface DistributionProps {
+  readonly legend: NumberLegend;
   readonly where: Where;
   onLight(lit: Lit | null): void;
 }
 
-export function Legend({ legend, where, onLight }: LegendProps<LegendData>) {
-  return legend.kind === "number" ? (
-    <Distribution legend={legend} where={where} onLight={onLight} />
-  ) : (
-    <Names legend={legend} where={where} onLight={onLight} />
-  );
-}
-
-function Distribution({ legend, where, onLight }: LegendProps<NumberLegend>) {
+function Distribution({ legend, where, onLight }: DistributionProps) {
   const change = useChangeScreen();
   const { attribute, histogram, ramp } = legend;
   const { axis, all, kept, allCount, keptCount } = histogram;
@@ -72,10 +81,13 @@ function Distribution({ legend, where, onLight }: LegendProps<NumberLegend>) {
 
 const MOST_ENTRIES = 12;
 
-function Names({ legend, where, onLight }: LegendProps<NameLegend>) {
+function Names({ legend, where, model }: LegendProps & { readonly legend: NameLegend }) {
   const [text, setText] = useState("");
-  const { attribute, column, titles, colors, all, kept } = legend;
+  const { attribute, column, titles, colors, all } = legend;
+  const { narrowed, drawnRows, light } = model;
   const chosen = findNames(where, attribute.name);
+  const clause = findClause(where, attribute.name, "names");
+  const counts = useMemo(() => countNames(column, narrowed, clause, drawnRows), [column, narrowed, clause, drawnRows]);
   const { codes, distinct, otherNames, otherCount } = listTopNames({
     names: column.names,
     titles,
@@ -91,7 +103,7 @@ function Names({ legend, where, onLight }: LegendProps<NameLegend>) {
         <input
           type="search"
           className={styles.search}
-          aria-label={`Search ${attribute.title.toLowerCase()}`}
+          aria-label={`Search ${lowerTitle(attribute.title)}`}
           placeholder={`Search ${formatCount(distinct)}`}
           value={text}
           onChange={(event) => setText(event.target.value)}
@@ -108,9 +120,9 @@ function Names({ legend, where, onLight }: LegendProps<NameLegend>) {
               name={name}
               title={titles?.[code] ?? name ?? "none"}
               mark={<i style={color === NO_COLOR ? undefined : { background: toCss(color) }} />}
-              count={chosen.length > 0 || where.length > 0 ? (kept[code] ?? 0) : (all[code] ?? 0)}
+              count={counts[code] ?? 0}
               chosen={chosen}
-              onLight={onLight}
+              onLight={light}
             />
           );
         })}
