@@ -22,6 +22,9 @@ from clusterscape.watch.slots import ENDLESS
 LongWindow = Callable[["LifeView", str, Statistic, int, Int64s], Float64s]
 """(view, metric, statistic, window in ms, places of rows in the view) → values of those rows."""
 
+Percentiles = dict[tuple[str, int | None], set[float]]
+"""Percentiles asked for, by metric and window."""
+
 
 class Layout:
     """Whose lives the rows are; the same object as long as no row changes hands."""
@@ -51,31 +54,33 @@ class LifeView:
         layout: Layout,
         at_ms: UnixMs,
         *,
-        expect: dict[str, set[float]],
+        expect: Percentiles,
         long_window: LongWindow | None,
     ) -> None:
         self.lives = lives
         self.layout = layout
         self.at_ms = at_ms
         self.version = lives.version
-        self.asked: dict[str, set[float]] = defaultdict(set)  # ranks of percentiles by metric
+        self.asked: Percentiles = defaultdict(set)
         self._expect = expect
         self._long_window = long_window
         self._columns: dict[tuple[str, Statistic, int | None], Float64s] = {}
+        self._found: dict[tuple[str, int | None, float], Float64s] = {}
         self._limits: dict[str, Float64s] = {}
-        self._windows: dict[tuple[str, int], tuple[ExactColumns, Bools]] = {}
+        self._counts: dict[tuple[str, int], tuple[Int64s, Bools]] = {}
+        self._windows: dict[tuple[str, int], ExactColumns] = {}
 
     @property
     def row_count(self) -> int:
         """How many lives."""
         return len(self.layout.rows)
 
-    @property
+    @cached_property
     def workloads(self) -> Sequence[WorkloadId]:
         """The workloads that ``workload`` counts through."""
         return [WorkloadId(name) for name in self.layout.workloads]
 
-    @property
+    @cached_property
     def units(self) -> Sequence[UnitId]:
         """The units that ``unit`` counts through."""
         return [UnitId(name) for name in self.layout.units]
@@ -130,9 +135,8 @@ class LifeView:
                 return np.zeros(self.row_count, np.int64)
             if window_ms is None:
                 return np.where(self._is_same(), kept.sketch.samples(self.layout.rows), 0)
-            exact, are_all = self._window(kept, window_ms)
-            counted = exact.samples(metric)
-            whole = np.where(self._is_older(window_ms) | are_all, counted, kept.sketch.samples(self.layout.rows))
+            counts, are_all = self._count(kept, window_ms)
+            whole = np.where(self._is_older(window_ms) | are_all, counts, kept.sketch.samples(self.layout.rows))
             return np.where(self._is_same(), whole, 0)
 
     def column(self, metric: str, statistic: Statistic, *, window_ms: int | None = None) -> Float64s:
@@ -144,7 +148,7 @@ class LifeView:
                 if kept is None:
                     self._columns[key] = np.full(self.row_count, np.nan)
                 elif window_ms is None:
-                    self._find_life(kept, statistic)
+                    self._columns[key] = self._find_life(kept, statistic)
                 else:
                     self._columns[key] = self._find_window(kept, statistic, window_ms)
             if window_ms is not None and kept is not None:
@@ -161,45 +165,68 @@ class LifeView:
         is_older: Bools = self.from_at <= self.until_at - window_ms
         return is_older
 
-    def _find_life(self, kept: Kept, statistic: Statistic) -> None:
-        metric, rows = kept.sketch.metric, self.layout.rows
-        is_same = self._is_same()
-        if statistic.kind is not StatisticKind.PERCENTILE:
+    def _find_life(self, kept: Kept, statistic: Statistic) -> Float64s:
+        rows = self.layout.rows
+        if statistic.kind is StatisticKind.PERCENTILE:
+            found = self._share_pass(kept, statistic, None, lambda ranks: kept.sketch.percentiles(rows, ranks))
+        else:
             found = kept.sketch.column(rows, statistic)
-            self._columns[metric, statistic, None] = np.where(is_same, found, np.nan)
-            return
-        rank_of(statistic)  # says what is wrong with it before it is remembered
-        percentile = statistic.percentile or 0.0
-        self.asked[metric].add(percentile)
-        wanted = sorted(self._expect.pop(metric, set()) | {percentile})
-        ranks = [rank_of(Statistic(StatisticKind.PERCENTILE, number)) for number in wanted]
-        for number, found in zip(wanted, kept.sketch.percentiles(rows, ranks), strict=True):
-            sought = Statistic(StatisticKind.PERCENTILE, number)
-            self._columns[metric, sought, None] = np.where(is_same, found, np.nan)
+        return np.where(self._is_same(), found, np.nan)
 
-    def _window(self, kept: Kept, window_ms: int) -> tuple[ExactColumns, Bools]:
-        """Exact statistics of the samples kept in the window, and for which rows those are all."""
-        metric = kept.sketch.metric
-        if (metric, window_ms) not in self._windows:
-            series, are_all = kept.sketch.recent(self.layout.rows, self.until_at - window_ms)
-            exact = ExactColumns({metric: series}, self.row_count, limits={metric: self.limits(metric)})
-            self._windows[metric, window_ms] = exact, are_all
-        return self._windows[metric, window_ms]
+    def _share_pass(
+        self,
+        kept: Kept,
+        statistic: Statistic,
+        window_ms: int | None,
+        find: Callable[[Sequence[float]], Float64s],
+    ) -> Float64s:
+        """A percentile, and in the same pass those that were asked for last time."""
+        key = (kept.sketch.metric, window_ms)
+        rank_of(statistic)  # refuses nonsense before it is remembered
+        percentile = statistic.percentile or 0.0
+        self.asked[key].add(percentile)
+        if (*key, percentile) not in self._found:
+            wanted = sorted(self._expect.pop(key, set()) | {percentile})
+            ranks = [number / 100.0 for number in wanted]
+            self._found |= {(*key, number): found for number, found in zip(wanted, find(ranks), strict=True)}
+        return self._found[*key, percentile]
+
+    def _count(self, kept: Kept, window_ms: int) -> tuple[Int64s, Bools]:
+        """How many samples kept are in the window, and for which rows those are all."""
+        key = (kept.sketch.metric, window_ms)
+        if key not in self._counts:
+            self._counts[key] = kept.sketch.count_recent(self.layout.rows, self.until_at - window_ms)
+        return self._counts[key]
 
     def _find_window(self, kept: Kept, statistic: Statistic, window_ms: int) -> Float64s:
         """From the samples kept where those are all, from the life where that lies within the window; NaN elsewhere."""
-        exact, are_all = self._window(kept, window_ms)
-        column = exact.column(kept.sketch.metric, statistic)
+        rows = self.layout.rows
+        counts, are_all = self._count(kept, window_ms)
+        if statistic.kind is StatisticKind.PERCENTILE:
+            column = self._share_pass(
+                kept, statistic, window_ms, lambda ranks: kept.sketch.recent_percentiles(rows, counts, ranks)
+            )
+        else:
+            column = self._window(kept, window_ms).column(kept.sketch.metric, statistic)
         if not are_all.all():
-            whole_life = kept.sketch.column(self.layout.rows, statistic)
+            whole_life = kept.sketch.column(rows, statistic)
             column = np.where(are_all, column, np.where(self._is_older(window_ms), np.nan, whole_life))
         return np.where(self._is_same(), column, np.nan)
+
+    def _window(self, kept: Kept, window_ms: int) -> ExactColumns:
+        """Exact statistics of the samples kept in the window."""
+        metric = kept.sketch.metric
+        if (metric, window_ms) not in self._windows:
+            series = kept.sketch.recent(self.layout.rows, self._count(kept, window_ms)[0])
+            exact = ExactColumns({metric: series}, self.row_count, limits={metric: self.limits(metric)})
+            self._windows[metric, window_ms] = exact
+        return self._windows[metric, window_ms]
 
     def _look_further(self, kept: Kept, statistic: Statistic, window_ms: int) -> Float64s:
         """The rows whose window reaches back beyond the samples kept, from the store. Without the lock: it takes long."""
         metric = kept.sketch.metric
         column = self._columns[metric, statistic, window_ms]
-        _, are_all = self._windows[metric, window_ms]
+        _, are_all = self._counts[metric, window_ms]
         places = np.flatnonzero(~are_all & self._is_older(window_ms) & self.is_complete)
         if self._long_window is None or not len(places):
             return column
@@ -225,6 +252,6 @@ class LifeViews:
                 return view
             if self._layout is None or self._layout.version != self._lives.layout_version:
                 self._layout = Layout(self._lives)
-            expect = {} if view is None else {metric: set(asked) for metric, asked in view.asked.items()}
+            expect = {} if view is None else {key: set(asked) for key, asked in view.asked.items()}
             self._view = LifeView(self._lives, self._layout, at_ms, expect=expect, long_window=self._long_window)
             return self._view

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from clusterscape.analyze.stats.kernels import GAP_INTERVALS, HOUR_MS, is_beyond
+from clusterscape.analyze.stats.kernels import GAP_INTERVALS, HOUR_MS, is_beyond, select_linear
 from clusterscape.model.samples import Float64s, Int64s
 
 # Columns of ``summarize``.
@@ -51,30 +51,6 @@ def summarize(time_ms: Int64s, value: Float64s, start: Int64s, stop: Int64s) -> 
 
 
 @njit(cache=True, nogil=True)
-def _select(values: Float64s, count: int, place: int) -> None:
-    """Reorder ``values[:count]`` so that what stands at ``place`` is what sorting would put there (Hoare's selection)."""
-    low, high = 0, count - 1
-    while low < high:
-        pivot = values[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if place <= j:
-            high = j
-        elif place >= i:
-            low = i
-        else:
-            return
-
-
-@njit(cache=True, nogil=True)
 def find_percentile(value: Float64s, start: Int64s, stop: Int64s, rank: float) -> Float64s:
     """Linear percentile (numpy's default) of each row, ``rank`` 0–1; NaN where a row is empty. O(samples)."""
     found = np.full(len(start), np.nan)
@@ -83,15 +59,12 @@ def find_percentile(value: Float64s, start: Int64s, stop: Int64s, rank: float) -
     scratch = np.empty((stop - start).max(), np.float64)
     for i in range(len(start)):
         count = stop[i] - start[i]
-        if count == 0:
-            continue
-        scratch[:count] = value[start[i] : stop[i]]
-        exact = rank * (count - 1)
-        below = int(exact)
-        _select(scratch, count, below)
-        found[i] = scratch[below]
-        if exact > below:
-            found[i] += (scratch[below + 1 : count].min() - found[i]) * (exact - below)
+        if count:
+            for k in range(count):
+                scratch[k] = value[start[i] + k]
+            exact = rank * (count - 1)
+            below = int(exact)
+            found[i] = select_linear(scratch, count, below, exact - below)
     return found
 
 

@@ -84,8 +84,6 @@ def _add_moments(m: Float64s, at_ms: float, value: float) -> None:
         m[MIN], m[MAX] = min(m[MIN], value), max(m[MAX], value)
         m[INCREASE] += value - m[LAST] if value >= m[LAST] else value
         m[INTERVAL_MS] = _follow_interval(m[INTERVAL_MS], at_ms - m[LAST_MS])
-        if at_ms - m[LAST_MS] >= RING_TIMES:
-            m[RING_FROM] = m[COUNT]
     hours = (at_ms - m[FIRST_MS]) / HOUR_MS
     from_mean, from_mean_h = value - m[MEAN], hours - m[MEAN_H]
     m[MEAN] += from_mean / count
@@ -135,6 +133,10 @@ def add_samples(
         if m[COUNT] > 0.0 and at_ms <= m[LAST_MS]:
             continue
         last_ms, usual_ms, is_first = m[LAST_MS], m[INTERVAL_MS], m[COUNT] == 0.0
+        if not is_first and at_ms - last_ms >= RING_TIMES // capacity:
+            m[RING_FROM] = m[
+                COUNT
+            ]  # so that all that a ring holds lies within the 49 days that its times can tell apart
         place = int(m[COUNT]) % capacity
         _add_moments(m, at_ms, sample)
         if bins:
@@ -217,34 +219,121 @@ def find_shares(
 
 
 @njit(cache=True, nogil=True)
-def unroll_rings(
-    rows: Int64s, moments: Float64s, ring_value: Float64s, ring_time: Uint32s, after_ms: Int64s
-) -> tuple[Int64s, Float64s, Int64s, Bools]:
-    """Times, values and row borders of the samples after ``after_ms`` in the rings, oldest first, and whether they are all."""
-    capacity = ring_value.shape[1]
-    offsets, are_all = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows), np.bool_)
+def _count_recent(m: Float64s, ring_time: Uint32s, after_ms: int) -> int:
+    """How many samples of one row's ring are later than ``after_ms``: newest first, their ages ascend."""
+    capacity, last_ms = len(ring_time), np.int64(m[LAST_MS])
+    newest, span_ms = int(m[COUNT]) - 1, last_ms - after_ms
+    low, high = 0, min(int(m[COUNT] - m[RING_FROM]), capacity)
+    if span_ms <= 0:
+        return 0
+    while low < high:
+        middle = (low + high) // 2
+        if (last_ms - np.int64(ring_time[(newest - middle) % capacity])) & (RING_TIMES - 1) < span_ms:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def count_recent(rows: Int64s, moments: Float64s, ring_time: Uint32s, after_ms: Int64s) -> tuple[Int64s, Bools]:
+    """How many samples after ``after_ms`` each ring has, and whether those are all that the row counted since then."""
+    capacity = ring_time.shape[1]
+    counts, are_all = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
     for i in range(len(rows)):
-        m, at_ms = moments[rows[i]], np.int64(moments[rows[i], LAST_MS])
-        place = (int(m[COUNT]) - 1) % capacity
-        there, kept = min(int(m[COUNT] - m[RING_FROM]), capacity), 0
-        while kept < there:
-            # Only the low 32 bits of a time are kept, 49 days: each is dated from the one after it.
-            at_ms -= (at_ms - np.int64(ring_time[rows[i], place])) & (RING_TIMES - 1)
-            if at_ms <= after_ms[i]:
-                break
-            kept += 1
-            place = place - 1 if place else capacity - 1
-        offsets[i + 1] = offsets[i] + kept
-        are_all[i] = kept < there or kept == int(m[COUNT]) or m[LAST_MS] <= after_ms[i]
+        m = moments[rows[i]]
+        counts[i] = _count_recent(m, ring_time[rows[i]], after_ms[i])
+        there = min(int(m[COUNT] - m[RING_FROM]), capacity)
+        are_all[i] = counts[i] < there or counts[i] == int(m[COUNT]) or m[LAST_MS] <= after_ms[i]
+    return counts, are_all
+
+
+@njit(cache=True, nogil=True)
+def unroll_rings(
+    rows: Int64s, counts: Int64s, moments: Float64s, ring_value: Float64s, ring_time: Uint32s
+) -> tuple[Int64s, Float64s, Int64s]:
+    """Times, values and row borders of the last ``counts`` samples of each ring, oldest first."""
+    capacity = ring_value.shape[1]
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(rows)):
+        offsets[i + 1] = offsets[i] + counts[i]
     time_ms, value = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.float64)
     for i in range(len(rows)):
-        at_ms = np.int64(moments[rows[i], LAST_MS])
-        place = (int(moments[rows[i], COUNT]) - 1) % capacity
-        for out in range(offsets[i + 1] - 1, offsets[i] - 1, -1):
-            at_ms -= (at_ms - np.int64(ring_time[rows[i], place])) & (RING_TIMES - 1)
-            time_ms[out], value[out] = at_ms, ring_value[rows[i], place]
-            place = place - 1 if place else capacity - 1
-    return time_ms, value, offsets, are_all
+        row, last_ms = rows[i], np.int64(moments[rows[i], LAST_MS])
+        place = (int(moments[row, COUNT]) - counts[i]) % capacity
+        for out in range(offsets[i], offsets[i + 1]):
+            age_ms = (last_ms - np.int64(ring_time[row, place])) & (RING_TIMES - 1)
+            time_ms[out], value[out] = last_ms - age_ms, ring_value[row, place]
+            place = place + 1 if place + 1 < capacity else 0
+    return time_ms, value, offsets
+
+
+@njit(cache=True, nogil=True)
+def find_recent_percentiles(
+    rows: Int64s, counts: Int64s, moments: Float64s, ring_value: Float64s, ranks: Float64s
+) -> Float64s:
+    """(ranks, rows): exact linear percentiles of the last ``counts`` samples of each ring. ``ranks`` are 0–1 and ascending."""
+    capacity = ring_value.shape[1]
+    found = np.full((len(ranks), len(rows)), np.nan)
+    scratch = np.empty(capacity, np.float64)
+    for i in range(len(rows)):
+        count = counts[i]
+        if count == 0:
+            continue
+        first = (int(moments[rows[i], COUNT]) - count) % capacity
+        ahead = min(count, capacity - first)
+        for k in range(ahead):
+            scratch[k] = ring_value[rows[i], first + k]
+        for k in range(ahead, count):
+            scratch[k] = ring_value[rows[i], k - ahead]
+        for r in range(len(ranks)):
+            exact = ranks[r] * (count - 1)
+            below = int(exact)
+            found[r, i] = select_linear(scratch, count, below, exact - below)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def select(values: Float64s, count: int, place: int) -> None:
+    """Reorder ``values[:count]`` so that what stands at ``place`` is what sorting would put there, with no greater before it.
+
+    Quickselect that moves elements without branches, as their order is anyone's guess, and sets equal ones aside, as idle and
+    busy GPUs show the same number all the time.
+    """
+    low, high = 0, count
+    while high - low > 1:
+        pivot = values[(low + high) // 2]
+        less = low
+        for k in range(low, high):
+            value = values[k]
+            values[k] = values[less]
+            values[less] = value
+            less += value < pivot
+        if place < less:
+            high = less
+            continue
+        equal = less
+        for k in range(less, high):
+            value = values[k]
+            values[k] = values[equal]
+            values[equal] = value
+            equal += value == pivot
+        if place < equal:
+            return
+        low = equal
+
+
+@njit(cache=True, nogil=True)
+def select_linear(values: Float64s, count: int, below: int, weight: float) -> float:
+    """What lies ``weight`` of the way from the sample that sorting would put at ``below`` to the next; reorders ``values``."""
+    select(values, count, below)
+    low = values[below]
+    if weight == 0.0:
+        return float(low)
+    high = values[below + 1]
+    for k in range(below + 2, count):
+        high = min(high, values[k])
+    return float(low + (high - low) * weight)
 
 
 @njit(cache=True, nogil=True)
@@ -284,15 +373,15 @@ def merge_rows(
             source, target = (later - kept + k) % capacity, (before + later - kept + k) % capacity
             ring_value[rows[i], target] = ring_value_b[source_rows[i], source]
             ring_time[rows[i], target] = ring_time_b[source_rows[i], source]
-        _merge_moments(a, b)
+        _merge_moments(a, b, RING_TIMES // capacity)
 
 
 @njit(cache=True, nogil=True)
-def _merge_moments(a: Float64s, b: Float64s) -> None:
+def _merge_moments(a: Float64s, b: Float64s, ring_gap_ms: int) -> None:
     if a[COUNT] == 0.0:
         a[:] = b
         return
-    if b[RING_FROM] > 0.0 or b[FIRST_MS] - a[LAST_MS] >= RING_TIMES:
+    if b[RING_FROM] > 0.0 or b[FIRST_MS] - a[LAST_MS] >= ring_gap_ms:
         a[RING_FROM] = a[COUNT] + b[RING_FROM]
     count = a[COUNT] + b[COUNT]
     share = b[COUNT] / count

@@ -219,13 +219,20 @@ class MetricSketch:
         )
         return found[np.searchsorted(wanted, ranks)]
 
-    def recent(self, rows: Int64s, after_ms: Int64s) -> tuple[Series, Bools]:
-        """The samples after ``after_ms`` (one moment for each row) that are still in the rings, and whether those are all."""
+    def count_recent(self, rows: Int64s, after_ms: Int64s) -> tuple[Int64s, Bools]:
+        """How many samples after ``after_ms`` (one moment for each row) the rings have, and whether those are all."""
+        return kernels.count_recent(rows, self.arrays.moments, self.arrays.ring_time, after_ms)
+
+    def recent(self, rows: Int64s, counts: Int64s) -> Series:
+        """The last ``counts`` samples of each row's ring."""
         arrays = self.arrays
-        time_ms, value, offsets, are_all = kernels.unroll_rings(
-            rows, arrays.moments, arrays.ring_value, arrays.ring_time, after_ms
-        )
-        return Series(time_ms, value, offsets), are_all
+        return Series(*kernels.unroll_rings(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time))
+
+    def recent_percentiles(self, rows: Int64s, counts: Int64s, ranks: Sequence[float]) -> Float64s:
+        """(ranks, rows): exact percentiles of the last ``counts`` samples. ``ranks`` are 0–1, in any order."""
+        wanted = np.unique(np.asarray(ranks, np.float64))
+        found = kernels.find_recent_percentiles(rows, counts, self.arrays.moments, self.arrays.ring_value, wanted)
+        return found[np.searchsorted(wanted, ranks)]
 
     def _sides(self, rows: Int64s, statistic: Statistic) -> Float64s:
         above, quantity = statistic.kind in ABOVE_KINDS, threshold_of(statistic)

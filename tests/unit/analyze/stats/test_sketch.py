@@ -183,12 +183,18 @@ def test_recent_samples_are_those_of_the_ring_when_it_has_turned() -> None:
     sketch = MetricSketch("gpu_util_ratio", 5, ring_samples=RING)
     add_table(sketch, table)
     last = START_MS + 99 * STEP_MS
-    series, are_all = sketch.recent(np.arange(5), np.full(5, last - 10 * STEP_MS))
+    counts, are_all = sketch.count_recent(np.arange(5), np.full(5, last - 10 * STEP_MS))
     assert are_all.all()
+    series = sketch.recent(np.arange(5), counts)
     np.testing.assert_array_equal(series.value.reshape(5, 10), table[:, -10:])
     np.testing.assert_array_equal(series.time_ms.reshape(5, 10)[0], times(100)[-10:])
-    _, are_all = sketch.recent(np.arange(5), np.full(5, last - RING * STEP_MS))
+    found = sketch.recent_percentiles(np.arange(5), counts, [0.95, 0.0, 0.5])
+    np.testing.assert_allclose(found, np.quantile(table[:, -10:], [0.95, 0.0, 0.5], axis=1), rtol=1e-12)
+    _, are_all = sketch.count_recent(np.arange(5), np.full(5, last - RING * STEP_MS))
     assert not are_all.any()
+    counts, are_all = sketch.count_recent(np.arange(5), np.full(5, last))
+    assert not counts.any()
+    assert are_all.all()
 
 
 def test_recent_samples_are_dated_right_when_a_series_was_silent_for_longer_than_the_clock_of_the_ring() -> None:
@@ -196,9 +202,10 @@ def test_recent_samples_are_dated_right_when_a_series_was_silent_for_longer_than
     row = np.zeros(1, np.int64)
     for at in (0, 15_000, 2**32 + 20_000, 2**32 + 35_000):
         sketch.add(row, np.array([START_MS + at]), np.array([0.5]))
-    series, are_all = sketch.recent(row, np.array([START_MS + 2**32]))
+    counts, _ = sketch.count_recent(row, np.array([START_MS]))
+    series = sketch.recent(row, counts)
     assert series.time_ms.tolist() == [START_MS + 2**32 + 20_000, START_MS + 2**32 + 35_000]
-    assert not are_all.any() or len(series.value) == 2
+    assert sketch.samples(row).tolist() == [4]
 
 
 def state(sketch: MetricSketch) -> dict[str, Float64s]:
@@ -206,7 +213,7 @@ def state(sketch: MetricSketch) -> dict[str, Float64s]:
     rows = np.arange(sketch.row_count)
     statistics = [Statistic(kind) for kind in (K.MIN, K.MAX, K.MEAN, K.STD, K.NOW, K.SLOPE, K.INCREASE)]
     sides = [s for s in SIDES if sketch.thresholds]
-    series, _ = sketch.recent(rows, np.zeros(len(rows), np.int64))
+    series = sketch.recent(rows, sketch.count_recent(rows, np.zeros(len(rows), np.int64))[0])
     return {
         **{repr(s): sketch.column(rows, s) for s in [*statistics, *sides, *map(percentile, PERCENTILES)]},
         "samples": sketch.samples(rows).astype(np.float64),
