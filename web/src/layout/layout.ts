@@ -140,31 +140,60 @@ interface Measured {
 const MAX_MEASURES = 3;
 /** A whole that is this near to the shape of the space is not measured again. */
 const GOOD_FIT = 0.85;
+/** Shapes of packed outer groups to try, against the one aimed at: what fits together only trying tells. */
+const SHAPES = [1, 0.85, 1.2, 0.7, 1.4, 1.7];
+/** With more units than this only the one aimed at, to stay quick. */
+const MOST_UNITS_TO_TRY = 20_000;
+/** Another shape than the one aimed at must be worth it. */
+const WORTH_IT = 0.98;
 
-/**
- * Whole rows and columns add up to another shape than the one aimed at; then it is aimed the other way. Packed groups
- * have shapes of their own, whatever is around them.
- */
 function measureToFit(view: View, tree: GroupTree, spacing: Spacing, aspect: number): Measured {
   const packer = createPacker(countMostChildren(tree));
+  const needed = ({ boxes }: Measured) => Math.max((boxes.width[0] ?? 0) / aspect, boxes.height[0] ?? 0);
+  const outer = view.layers[0];
+  if (outer?.layout === "pack") {
+    const shapes = tree.rows.length > MOST_UNITS_TO_TRY ? [1] : SHAPES;
+    return pickBest(shapes, needed, (shape) => {
+      const layers = [{ ...outer, aspect: outer.aspect * shape }, ...view.layers.slice(1)];
+      return measure({ ...view, layers }, tree, spacing, aspect, packer);
+    });
+  }
+  return aimAgain(aspect, needed, (aim) => measure(view, tree, spacing, aim, packer));
+}
+
+function pickBest(
+  shapes: readonly number[],
+  needed: (measured: Measured) => number,
+  measureShape: (shape: number) => Measured,
+): Measured {
+  let best = measureShape(1);
+  let smallest = needed(best);
+  for (const shape of shapes.slice(1)) {
+    const measured = measureShape(shape);
+    if (needed(measured) >= smallest * WORTH_IT) continue;
+    best = measured;
+    smallest = needed(measured);
+  }
+  return best;
+}
+
+/** Whole rows and columns add up to another shape than the one aimed at; then it is aimed the other way. */
+function aimAgain(
+  aspect: number,
+  needed: (measured: Measured) => number,
+  measureFor: (aim: number) => Measured,
+): Measured {
   let aim = aspect;
-  let best: Measured | null = null;
-  let smallest = Number.POSITIVE_INFINITY;
-  const attempts = view.layers[0]?.layout === "pack" ? 1 : MAX_MEASURES;
-  for (let attempt = 0; attempt < attempts; attempt += 1) {
-    const measured = measure(view, tree, spacing, aim, packer);
-    const width = measured.boxes.width[0] ?? 0;
-    const height = measured.boxes.height[0] ?? 0;
-    const needed = Math.max(width / aspect, height);
-    if (best === null || needed < smallest) {
-      best = measured;
-      smallest = needed;
-    }
-    const ratio = width / height / aspect;
+  let best = measureFor(aim);
+  let measured = best;
+  for (let attempt = 1; attempt < MAX_MEASURES; attempt += 1) {
+    const ratio = (measured.boxes.width[0] ?? 0) / (measured.boxes.height[0] ?? 0) / aspect;
     if (!(ratio < GOOD_FIT || ratio > 1 / GOOD_FIT)) break;
     aim /= ratio;
+    measured = measureFor(aim);
+    if (needed(measured) < needed(best)) best = measured;
   }
-  return best ?? measure(view, tree, spacing, aspect, packer);
+  return best;
 }
 
 /** Arranges the contents of every group from the inside out. */

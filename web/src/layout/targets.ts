@@ -16,7 +16,7 @@ export interface Spacing {
 /** Of the side of a square group of the layer's mean size. Outer layers get more, to be told apart when seen whole. */
 const PADDING_SHARE = 0.03;
 const LABEL_SHARE = 0.08;
-const MIN_PADDING = 0.4;
+const MIN_PADDING = 0.25;
 const MIN_LABEL_HEIGHT = 1;
 
 export function computeSpacing(view: View, tree: GroupTree, labelHeights: readonly number[] | null): Spacing {
