@@ -87,8 +87,9 @@ MIXES = {
         sigma=1.3,
         session_share=0.12,
         array_share=0.05,
-        user_limit_share=0.17,
-        target_demand=1.35,
+        user_limit_share=0.22,
+        target_demand=0.98,
+        usual_load=0.76,
     ),
 }
 

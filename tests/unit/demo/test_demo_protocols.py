@@ -84,15 +84,15 @@ def test_waiting_jobs_say_why_when_the_queue_is_read(usual: Scenario, anchor: Un
     assert all(f"gres/gpu={entry['tasks']['number']}," in entry["tres_req_str"] for entry in waiting)
 
 
-def test_waiting_tasks_of_an_array_are_one_entry_when_the_queue_is_read(usual: Scenario) -> None:
+def test_waiting_tasks_of_an_array_are_one_entry_when_the_queue_is_read(small: Scenario) -> None:
     life = next(
         life
-        for life in usual.lives.values()
+        for life in small.lives.values()
         if life.demo.array and life.attempts and life.attempts[0].start_s > life.demo.job.submit_s
     )
     assert life.demo.array is not None
     at_s = life.attempts[0].start_s - 1
-    moment = look(usual, at_s)
+    moment = look(small, at_s)
     tasks = [
         w.demo.array.task_id
         for w in moment.waiting
