@@ -4,6 +4,7 @@ Hands out ``LifeColumns``. Importing this imports numba: import it late where th
 """
 
 import logging
+import math
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +22,14 @@ from clusterscape.watch.long_windows import LongWindows
 log = logging.getLogger(__name__)
 
 CHECKPOINT_EVERY_MS = 5 * 60_000
+
+EXACT_WINDOW_MS = 32 * 60_000
+"""The longest window that is exact at every judgement, from memory: the half hour that rules ask for, and two minutes."""
+
+
+def ring_samples_for(interval_s: float) -> int:
+    """How many samples to keep as they are where units are scraped every ``interval_s``; 12 bytes each."""
+    return max(32, math.ceil(EXACT_WINDOW_MS / 1000 / interval_s))
 
 
 class LifeStatistics:

@@ -1,7 +1,7 @@
 """Statistics over trailing windows longer than the samples kept in memory: exact, from the store, as of their last reading.
 
-A window is read again after a sixtieth of its length, so its answer is at most that old (six minutes for six hours). All
-statistics asked of one metric and window share a reading; few units are read at a time.
+A window is read again after a sixtieth of its length, so its answer is at most that old (six minutes for six hours), but not
+more often than once a minute. All statistics asked of one metric and window share a reading; few units are read at a time.
 """
 
 from collections import defaultdict
@@ -18,6 +18,7 @@ from clusterscape.watch.catching_up import read_batch
 from clusterscape.watch.life_columns import LifeView
 
 READ_AFTER_SHARE = 1 / 60
+READ_AFTER_MS = 60_000
 SAMPLES_AT_ONCE = 2_000_000
 EXPECTED_INTERVAL_MS = 5_000
 
@@ -55,7 +56,11 @@ class LongWindows:
             readings.values[statistic] = np.full(len(readings.read_at), np.nan)
             readings.generation[:] = -1
         age_ms = view.at_ms - readings.read_at[slots]
-        stale = (readings.generation[slots] != turns) | (age_ms > window_ms * READ_AFTER_SHARE) | (age_ms < 0)
+        stale = (
+            (readings.generation[slots] != turns)
+            | (age_ms > max(READ_AFTER_MS, window_ms * READ_AFTER_SHARE))
+            | (age_ms < 0)
+        )
         self._read(view, metric, window_ms, places[stale], readings)
         found: Float64s = readings.values[statistic][slots]
         return found

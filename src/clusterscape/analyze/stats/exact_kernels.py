@@ -64,7 +64,7 @@ def find_percentile(value: Float64s, start: Int64s, stop: Int64s, rank: float) -
                 scratch[k] = value[start[i] + k]
             exact = rank * (count - 1)
             below = int(exact)
-            found[i] = select_linear(scratch, count, below, exact - below)
+            found[i] = select_linear(scratch, 0, count, below, exact - below)
     return found
 
 

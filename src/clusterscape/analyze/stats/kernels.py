@@ -286,21 +286,21 @@ def find_recent_percentiles(
             scratch[k] = ring_value[rows[i], first + k]
         for k in range(ahead, count):
             scratch[k] = ring_value[rows[i], k - ahead]
+        below = 0
         for r in range(len(ranks)):
-            exact = ranks[r] * (count - 1)
+            exact, placed = ranks[r] * (count - 1), below
             below = int(exact)
-            found[r, i] = select_linear(scratch, count, below, exact - below)
+            found[r, i] = select_linear(scratch, placed, count, below, exact - below)
     return found
 
 
 @njit(cache=True, nogil=True)
-def select(values: Float64s, count: int, place: int) -> None:
-    """Reorder ``values[:count]`` so that what stands at ``place`` is what sorting would put there, with no greater before it.
+def _select(values: Float64s, low: int, high: int, place: int) -> None:
+    """Reorder ``values[low:high]`` so that what stands at ``place`` is what sorting would put there, with no greater before it.
 
     Quickselect that moves elements without branches, as their order is anyone's guess, and sets equal ones aside, as idle and
     busy GPUs show the same number all the time.
     """
-    low, high = 0, count
     while high - low > 1:
         pivot = values[(low + high) // 2]
         less = low
@@ -324,16 +324,18 @@ def select(values: Float64s, count: int, place: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def select_linear(values: Float64s, count: int, below: int, weight: float) -> float:
-    """What lies ``weight`` of the way from the sample that sorting would put at ``below`` to the next; reorders ``values``."""
-    select(values, count, below)
-    low = values[below]
+def select_linear(values: Float64s, low: int, count: int, below: int, weight: float) -> float:
+    """What lies ``weight`` of the way from the sample that sorting would put at ``below`` to the next; reorders ``values``.
+
+    What stands before ``low`` is in its place already, from an earlier call.
+    """
+    _select(values, low, count, below)
     if weight == 0.0:
-        return float(low)
-    high = values[below + 1]
+        return float(values[below])
+    above = values[below + 1]
     for k in range(below + 2, count):
-        high = min(high, values[k])
-    return float(low + (high - low) * weight)
+        above = min(above, values[k])
+    return float(values[below] + (above - values[below]) * weight)
 
 
 @njit(cache=True, nogil=True)
