@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterscape.cli.site import build_collectors
+from clusterscape.cli.site import build_collectors, system_clock
 from clusterscape.errors import ClusterScapeError, StoreBusyError
 from clusterscape.model import SourceStatus
 from clusterscape.serve.auth import refuse_open_address
 from clusterscape.settings import Settings
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.records import open_record_store
+from clusterscape.watch.alerts import SPOOL_FILE, build_channels, read_spool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +28,13 @@ class Check:
 
 
 def check_everything(settings: Settings, config: Path | None) -> list[Check]:
-    """Settings, address, stores and every source."""
+    """Settings, address, stores, every source and every channel of alerts."""
     return [
         Check(what="settings", is_ok=True, message=f"{config} is valid" if config else "defaults; no file was given"),
         _check_address(settings),
         *_check_stores(settings),
         *asyncio.run(_check_sources(settings)),
+        *_check_alerts(settings),
     ]
 
 
@@ -110,6 +112,23 @@ async def _check_sources(settings: Settings) -> list[Check]:
         finally:
             await collector.close()
         checks += _describe_sources(statuses)
+    return checks
+
+
+def _check_alerts(settings: Settings) -> list[Check]:
+    """How the configured channels did when they were last used; `clusterscape alerts test` tries one."""
+    try:
+        states = {state.name: state for state in read_spool(settings.storage.data_dir / SPOOL_FILE)}
+        build_channels(settings.alerts, cluster=settings.cluster, clock=system_clock)
+    except ClusterScapeError as error:
+        return [Check(what="alerts", is_ok=False, message=error.message, hint=error.hint)]
+    checks = []
+    for name in settings.alerts.channels:
+        state = states.get(name)
+        well = "never used" if state is None else f"{state.delivered:,} delivered, {state.waiting_turns:,} waiting"
+        error_text = None if state is None or state.failing_since is None else state.last_error
+        hint = f"Mend it, then try it: clusterscape alerts test {name}"
+        checks.append(Check(what=f"alerts to {name}", is_ok=error_text is None, message=error_text or well, hint=hint))
     return checks
 
 

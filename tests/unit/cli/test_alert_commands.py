@@ -72,4 +72,7 @@ async def test_state_is_told_from_the_spool_when_it_fails(tmp_path: Path) -> Non
     code, out, _ = await run("alerts", "status", "--config", config)
     assert "cannot reach it" in out
     assert "1 attempt" in out
+    _, out, _ = await run("doctor", "--config", config, "--json")
+    (check,) = [each for each in json.loads(out) if each["what"] == "alerts to hook"]
+    assert (check["ok"], check["message"]) == (False, "cannot reach it")
     alerts.close()

@@ -42,11 +42,11 @@ class Alerts:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def post(self, turns: Sequence[ViolationTurn]) -> None:
-        """Keep the turns; they are on the disk when this returns. A turn that was posted before is known and left out.
+        """Keep the turns; they are on the disk when this returns. What was posted before is known and left out.
 
         Raises StoreError where the disk does not take them: then post them again later.
         """
-        flat = list({each.id: each for each in map(flatten, turns)}.values())
+        flat = [flatten(turn) for turn in turns]
         wanted = {channel.name: _wanted(channel, flat) for channel in self._channels}
         wanted = {name: many for name, many in wanted.items() if many}
         if not wanted:
@@ -112,4 +112,5 @@ class Alerts:
 
 
 def _wanted(channel: Channel, turns: Sequence[AlertTurn]) -> list[AlertTurn]:
-    return [turn for turn in turns if channel.policy.wants(turn) and channel.can_reach(turn)]
+    """Stops all pass: the spool knows which starts the channel was told, whatever the rule's severity is by now."""
+    return [turn for turn in turns if (not turn.is_start or channel.policy.wants(turn)) and channel.can_reach(turn)]

@@ -30,7 +30,7 @@ class Policy:
     max_waiting: int = 10_000  # turns
 
     def wants(self, turn: AlertTurn) -> bool:
-        """Whether the channel hears of this rule at all. Stops always pass: a start that is still held ends by one."""
+        """Whether the channel is told of a start by this rule."""
         return turn.severity in self.severities and any(fnmatchcase(turn.rule, glob) for glob in self.rules)
 
     def group_of(self, turn: AlertTurn) -> Group:

@@ -18,32 +18,39 @@ from clusterscape.errors import StoreBusyError, StoreError, StoreFullError, Stor
 
 VERSION = 1
 SCHEMA = """
-CREATE TABLE meta (version INTEGER NOT NULL, spool TEXT NOT NULL);
-CREATE TABLE channel (
+CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL, spool TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS channel (
   name TEXT PRIMARY KEY, kind TEXT NOT NULL, delivered INTEGER NOT NULL DEFAULT 0, delivered_at INTEGER,
   failing_since INTEGER, note TEXT, paused_until INTEGER,
   flaps INTEGER NOT NULL DEFAULT 0, tallied INTEGER NOT NULL DEFAULT 0
 );
 -- message NULL: in no message yet
-CREATE TABLE turn (
+CREATE TABLE IF NOT EXISTS turn (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, channel TEXT NOT NULL, message INTEGER, posted_at INTEGER NOT NULL, body TEXT NOT NULL
 );
-CREATE INDEX turn_by_message ON turn (channel, message, seq);
+CREATE INDEX IF NOT EXISTS turn_by_message ON turn (channel, message, seq);
 -- only messages that wait; AUTOINCREMENT never gives a number twice, so neither is a key
-CREATE TABLE message (
+CREATE TABLE IF NOT EXISTS message (
   id INTEGER PRIMARY KEY AUTOINCREMENT, channel TEXT NOT NULL, lane TEXT NOT NULL, kind TEXT NOT NULL, grouped TEXT NOT NULL,
   created_at INTEGER NOT NULL, tallies TEXT NOT NULL DEFAULT '[]', attempts INTEGER NOT NULL DEFAULT 0, next_at INTEGER,
   failing_since INTEGER, error TEXT, is_lasting INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX message_by_lane ON message (channel, lane, id);
-CREATE TABLE delivery (
+CREATE INDEX IF NOT EXISTS message_by_lane ON message (channel, lane, id);
+CREATE TABLE IF NOT EXISTS delivery (
   key TEXT PRIMARY KEY, channel TEXT NOT NULL, lane TEXT NOT NULL, at INTEGER NOT NULL, attempts INTEGER NOT NULL
 );
-CREATE INDEX delivery_by_time ON delivery (channel, at);
-CREATE TABLE told (channel TEXT NOT NULL, grouped TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (channel, grouped));
-CREATE TABLE seen (id TEXT PRIMARY KEY, at INTEGER NOT NULL);
-CREATE INDEX seen_by_time ON seen (at);
-CREATE TABLE firing (
+CREATE INDEX IF NOT EXISTS delivery_by_time ON delivery (channel, at);
+CREATE TABLE IF NOT EXISTS told (
+  channel TEXT NOT NULL, grouped TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (channel, grouped)
+);
+CREATE TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY, at INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS seen_by_time ON seen (at);
+-- what a channel was told has started and not yet stopped, or will be
+CREATE TABLE IF NOT EXISTS started (
+  channel TEXT NOT NULL, rule TEXT NOT NULL, workload TEXT NOT NULL, part TEXT NOT NULL, since INTEGER NOT NULL,
+  PRIMARY KEY (channel, rule, workload, part)
+);
+CREATE TABLE IF NOT EXISTS firing (
   channel TEXT NOT NULL, rule TEXT NOT NULL, workload TEXT NOT NULL, first TEXT NOT NULL, parts TEXT NOT NULL,
   PRIMARY KEY (channel, rule, workload)
 );
@@ -70,12 +77,12 @@ class Database:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         with self.writing() as sql:
-            if not sql.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
-                for statement in SCHEMA.split(";\n"):
-                    sql.execute(statement)
+            for statement in SCHEMA.split(";\n"):
+                sql.execute(statement)
+            if not sql.execute("SELECT 1 FROM meta").fetchone():
                 sql.execute("INSERT INTO meta VALUES (?, ?)", (VERSION, secrets.token_hex(6)))
             version, self.spool = sql.execute("SELECT version, spool FROM meta").fetchone()
-        refuse_newer(self.path, version)
+            refuse_newer(self.path, version)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

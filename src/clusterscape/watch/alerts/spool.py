@@ -18,6 +18,9 @@ from clusterscape.watch.alerts.turns import AlertTurn, parse_turn
 KEEP_MS = 7 * 86_400_000
 """So long a turn that is posted again, and the key of a delivery, is remembered."""
 
+LONGEST_MS = 100 * 86_400_000
+"""After this nobody waits for the stop of a violation any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -51,20 +54,20 @@ class Spool:
             sql.execute("UPDATE message SET next_at = NULL")
 
     def post(self, turns: Mapping[str, Sequence[AlertTurn]], now: UnixMs) -> None:
-        """Keep the turns of each channel, those posted before left out."""
+        """Keep the turns of each channel, without what was posted before and without stops of what it was not told."""
         with self._database.writing() as sql:
-            fresh = {
-                each
-                for each in {turn.id for many in turns.values() for turn in many}
-                if sql.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (each, now)).rowcount
-            }
+            each_once = {turn.id: turn for many in turns.values() for turn in many}
+            fresh = {turn.id: _take_fresh(sql, turn, now) for turn in each_once.values()}
             for channel, many in turns.items():
+                found = (fresh[key] for key in dict.fromkeys(turn.id for turn in many))
+                kept = (_pair(sql, channel, turn) for turn in found if turn is not None)
                 sql.executemany(
                     "INSERT INTO turn (channel, posted_at, body) VALUES (?, ?, ?)",
-                    [(channel, now, turn.to_json()) for turn in many if turn.id in fresh],
+                    [(channel, now, turn.to_json()) for turn in kept if turn is not None],
                 )
             sql.execute("DELETE FROM seen WHERE at < ?", (now - KEEP_MS,))
             sql.execute("DELETE FROM delivery WHERE at < ?", (now - KEEP_MS,))
+            sql.execute("DELETE FROM started WHERE since < ?", (now - LONGEST_MS,))
 
     def waiting(self, channel: str) -> list[Waiting]:
         """Turns that are in no message yet, in the order in which they were posted."""
@@ -218,6 +221,31 @@ class Spool:
         """How every known channel does."""
         with self._database.reading() as sql:
             return read_states(sql)
+
+
+def _take_fresh(sql: sqlite3.Connection, turn: AlertTurn, now: UnixMs) -> AlertTurn | None:
+    """The turn without the units whose turn was posted before."""
+    known = {
+        part
+        for part in turn.parts
+        if not sql.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (turn.trace(part), now)).rowcount
+    }
+    return turn.without(frozenset(known)) if known else turn
+
+
+def _pair(sql: sqlite3.Connection, channel: str, turn: AlertTurn) -> AlertTurn | None:
+    """A start that goes on is known, however long ago it was told. A stop keeps the units whose start the channel was told:
+    others were muted, or began before there was the channel."""
+    rows: dict[str, tuple[object, ...]] = {part: (channel, *turn.subject, part) for part in turn.parts}
+    note = "DELETE FROM started WHERE channel = ? AND rule = ? AND workload = ? AND part = ?"
+    if turn.is_start:
+        rows = {part: (*row, turn.since) for part, row in rows.items()}
+        note = (
+            "INSERT INTO started VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET since = excluded.since"
+            " WHERE since != excluded.since"
+        )
+    idle = frozenset(part for part, row in rows.items() if not sql.execute(note, row).rowcount)
+    return turn.without(idle) if idle else turn
 
 
 def _waiting(sql: sqlite3.Connection, where: str, values: tuple[object, ...]) -> list[Waiting]:

@@ -3,7 +3,9 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+
+import orjson
 
 from clusterscape.model.ids import UnixMs
 from clusterscape.model.rules import Severity, Turn, ViolationTurn
@@ -11,7 +13,7 @@ from clusterscape.model.rules import Severity, Turn, ViolationTurn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertTurn:
-    """``id`` follows from what happened, so the same turn posted again is known. No ``units``: the whole workload."""
+    """``id`` follows from what happened. No ``units``: the whole workload."""
 
     id: str
     turn: Turn
@@ -43,6 +45,12 @@ class AlertTurn:
         """The units, or one nameless part where the whole workload is meant."""
         return frozenset(self.units) or frozenset({""})
 
+    def trace(self, part: str) -> str:
+        """What is remembered of a part's turn: the same however it is grouped when it is posted again after a restart."""
+        moment = self.since if self.is_start else self.at
+        facts = (self.turn.value, self.rule, self.workload, part, str(moment))
+        return hashlib.blake2b("\0".join(facts).encode(), digest_size=12).hexdigest()
+
     def without(self, parts: frozenset[str]) -> "AlertTurn | None":
         """This turn for its other units; None where none is left."""
         if self.parts <= parts:
@@ -51,12 +59,12 @@ class AlertTurn:
 
     def to_json(self) -> str:
         """One line for the spool."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        return orjson.dumps(self).decode()
 
 
 def parse_turn(text: str) -> AlertTurn:
     """What ``to_json`` wrote."""
-    plain = json.loads(text)
+    plain = orjson.loads(text)
     plain["turn"] = Turn(plain["turn"])
     plain["severity"] = Severity(plain["severity"])
     plain["units"] = tuple(plain["units"])
@@ -85,8 +93,5 @@ def flatten(turn: ViolationTurn) -> AlertTurn:
 
 
 def _identity(turn: ViolationTurn) -> str:
-    """The same after a restart: a start is known by since when, whenever it was noticed; a stop also by when it stopped."""
-    facts: list[object] = [turn.turn.value, turn.rule.key, turn.workload, turn.since, sorted(turn.units)]
-    if turn.turn is Turn.STOPPED:
-        facts.append(turn.at)
+    facts = [turn.turn.value, turn.rule.key, turn.workload, turn.since, turn.at, sorted(turn.units)]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]

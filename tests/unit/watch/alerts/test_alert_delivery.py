@@ -82,6 +82,34 @@ async def test_turn_is_told_once_when_it_is_posted_again(desk: Maker) -> None:
     assert one.channel.told() == [("started", "a")]
 
 
+async def test_only_new_units_are_told_when_a_start_is_posted_again_in_other_groups(desk: Maker) -> None:
+    one = desk()
+    one.alerts.post([started("a", units=("n1:0", "n1:1"))])
+    one.alerts.post([started("a", units=("n1:1", "n1:2"))])
+    await one.run_until(1)
+    assert [turn.units for message in one.channel.received for turn in message.turns] == [("n1:0", "n1:1"), ("n1:2",)]
+
+
+async def test_start_is_told_once_when_it_is_posted_again_after_weeks(desk: Maker) -> None:
+    one = desk()
+    one.alerts.post([started("a")])
+    await one.run_until(1)
+    one.clock.forward(30 * 86_400.0)
+    one.alerts.post([started("b", 30 * 86_400.0)])
+    one.alerts.post([started("a")])
+    await one.run_until(31 * 86_400.0)
+    assert one.channel.told() == [("started", "a"), ("started", "b")]
+
+
+async def test_stop_is_not_told_when_its_start_was_not(desk: Maker) -> None:
+    one = desk(Policy(severities=frozenset({Severity.WARNING})))
+    one.alerts.post([stopped("muted", 10), started("a", units=("n1:0",))])
+    one.alerts.post([stopped("a", 10, units=("n1:0", "n1:1"), of=rule(severity=Severity.INFO))])
+    await one.run_until(60)
+    assert one.channel.told() == [("started", "a"), ("stopped", "a")]
+    assert one.channel.received[-1].turns[-1].units == ("n1:0",)
+
+
 async def test_order_is_kept_when_the_channel_is_down(desk: Maker) -> None:
     one = desk(Policy(group_by=("workload",)), answers=[DOWN] * 8)
     for number in range(20):
