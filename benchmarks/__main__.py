@@ -10,7 +10,14 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 TARGET = FOLDER.parent / "docs/benchmarks.md"
-BENCHMARKS = ("scrape_to_store", "embedded_vs_victoria", "snapshot_wire", "demo_start", "layout_speed")
+BENCHMARKS = (
+    "scrape_to_store",
+    "embedded_vs_victoria",
+    "snapshot_wire",
+    "demo_start",
+    "layout_speed",
+    "overview_columns",
+)
 
 
 def machine() -> str:

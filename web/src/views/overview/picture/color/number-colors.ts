@@ -2,6 +2,7 @@
 
 import type { NumberColumn } from "../../../../api/columns.ts";
 import type { Quantity } from "../../../../base/format.ts";
+import { sortFloats } from "../../../../base/sort-floats.ts";
 import type { PackedColor } from "../../../../layers/squares/marks.ts";
 import type { NumberAttribute } from "../../../../state/attributes.ts";
 import { type ColorSettings, NUMBER_SCHEMES, type NumberScheme } from "../../../../state/color.ts";
@@ -88,17 +89,17 @@ const RANKS = 64;
 
 /** The values at the ends of equally large parts of the rows, within the axis; empty where there is none. */
 function computeRanks(values: NumberColumn, { min, max }: Axis, { filtered, drawn }: RowMasks): Float64Array {
-  const sorted = new Float32Array(values.length);
+  const picked = new Float32Array(values.length);
   let count = 0;
   for (let row = 0; row < values.length; row += 1) {
     const value = values[row] ?? Number.NaN;
     if ((drawn !== null && drawn[row] === 0) || (filtered !== null && filtered[row] === 1)) continue;
     if (value >= min && value <= max) {
-      sorted[count] = value;
+      picked[count] = value;
       count += 1;
     }
   }
-  const ranked = sorted.subarray(0, count).sort();
+  const ranked = sortFloats(picked.subarray(0, count));
   const limits = new Float64Array(count === 0 ? 0 : RANKS - 1);
   for (let rank = 0; rank < limits.length; rank += 1) {
     limits[rank] = ranked[Math.min(count - 1, Math.ceil(((rank + 1) * count) / RANKS))] ?? 0;
