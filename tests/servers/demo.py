@@ -15,15 +15,18 @@ START_LIMIT_S = 120
 
 
 @contextmanager
-def running_demo(folder: Path, *, gpus: int, port: int = 0) -> Iterator[str]:
-    """The address of a demo that shows all its GPUs and has its history."""
+def running_demo(
+    folder: Path, *, gpus: int, port: int = 0, needs_history: bool = True, limit_s: float = START_LIMIT_S
+) -> Iterator[str]:
+    """The address of a demo that shows all its GPUs and has its history, where that is needed."""
     command = [sys.executable, "-m", "clusterscape.cli", "demo", "--gpus", str(gpus), "--port", str(port), "--json"]
     log = (folder / "demo.log").open("wb")
     child = subprocess.Popen([*command, "--data-dir", str(folder / "data")], stdout=subprocess.PIPE, stderr=log)
     try:
         url = _read_ready(child, folder / "demo.log")["url"]
-        wait_until(lambda: get_json(f"{url}/api/v1/cluster")["units"]["total"] >= gpus)
-        wait_until(lambda: _history_hours(url) > 23)
+        wait_until(lambda: get_json(f"{url}/api/v1/cluster")["units"]["total"] >= gpus, limit_s)
+        if needs_history:
+            wait_until(lambda: _history_hours(url) > 23, limit_s)
         yield url
     finally:
         child.send_signal(signal.SIGINT)

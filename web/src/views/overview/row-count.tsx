@@ -5,6 +5,7 @@ import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
 import type { TableName } from "../../state/screen.ts";
 import { IconButton } from "../../widgets/button.tsx";
+import { useParquet } from "./details/use-parquet.ts";
 import styles from "./row-count.module.css";
 import type { TableSpec } from "./tables/table-spec.ts";
 
@@ -17,10 +18,20 @@ interface RowCountProps<Row> {
 }
 
 export function RowCount<Row>({ table, spec, rows, total }: RowCountProps<Row>) {
+  const [problem, saveParquet] = useParquet();
   return (
     <div className={styles.count}>
       <span role="status">{countWords(rows.length, spec.rows.length, total)}</span>
       <IconButton icon="download" label="Download these rows as CSV" onClick={() => exportCsv(table, spec, rows)} />
+      {table === "units" && (
+        <button
+          type="button"
+          data-tip={problem ?? "Download these units with all their columns"}
+          onClick={() => saveParquet(rows.map((row) => spec.keyOf(row)))}
+        >
+          Parquet
+        </button>
+      )}
     </div>
   );
 }

@@ -19,6 +19,14 @@ export function listSelectedRows(units: Units, selection: Selection | null): rea
   }
 }
 
+/** 1 for each row of the selection; null where nothing is selected. */
+export function markSelectedRows(units: Units, selection: Selection | null): Uint8Array | null {
+  if (selection === null) return null;
+  const mask = new Uint8Array(units.snapshot.rowCount);
+  for (const row of listSelectedRows(units, selection)) mask[row] = 1;
+  return mask;
+}
+
 function listNamed({ snapshot }: Units, wanted: ReadonlySet<string>): readonly number[] {
   const { codes, names } = snapshot.names("unit");
   const isWanted = names.map((name) => name !== null && wanted.has(name));

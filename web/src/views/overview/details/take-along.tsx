@@ -1,10 +1,6 @@
 // What can be done with a selection: look at nothing else, see it as a table, take it along as a file.
 
-import { useState } from "react";
 import { nameAt } from "../../../api/columns.ts";
-import { downloadBlob } from "../../../base/download.ts";
-import { toProblem } from "../../../base/problem.ts";
-import { useServices } from "../../../data/services.ts";
 import type { Units } from "../../../data/units.ts";
 import { showTable, showWithin } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/selection.ts";
@@ -13,6 +9,7 @@ import { Button } from "../../../widgets/button.tsx";
 import { exportCsv } from "../row-count.tsx";
 import { unitTable } from "../tables/unit-table.tsx";
 import styles from "./units-details.module.css";
+import { useParquet } from "./use-parquet.ts";
 
 interface TakeAlongProps {
   readonly units: Units;
@@ -41,19 +38,4 @@ export function TakeAlong({ units, rows, selection }: TakeAlongProps) {
       )}
     </div>
   );
-}
-
-/** The server writes the file, with every column it knows; what went wrong, in words. */
-export function useParquet(): readonly [string | null, (names: readonly string[]) => void] {
-  const { client } = useServices();
-  const { at } = useScreen();
-  const [problem, setProblem] = useState<string | null>(null);
-  const save = (names: readonly string[]) => {
-    setProblem(null);
-    client
-      .unitsFile(names, at)
-      .then((file) => downloadBlob("clusterscape-units.parquet", file))
-      .catch((error: unknown) => setProblem(toProblem(error).message));
-  };
-  return [problem, save];
 }

@@ -48,6 +48,6 @@ function powerWords({ powerWatts, powerLimitWatts }: UnitTotals): string {
 }
 
 function wasteWords({ wastedHours, recentHours }: UnitTotals): string {
-  const hours = (value: number | null) => formatGpuHours(value).replace(/\s*GPU-hours$/, "");
-  return `${hours(wastedHours)} of ${formatGpuHours(recentHours)}`;
+  const wasted = wastedHours === 0 ? "0" : formatGpuHours(wastedHours).replace(/\s*GPU-hours$/, "");
+  return `${wasted} of ${formatGpuHours(recentHours)}`;
 }

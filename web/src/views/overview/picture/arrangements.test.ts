@@ -6,6 +6,7 @@ import { findAttribute } from "../../../state/attributes.ts";
 import { PICTURE_NAMES } from "../../../state/picture.ts";
 import { fitScale } from "./camera.ts";
 import { layoutToFit } from "./fit-layout.ts";
+import { findGroup, listAncestry, listGroupRows, selectionOfGroup } from "./groups.ts";
 import { findOutlined } from "./outline-painter.ts";
 import { listAttributes } from "./unit-columns.ts";
 
@@ -91,5 +92,40 @@ describe("a selected workload", () => {
     const layout = layoutToFit({ view, columns, space, filtered: null });
     expect(findOutlined(layout, rows.slice(1))).toEqual({ groups: [], rows: rows.slice(1) });
     expect(findOutlined(layout, rows).groups.length).toBe(1);
+  });
+});
+
+describe("a group of the picture", () => {
+  const view = BUILTIN_VIEWS[0]?.view;
+  if (!view) throw new Error("no view");
+  const layout = layoutToFit({ view, columns: makeColumns(), space, filtered: null });
+
+  it("is found at any of its units, and has them all", () => {
+    for (let row = 0; row < layout.size.length; row += 1) {
+      if (layout.size[row] === 0) continue;
+      const group = findGroup(layout, (layout.x[row] ?? 0) + 0.5, (layout.y[row] ?? 0) + 0.5);
+      expect(group).toBe(layout.group[row]);
+      expect(listGroupRows(layout, group ?? 0)).toContain(row);
+    }
+    expect(findGroup(layout, -1, -1)).toBeNull();
+  });
+
+  it("has as many rows as it says, and its ancestors hold them", () => {
+    for (let group = 1; group < layout.groups.count; group += 1) {
+      const rows = listGroupRows(layout, group);
+      expect(rows.length).toBe(layout.groups.unitCount[group]);
+      for (const around of listAncestry(layout, group)) {
+        expect(listGroupRows(layout, around)).toEqual(expect.arrayContaining([...rows]));
+      }
+      expect(findOutlined(layout, rows).rows).toEqual([]);
+    }
+  });
+
+  it("is selected by what its units have in common, a workload as itself", () => {
+    const keys = Array.from({ length: layout.groups.count - 1 }, (_, at) => selectionOfGroup(layout, at + 1, "gpus"));
+    expect(keys).toContainEqual({ kind: "group", key: "gpus/project=nlp" });
+    expect(keys).toContainEqual({ kind: "group", key: "gpus/project=nlp/user=ada" });
+    expect(keys).toContainEqual({ kind: "workload", key: "job-0" });
+    expect(keys.filter((key) => key?.key === "gpus/project").length).toBe(3);
   });
 });

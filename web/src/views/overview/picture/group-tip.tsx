@@ -20,7 +20,6 @@ interface GroupTipProps {
   readonly layout: UnitLayout;
   readonly units: Units;
   readonly group: number;
-  readonly picture: Size;
 }
 
 const TIP_WIDTH = 264;
@@ -28,7 +27,7 @@ const LINE_PX = 18;
 const HEAD_PX = 48;
 const GAP = 10;
 
-export function GroupTip({ stage, layout, units, group, picture }: GroupTipProps) {
+export function GroupTip({ stage, layout, units, group }: GroupTipProps) {
   const isPast = useScreen().at !== null;
   const minute = Math.floor(useNow() / 60_000) * 60_000;
   const cluster = useCluster().value;
@@ -40,7 +39,7 @@ export function GroupTip({ stage, layout, units, group, picture }: GroupTipProps
   const labels = listLabels(layout, group);
   const facts = totalFacts(totals, cluster?.gpu_util_ratio ?? null).filter(({ value }) => value !== null);
   const box = boxOf(layout, group, stage.camera);
-  const place = placeTip(box, picture, HEAD_PX + facts.length * LINE_PX);
+  const place = placeTip(box, stage.viewport, HEAD_PX + facts.length * LINE_PX);
   return (
     <div role="tooltip" className={styles.tip} style={{ ...place, width: TIP_WIDTH }}>
       {labels.length > 1 && <p className={styles.quiet}>{labels.slice(0, -1).join(" › ")}</p>}

@@ -30,14 +30,19 @@ export function listInLoop(places: Places, grid: PickGrid, loop: readonly Point[
 /** By the number of sides to the right of the point: odd inside, even outside, also where the loop crosses itself. */
 export function isInLoop(x: number, y: number, loop: readonly Point[]): boolean {
   let isInside = false;
-  let [beforeX, beforeY] = loop.at(-1) ?? [0, 0];
-  for (const [atX, atY] of loop) {
-    const isBeside = atY > y !== beforeY > y;
-    if (isBeside && x < ((beforeX - atX) * (y - atY)) / (beforeY - atY) + atX) isInside = !isInside;
-    beforeX = atX;
-    beforeY = atY;
+  let before = loop.at(-1);
+  for (const at of loop) {
+    if (before && isLeftOf(x, y, before, at)) isInside = !isInside;
+    before = at;
   }
   return isInside;
+}
+
+/** Whether a line to the right meets the side; the same in either direction of the side, to the last digit. */
+function isLeftOf(x: number, y: number, a: Point, b: Point): boolean {
+  if (a[1] > y === b[1] > y) return false;
+  const [low, high] = a[1] < b[1] ? [a, b] : [b, a];
+  return x < low[0] + ((y - low[1]) * (high[0] - low[0])) / (high[1] - low[1]);
 }
 
 function boundsOf(loop: readonly Point[]): readonly [left: number, top: number, right: number, bottom: number] {

@@ -4,7 +4,6 @@ import { type MouseEvent, useCallback, useEffect, useId, useMemo, useState, useS
 import { nameAt } from "../../../api/columns.ts";
 import type { Selection } from "../../../state/screen.ts";
 import { listSelectedRows } from "../details/selected-rows.ts";
-import type { Size } from "./camera.ts";
 import { GroupTip } from "./group-tip.tsx";
 import { listAncestry, selectionOfGroup } from "./groups.ts";
 import { Minimap } from "./minimap.tsx";
@@ -59,6 +58,7 @@ export function Picture({ worker, model, selection }: PictureProps) {
     const group = stage?.findGroup(...pointOf(event)) ?? null;
     if (group === null) stage?.fit();
     else stage?.zoomToGroup(group);
+    clear();
   };
   const told = pointed.row ?? (pointed.group === null ? focused : null);
   // Rows and values of another snapshot mean nothing beside this layout.
@@ -108,11 +108,11 @@ export function Picture({ worker, model, selection }: PictureProps) {
         <p id={summaryId} className={styles.hidden}>
           {placed && describePicture(model, placed.layout)} {KEY_WORDS}
         </p>
-        {stage && placed && units && size && pointer.dragging === null && (
+        {stage && placed && units && pointer.dragging === null && (
           <>
-            {told !== null && <Tip stage={stage} model={model} row={told} picture={size} />}
+            {told !== null && <Tip stage={stage} model={model} row={told} />}
             {told === null && pointed.group !== null && (
-              <GroupTip stage={stage} layout={placed.layout} units={units} group={pointed.group} picture={size} />
+              <GroupTip stage={stage} layout={placed.layout} units={units} group={pointed.group} />
             )}
           </>
         )}
@@ -149,10 +149,9 @@ interface TipProps {
   readonly stage: Stage;
   readonly model: PictureModel;
   readonly row: number;
-  readonly picture: Size;
 }
 
-function Tip({ stage, model, row, picture }: TipProps) {
+function Tip({ stage, model, row }: TipProps) {
   const watch = useCallback((watcher: () => void) => stage.watch(watcher), [stage]);
   useSyncExternalStore(watch, () => stage.camera);
   const place = stage.locate(row);
@@ -166,7 +165,7 @@ function Tip({ stage, model, row, picture }: TipProps) {
   if (place === null) return null;
   return (
     <>
-      <UnitTip words={words} held={held} x={place[0]} y={place[1]} picture={picture} />
+      <UnitTip words={words} held={held} x={place[0]} y={place[1]} picture={stage.viewport} />
       <p className={styles.hidden} aria-live="polite">
         {[words.title, words.state, words.holder, words.owner, words.value].filter(Boolean).join(", ")}
       </p>
