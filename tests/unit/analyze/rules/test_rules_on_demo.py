@@ -1,0 +1,145 @@
+"""The shipped rules on a pretend cluster that knows the truth: who stalls, who idles, who leaks, and since when."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from clusterscape.analyze.rules.evaluation import evaluate
+from clusterscape.analyze.rules.facts import LifeFacts
+from clusterscape.analyze.rules.shipped import shipped_rules
+from clusterscape.analyze.stats.exact import ExactColumns, Series
+from clusterscape.demo import DemoCluster
+from clusterscape.demo.behavior import plan_phases
+from clusterscape.demo.hardware import MachineType
+from clusterscape.demo.work import Behavior, DemoJob
+from clusterscape.model import Allocation, UnixMs
+
+NOW_MS = 1_794_700_000_000
+HOUR_MS = 3_600_000
+STEP_MS = 120_000
+LATELY_MS = 35 * 60_000  # the window of the rules that look at the end of a life, and some samples
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One running job."""
+
+    behavior: Behavior
+    turned_ms: int | None  # since when it stalls or idles
+
+
+@dataclass(frozen=True)
+class Outcome:
+    truth: dict[str, Truth]
+    found: dict[str, set[str]]  # rule → workloads
+
+    def behaviors(self, key: str) -> set[Behavior]:
+        return {self.truth[workload].behavior for workload in self.found[key]}
+
+    def turned(self, behavior: Behavior) -> set[str]:
+        """Jobs of a behaviour that have shown it for long enough."""
+        return {
+            workload
+            for workload, truth in self.truth.items()
+            if truth.behavior is behavior and truth.turned_ms and truth.turned_ms <= NOW_MS - LATELY_MS
+        }
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    """A day of 512 GPUs, judged at its end."""
+    cluster = DemoCluster(gpus=512, seed=3, anchor_ms=UnixMs(NOW_MS))
+    start = UnixMs(NOW_MS - 24 * HOUR_MS)
+    _, allocations = cluster.history_records(start, UnixMs(NOW_MS))
+    held = [one for one in allocations if one.to_at is None and one.from_at >= start]
+    facts = _facts(held)
+    columns = ExactColumns(_series(cluster, held, start), len(held), limits=_limits(cluster, held), at_ms=NOW_MS)
+    rules = [one.rule for one in shipped_rules()]
+    verdicts = evaluate(rules, columns, facts)
+    found: dict[str, set[str]] = {rule.key: set() for rule in rules}
+    for rule, row in zip(*np.nonzero(verdicts.is_broken), strict=True):
+        found[rules[rule].key].add(held[row].workload)
+    jobs = {f"slurm:{life.demo.native_id}": life.demo for life in cluster.scenario.lives.values()}
+    truth: dict[str, Truth] = {one.workload: _truth(jobs[one.workload], one.from_at) for one in held}
+    return Outcome(truth, found)
+
+
+def _truth(job: DemoJob, from_ms: int) -> Truth:
+    turning = {Behavior.STALLED, Behavior.IDLE_TAIL}
+    turned_ms = from_ms + round(plan_phases(job)[-1].start_s * 1000) if job.behavior in turning else None
+    return Truth(job.behavior, turned_ms)
+
+
+def _series(cluster: DemoCluster, held: list[Allocation], start: UnixMs) -> dict[str, Series]:
+    row_of: dict[str, int] = {one.unit: row for row, one in enumerate(held)}
+    parts = defaultdict(list)
+    for part in cluster.history(start, UnixMs(NOW_MS), step_ms=STEP_MS):
+        for batch in part.batches:
+            rows = np.array([row_of.get(unit, -1) for unit in batch.units.values])[batch.unit]
+            for code, metric in enumerate(batch.metrics.values):
+                is_wanted = (batch.metric == code) & (rows >= 0)
+                parts[metric].append((rows[is_wanted], batch.time_ms[is_wanted], batch.value[is_wanted]))
+    from_ms = np.array([one.from_at for one in held])
+    series = {}
+    for metric, pieces in parts.items():
+        row, time_ms, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
+        lives = time_ms >= from_ms[row]
+        series[metric] = Series.from_rows(row[lives].astype(np.int64), time_ms[lives], value[lives], len(held))
+    return series
+
+
+def _limits(cluster: DemoCluster, held: list[Allocation]) -> dict[str, np.ndarray]:
+    machines: dict[str, MachineType] = {node.name: node.machine for node in cluster.scenario.hardware.nodes}
+    own = [machines[one.unit.partition(":")[0]] for one in held]
+    return {
+        "power_watts": np.array([machine.power_limit_watts for machine in own], np.float64),
+        "memory_used_bytes": np.array([machine.memory_mib * 2.0**20 for machine in own]),
+    }
+
+
+def _facts(held: list[Allocation]) -> LifeFacts:
+    workloads = list(dict.fromkeys(one.workload for one in held))
+    places = {workload: place for place, workload in enumerate(workloads)}
+    codes = np.array([places[one.workload] for one in held])
+    unknown = [None] * len(workloads)
+    return LifeFacts(
+        units=[one.unit for one in held],
+        workload=codes,
+        age_ms=np.array([NOW_MS - one.from_at for one in held]),
+        workloads=workloads,
+        users=unknown,
+        projects=unknown,
+        partitions=unknown,
+        machine_types=unknown,
+        names=unknown,
+        gpus=np.bincount(codes),
+    )
+
+
+def test_every_stall_and_nothing_else_is_found_when_it_has_lasted(outcome: Outcome) -> None:
+    found = outcome.found["stalled-training"] | outcome.found["stalled-lately"]
+    assert outcome.turned(Behavior.STALLED)
+    assert outcome.turned(Behavior.STALLED) <= found
+    assert outcome.behaviors("stalled-training") | outcome.behaviors("stalled-lately") == {Behavior.STALLED}
+
+
+def test_every_idle_tail_is_found_when_it_has_lasted(outcome: Outcome) -> None:
+    assert outcome.turned(Behavior.IDLE_TAIL)
+    assert outcome.turned(Behavior.IDLE_TAIL) <= outcome.found["idle-after-activity"]
+    assert outcome.behaviors("idle-after-activity") <= {Behavior.IDLE_TAIL, Behavior.INTERACTIVE}
+
+
+def test_only_leaks_are_called_leaks_when_memory_grows(outcome: Outcome) -> None:
+    assert outcome.behaviors("memory-leak") == {Behavior.MEMORY_LEAK}
+
+
+def test_waiting_for_input_is_found_when_it_has_run_for_a_while(outcome: Outcome) -> None:
+    assert Behavior.INPUT_BOUND in outcome.behaviors("low-utilization")
+    assert Behavior.STALLED not in outcome.behaviors("low-utilization")
+
+
+def test_nothing_is_called_unused_or_hot_when_all_work(outcome: Outcome) -> None:
+    assert not outcome.found["never-used"]
+    assert not outcome.found["thermal-throttling"]
