@@ -52,8 +52,9 @@ export const BUILTIN_VIEWS: readonly BuiltinView[] = [
       ...DEFAULT_VIEW,
       units: "requested",
       layers: [
-        makeLayer("resource_type", { layout: "listX", sort: LARGEST_FIRST }),
+        makeLayer("resource_type", { sort: LARGEST_FIRST, aspect: 1.5 }),
         makeLayer("workload", {
+          layout: "listX",
           sort: { by: "value", order: "descending", of: "wait_s" },
           label: false,
         }),

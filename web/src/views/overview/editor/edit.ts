@@ -93,7 +93,7 @@ export function nameLayers({ layers }: View, before: LayerIds): LayerIds {
   return { ids, attributes };
 }
 
-/** `0.2, 0.5, 0.8`: rising numbers; null where it is not that. */
+/** `20, 50, 80`: rising numbers; null where it is not that. */
 export function parseLimits(text: string): readonly number[] | null {
   const limits = text
     .split(/[\s,;]+/)

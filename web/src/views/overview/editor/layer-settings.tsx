@@ -11,8 +11,10 @@ import {
   type SortKey,
 } from "../../../layout/grammar.ts";
 import { MAX_BINS } from "../../../layout/parse-view.ts";
+import { findAttribute } from "../../../state/attributes.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
+import { fromTyped, TYPED_UNITS, toTyped } from "../filter/number-words.ts";
 import { AttributePicker } from "./attribute-picker.tsx";
 import { DEFAULT_BINS, groupBy, isNumber, parseLimits } from "./edit.ts";
 import { CheckRow, ChoiceRow, LayoutRow, NumberRow, Row } from "./fields.tsx";
@@ -162,7 +164,12 @@ interface BinRowsProps {
 
 function BinRows({ attribute, by, onChange }: BinRowsProps) {
   const bins = typeof by === "string" ? null : by.bins;
-  const [limits, setLimits] = useState(typeof bins === "object" && bins !== null ? bins.join(", ") : "");
+  const found = findAttribute(attribute);
+  const unit = found?.kind === "number" ? found.unit : "count";
+  const sign = TYPED_UNITS[unit][1];
+  const [limits, setLimits] = useState(
+    typeof bins === "object" && bins !== null ? bins.map((limit) => toTyped(limit, unit)).join(", ") : "",
+  );
   const [isWriting, setWriting] = useState(false);
   const kind: BinKind = isWriting || Array.isArray(bins) ? "limits" : bins === null ? "each" : "count";
   const choose = (next: BinKind) => {
@@ -196,17 +203,17 @@ function BinRows({ attribute, by, onChange }: BinRowsProps) {
         />
       )}
       {kind === "limits" && (
-        <Row title="Limits">
+        <Row title={sign === "" ? "Limits" : `Limits, ${sign}`}>
           <input
             type="text"
             aria-label="Limits"
-            placeholder="0.2, 0.5, 0.8"
+            placeholder="20, 50, 80"
             aria-invalid={limits !== "" && parseLimits(limits) === null}
             value={limits}
             onChange={(event) => {
               setLimits(event.target.value);
               const parsed = parseLimits(event.target.value);
-              if (parsed) onChange({ metric: attribute, bins: parsed });
+              if (parsed) onChange({ metric: attribute, bins: parsed.map((limit) => fromTyped(limit, unit)) });
             }}
           />
         </Row>

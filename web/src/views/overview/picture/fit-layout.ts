@@ -1,8 +1,12 @@
 // A layout whose names fit above their groups. Pure; the worker calls it.
 
+import type { Quantity } from "../../../base/format.ts";
 import type { UnitColumns } from "../../../layout/attributes.ts";
+import type { GroupKey } from "../../../layout/encode.ts";
 import type { View } from "../../../layout/grammar.ts";
 import { layoutUnits, type UnitLayout } from "../../../layout/layout.ts";
+import { findAttribute } from "../../../state/attributes.ts";
+import { sayNumber } from "../filter/number-words.ts";
 import { fitScale, type Size } from "./camera.ts";
 
 export interface LayoutRequest {
@@ -27,6 +31,7 @@ const WORDS = {
     ["user", "unused"],
     ["project", "unused"],
     ["resource_type", "any"],
+    ["node", "not placed"],
   ]),
   other: "other",
 };
@@ -45,7 +50,27 @@ export function layoutToFit({ view, columns, space, filtered = null }: LayoutReq
     if (isNarrow && index > 0) return 0;
     return (LABEL_PX[index] ?? LABEL_PX[1]) / scale;
   });
-  return layoutUnits({ ...input, options: { words: WORDS, labelHeights } });
+  return sayLimits(layoutUnits({ ...input, options: { words: WORDS, labelHeights } }));
+}
+
+/** Bins by their limits with their unit: the layout knows only numbers. */
+function sayLimits(layout: UnitLayout): UnitLayout {
+  const layers = layout.layers.map((layer) => {
+    const attribute = findAttribute(layer.attribute);
+    if (attribute?.kind !== "number") return layer;
+    const labels = layer.keys.map((key, index) => sayKey(key, attribute.unit) ?? layer.labels[index] ?? "");
+    return { ...layer, labels };
+  });
+  return { ...layout, layers };
+}
+
+function sayKey(key: GroupKey, unit: Quantity): string | null {
+  if (key.kind === "number") return sayNumber(key.value, unit);
+  if (key.kind !== "bin") return null;
+  const { from, to } = key;
+  if (from === Number.NEGATIVE_INFINITY) return `< ${sayNumber(to, unit)}`;
+  if (to === Number.POSITIVE_INFINITY) return `≥ ${sayNumber(from, unit)}`;
+  return from === to ? sayNumber(from, unit) : `${sayNumber(from, unit)} – ${sayNumber(to, unit)}`;
 }
 
 function meanWidth({ groups }: UnitLayout, depth: number): number {

@@ -14,6 +14,17 @@ describe("a name that does not fit", () => {
     );
   });
 
+  it("is cut between characters, never within one", () => {
+    expect(cutText("👩‍👩‍👧‍👦".repeat(40), 30, (text) => text.length)).toBe("");
+    expect(cutText("👩‍👩‍👧‍👦".repeat(40), 40, (text) => text.length)).toBe(`${"👩‍👩‍👧‍👦".repeat(3)}…`);
+    expect(cutText("e\u0301".repeat(200), 9, (text) => text.length)).toBe(`${"e\u0301".repeat(4)}…`);
+  });
+
+  it("ends at its left where it is written from right to left", () => {
+    expect(cutText("مشروع-الرؤية", 9, measure)).toBe("\u2068مشروع-…\u2069");
+    expect(cutText("مشروع", 9, measure)).toBe("مشروع");
+  });
+
   it("keeps its number, by which it differs from others", () => {
     expect(cutText("A100-80G-4", 8, measure)).toBe("A100-…-4");
     expect(cutText("multimodal", 6, measure)).toBe("multi…");

@@ -1,6 +1,7 @@
 // Boxes and names of groups on a 2D canvas behind the squares. What is too small to be seen or read is left out, so that
 // names appear as one comes nearer.
 
+import { splitCharacters } from "../../../base/characters.ts";
 import { formatCount } from "../../../base/format.ts";
 import type { Projection } from "../../../layers/squares/marks.ts";
 import { labelOf, type UnitLayout } from "../../../layout/layout.ts";
@@ -29,6 +30,7 @@ const SMALLEST_INDENT_PX = 8;
 const STANDING_FONT_PX = 12;
 /** Names that differ only in their number keep it when they are cut. */
 const NUMBER_AT_END = /[-_.:]?\d{1,4}$/;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 /** How many groups were painted. */
 export function paintGroups(
@@ -160,8 +162,12 @@ function isSameAsParent(layout: UnitLayout, group: number): boolean {
 export function cutText(text: string, width: number, measure: (text: string) => number): string {
   if (measure(text) <= width) return text;
   const number = NUMBER_AT_END.exec(text)?.[0] ?? "";
-  const letters = Array.from(text.slice(0, text.length - number.length));
-  const cut = (kept: number) => `${letters.slice(0, kept).join("")}…${number}`;
+  const letters = splitCharacters(text.slice(0, text.length - number.length));
+  // What is written from right to left ends at its left: the dots belong to it, not to the line.
+  const cut = (kept: number) => {
+    const shown = `${letters.slice(0, kept).join("")}…${number}`;
+    return RIGHT_TO_LEFT.test(shown) ? `\u2068${shown}\u2069` : shown;
+  };
   let low = 0;
   let high = letters.length;
   while (low < high) {

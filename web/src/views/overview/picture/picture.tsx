@@ -174,13 +174,19 @@ function Tip({ stage, model, row }: TipProps) {
 }
 
 function Nothing({ model }: { model: PictureModel }) {
-  const isQueue = model.arrangement.view.units === "requested";
+  const [title, words] = describeNothing(model);
   return (
     <div className={styles.none} role="status">
-      <strong>{isQueue ? "Nobody waits" : "No units yet"}</strong>
-      <span>{isQueue ? "No workload is waiting for GPUs now." : "They appear as soon as a source reports them."}</span>
+      <strong>{title}</strong>
+      <span>{words}</span>
     </div>
   );
+}
+
+function describeNothing({ arrangement: { view }, drawn }: PictureModel): readonly [title: string, words: string] {
+  if (drawn > 0) return ["The filters leave no unit", "Take one away to see the units again."];
+  if (view.units === "requested") return ["Nobody waits", "No workload is waiting for GPUs now."];
+  return ["No units yet", "They appear as soon as a source reports them."];
 }
 
 function CannotDraw() {

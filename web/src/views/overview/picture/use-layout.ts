@@ -7,7 +7,7 @@ import type { View } from "../../../layout/grammar.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
 import type { LayoutRequest } from "./fit-layout.ts";
-import { pickColumns } from "./unit-columns.ts";
+import { listAttributes, pickColumns } from "./unit-columns.ts";
 
 export interface PlacedUnits {
   readonly layout: UnitLayout;
@@ -45,14 +45,23 @@ export function useLayout(
     latest.current = units;
   }, [units]);
   const { snapshot } = units;
-  // Values change with every tick, places only with the inventory: nothing moves under the pointer without a reason.
+  const come = listCome(units, view);
+  // Values change with every tick, places only with the inventory: nothing moves under the pointer without a reason. A
+  // metric that comes after the view asked for it is one.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   useEffect(() => {
     if (worker === null || space === null) return;
     const newest = latest.current;
     const asked = newest.snapshot === snapshot ? newest : { snapshot, tick: null };
     worker.ask({ units: asked, view, space, filtered: hidden, onPlaced: setPlaced });
-  }, [worker, snapshot, view, space, hidden]);
+  }, [worker, snapshot, view, space, hidden, come]);
   return placed;
+}
+
+/** The metrics a view groups or sorts by that are here already. */
+function listCome({ tick }: Units, view: View): string {
+  const come = listAttributes(view).filter((name) => tick !== null && tick.find(name) !== null);
+  return come.join(" ");
 }
 
 /** The mask of before where the new one says the same: a tick that changes nothing moves nothing. */
