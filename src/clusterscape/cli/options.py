@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+DEFAULT_URL = "http://127.0.0.1:8321"
+
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="TOML file with the settings.", show_default=False)
 ]

@@ -1,4 +1,7 @@
-"""``clusterscape rules``: the shipped rules, what a rule means, and what it would say about a recorded log. Needs no server."""
+"""``clusterscape rules``: what rules there are, what one means, and what it says or would have said.
+
+Judging a recorded log needs no server; what needs one is in ``rules_site.py``.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,9 +14,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 from rich.table import Table
 
-from clusterscape.cli.options import JsonOption
+from clusterscape.cli.options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
 from clusterscape.cli.output import answers, count, errors, print_json
-from clusterscape.errors import QueryError, RuleSyntaxError
+from clusterscape.cli.status import fetch
+from clusterscape.errors import QueryError, RuleSyntaxError, SourceError
 
 if TYPE_CHECKING:
     from clusterscape.analyze.rules.replay import ReplayedRow
@@ -34,11 +38,19 @@ RuleArgument = Annotated[
 
 
 @app.command("list")
-def list_rules(as_json: JsonOption = False) -> None:
-    """List the shipped rules."""
+def list_rules(url: UrlOption = DEFAULT_URL, token: TokenOption = None, as_json: JsonOption = False) -> None:
+    """List the rules of a running server and what they say now; without one, the shipped rules."""
     from clusterscape.analyze.rules.shipped import shipped_rules
-    from clusterscape.analyze.rules.writing import format_rule
+    from clusterscape.cli.rules_site import print_rules
 
+    try:
+        print_rules(fetch(f"{url.rstrip('/')}/api/v1/rules", token), as_json=as_json)
+        return
+    except SourceError as error:
+        if url != DEFAULT_URL:
+            raise
+        if not as_json:
+            errors.print(f"{error.message}. These are the shipped rules.", style="yellow", highlight=False)
     if as_json:
         print_json([_describe(one.rule) for one in shipped_rules()])
         return
@@ -46,7 +58,7 @@ def list_rules(as_json: JsonOption = False) -> None:
     for heading in ("key", "severity", "rule"):
         table.add_column(heading, no_wrap=heading != "rule", overflow="fold", ratio=1 if heading == "rule" else None)
     for one in shipped_rules():
-        table.add_row(one.rule.key, one.rule.severity.value, format_rule(one.rule))
+        table.add_row(one.rule.key, one.rule.severity.value, _describe(one.rule)["text"])
     answers.print(table, highlight=False)
 
 
@@ -98,11 +110,18 @@ def judge_log(
         float, typer.Option(min=0.001, help="A log that runs so many times as fast as real work: times are shortened.")
     ] = 1.0,
     timezone: Annotated[str, typer.Option(help="The zone of the log's timestamps, such as Europe/Berlin.")] = "UTC",
+    since: Annotated[str, typer.Option(help="Without a log: how much of a running server's past, such as 7d.")] = "24h",
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge recorded work by rules, evaluation by evaluation, as if it were watched."""
+    """Judge the past by rules: a recorded log evaluation by evaluation, else what a running server remembers."""
     if nvidia_smi is None:
-        raise QueryError("there is nothing to judge", hint="Name a log with --nvidia-smi telemetry.csv.")
+        from clusterscape.cli.rules_site import try_on_site
+
+        texts = [text if find_key(text) is None else format_found(text) for text in rules or []]
+        try_on_site(texts, since, url, token, as_json=as_json)
+        return
     from clusterscape.analyze.rules.shipped import shipped_rules
 
     named = rules or [one.rule.key for one in shipped_rules()]
@@ -121,13 +140,25 @@ def judge_log(
     _print(found, step_ms, lives.skipped_lines)
 
 
-def _find_rule(text: str, place: int) -> "Rule":
-    from clusterscape.analyze.rules.reading import parse_rule
+def find_key(text: str) -> "Rule | None":
+    """The shipped rule of that key."""
     from clusterscape.analyze.rules.shipped import find_shipped_rule
 
-    shipped = find_shipped_rule(text)
+    found = find_shipped_rule(text)
+    return found.rule if found else None
+
+
+def format_found(key: str) -> str:
+    """The text of the shipped rule of that key."""
+    return str(_describe(_find_rule(key, 1))["text"])
+
+
+def _find_rule(text: str, place: int) -> "Rule":
+    from clusterscape.analyze.rules.reading import parse_rule
+
+    shipped = find_key(text)
     if shipped is not None:
-        return shipped.rule
+        return shipped
     try:
         return parse_rule(text, key=f"rule-{place}", name=f"Rule {place}")
     except RuleSyntaxError as error:

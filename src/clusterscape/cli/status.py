@@ -58,14 +58,26 @@ def fetch(url: str, token: str | None) -> Any:
         raise SourceError(f"{url} does not answer in JSON", hint="Is it a ClusterScape?") from None
 
 
+def send(method: str, url: str, body: Any, token: str | None, *, timeout_s: float = 10.0) -> Any:
+    """Send JSON to a running server; its JSON answer, or None where it says nothing."""
+    if not url.startswith(("http://", "https://")):
+        raise SourceError(f"{url} is not an address", hint="Give --url http://HOST:PORT.")
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310 – checked above
+    with open_url(request, token, timeout_s=timeout_s) as response:
+        answer = response.read()
+    return json.loads(answer) if answer else None
+
+
 @contextmanager
-def open_url(request: urllib.request.Request, token: str | None) -> Iterator[IO[bytes]]:
+def open_url(request: urllib.request.Request, token: str | None, *, timeout_s: float = 10.0) -> Iterator[IO[bytes]]:
     """The answer of a running server; every failure says what to do."""
     url = request.full_url
     if token:
         request.add_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310 – made from a checked address
+        with urllib.request.urlopen(request, timeout=timeout_s) as response:  # noqa: S310 – made from a checked address
             yield response
     except urllib.error.HTTPError as error:
         if error.code == 401:
