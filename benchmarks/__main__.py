@@ -17,6 +17,7 @@ BENCHMARKS = (
     "demo_start",
     "layout_speed",
     "overview_columns",
+    "life_statistics",
 )
 
 

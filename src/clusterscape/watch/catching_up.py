@@ -25,7 +25,9 @@ SHORTEST_INTERVAL_MS = 1_000
 """For how many samples to expect in a slice of time."""
 
 LAST_SLICE_MS = 5 * 60_000
-FOREVER_MS = UnixMs(2**53)
+DAY_MS = 86_400_000
+"""Ingest takes nothing from so far in the future."""
+
 LOG_AFTER_S = 1.0
 
 
@@ -63,10 +65,11 @@ def catch_up(lives: Lives, store: MetricStore) -> int:
 
 
 def _pending_rows(lives: Lives) -> Int64s:
-    is_pending = np.zeros(lives.slots.row_count, np.bool_)
-    for kept in lives.all_kept():
-        is_pending |= kept.is_pending
-    return np.flatnonzero(is_pending & lives.slots.is_used)
+    with lives.lock:
+        is_pending = np.zeros(lives.slots.row_count, np.bool_)
+        for kept in lives.all_kept():
+            is_pending |= kept.is_pending
+        return np.flatnonzero(is_pending & lives.slots.is_used)
 
 
 def _find_gap(lives: Lives) -> Gap | None:
@@ -112,7 +115,8 @@ def _fill(lives: Lives, store: MetricStore, gap: Gap) -> None:
     with lives.lock:
         # Nothing is added while the lock is held, and what is added later and was read here counts once.
         rows = _same_rows(lives, gap)
-        lives.fill(read_batch(store, gap.metrics, gap.units, cursor, FOREVER_MS), rows, gap.sketches)
+        end = max(cursor, lives.newest_ms) + DAY_MS
+        lives.fill(read_batch(store, gap.metrics, gap.units, cursor, end), rows, gap.sketches)
         for kept in gap.sketches:
             kept.is_pending[rows] = False
         lives.promote()
@@ -122,7 +126,7 @@ def _fill(lives: Lives, store: MetricStore, gap: Gap) -> None:
 def _refill_rings(lives: Lives, store: MetricStore, gap: Gap) -> None:
     """After a checkpoint was read: the last samples before it, for all rows that were alive then."""
     with lives.lock:
-        start_ms, end_ms = FOREVER_MS, UnixMs(0)
+        start_ms, end_ms = np.inf, 0.0
         for kept in gap.sketches:
             lost = gap.rows[kept.sketch.has_lost_ring[gap.rows] & kept.is_pending[gap.rows]]
             if len(lost):
@@ -131,10 +135,10 @@ def _refill_rings(lives: Lives, store: MetricStore, gap: Gap) -> None:
                 capacity = kept.sketch.arrays.ring_value.shape[1]
                 span_ms = np.minimum(moments[:, COUNT], capacity) * moments[:, INTERVAL_MS]
                 alive = last_ms > last_ms.max() - LAST_SLICE_MS  # what fell silent long ago would stretch the slice
-                start_ms = UnixMs(int(min(start_ms, (last_ms - span_ms)[alive].min() - LAST_SLICE_MS)))
-                end_ms = UnixMs(int(max(end_ms, last_ms.max() + 1)))
+                start_ms = min(start_ms, float((last_ms - span_ms)[alive].min()) - LAST_SLICE_MS)
+                end_ms = max(end_ms, float(last_ms.max()) + 1)
     if start_ms < end_ms:
-        batch = read_batch(store, gap.metrics, gap.units, start_ms, end_ms)
+        batch = read_batch(store, gap.metrics, gap.units, int(start_ms), int(end_ms))
         with lives.lock:
             lives.refill_rings(batch, _same_rows(lives, gap), gap.sketches)
 

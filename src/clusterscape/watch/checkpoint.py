@@ -41,7 +41,9 @@ def write_checkpoint(lives: Lives, path: Path) -> None:
     with partial.open("wb") as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(SLOTS, _packed(_slots_frame(lives)))
-            metrics = [_write_metric(lives, kept, archive) for kept in list(lives.serving.values())]
+            with lives.lock:
+                shown = list(lives.serving.values())
+            metrics = [_write_metric(lives, kept, archive) for kept in shown]
             archive.writestr(HEADER, json.dumps({"version": VERSION, "metrics": metrics}))
         file.flush()
         os.fsync(file.fileno())
@@ -154,10 +156,9 @@ def _triples(written: object) -> list[tuple[bool, float, str]]:
 
 def _load_metric(lives: Lives, kept: Kept, frame: pl.DataFrame) -> None:
     rows, generation = frame["row"].to_numpy(), frame["generation"].to_numpy()
-    if len(rows) and rows.max() >= lives.slots.row_count:
-        raise ValueError(f"{kept.sketch.metric} has rows that no life holds")
-    # A row that changed hands while the file was written is counted anew.
-    same = lives.slots.is_used[rows] & (lives.slots.generation[rows] == generation)
+    # A row that was given out or changed hands while the file was written is counted anew.
+    known = np.where(rows < lives.slots.row_count, rows, 0)
+    same = (rows == known) & lives.slots.is_used[known] & (lives.slots.generation[known] == generation)
     rows, arrays = rows[same], kept.sketch.arrays
     kept.sketch.clear(rows, frame["limit"].to_numpy()[same])
     arrays.moments[rows] = frame["moments"].to_numpy().reshape(-1, MOMENTS)[same]

@@ -27,7 +27,7 @@ Percentiles = dict[tuple[str, int | None], set[float]]
 
 
 class Layout:
-    """Whose lives the rows are; the same object as long as no row changes hands."""
+    """Whose lives the rows are and their units' limits; the same object as long as neither changes."""
 
     def __init__(self, lives: Lives) -> None:
         slots = lives.slots
@@ -38,6 +38,7 @@ class Layout:
         self.end_ms: Int64s = slots.until_at[self.rows]
         self.units = slots.units.values
         self.unit: Int32s = slots.unit[self.rows]
+        self.limits: dict[str, Float64s] = {}  # by metric, found when first asked for
         workloads, codes = Names(), np.zeros(slots.row_count, np.int32)
         for (workload, _, _), row in slots.keys.items():
             codes[row] = workloads.code(workload)
@@ -66,7 +67,6 @@ class LifeView:
         self._long_window = long_window
         self._columns: dict[tuple[str, Statistic, int | None], Float64s] = {}
         self._found: dict[tuple[str, int | None, float], Float64s] = {}
-        self._limits: dict[str, Float64s] = {}
         self._counts: dict[tuple[str, int], tuple[Int64s, Bools]] = {}
         self._windows: dict[tuple[str, int], ExactColumns] = {}
 
@@ -122,10 +122,11 @@ class LifeView:
 
     def limits(self, metric: str) -> Float64s:
         """See ``StatisticColumns``."""
-        if metric not in self._limits:
+        known = self.layout.limits
+        if metric not in known:
             with self.lives.lock:
-                self._limits[metric] = self.lives.limits(metric, self.layout.rows)
-        return self._limits[metric]
+                known[metric] = self.lives.limits(metric, self.layout.rows)
+        return known[metric]
 
     def samples(self, metric: str, *, window_ms: int | None = None) -> Int64s:
         """See ``StatisticColumns``. Of a window longer than the samples kept, at least so many."""
@@ -136,8 +137,10 @@ class LifeView:
             if window_ms is None:
                 return np.where(self._is_same(), kept.sketch.samples(self.layout.rows), 0)
             counts, are_all = self._count(kept, window_ms)
-            whole = np.where(self._is_older(window_ms) | are_all, counts, kept.sketch.samples(self.layout.rows))
-            return np.where(self._is_same(), whole, 0)
+            if not are_all.all():
+                life = kept.sketch.samples(self.layout.rows)
+                counts = np.where(self._is_older(window_ms) | are_all, counts, life)
+            return np.where(self._is_same(), counts, 0)
 
     def column(self, metric: str, statistic: Statistic, *, window_ms: int | None = None) -> Float64s:
         """See ``StatisticColumns``."""

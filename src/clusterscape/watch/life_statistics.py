@@ -59,9 +59,7 @@ class LifeStatistics:
             log.info(
                 "took up the statistics of %d lives in %.1f s", len(self.lives.slots.keys), time.monotonic() - begin
             )
-        newest = self._store.info().newest_at
-        if newest is not None:
-            self.lives.newest_ms = max(self.lives.newest_ms, newest)
+        self.lives.newest_ms = self._store.info().newest_at or at_ms
         self.lives.follow_units(units)
         self.lives.follow_allocations(open_allocations, at_ms)
         self._written_at = at_ms

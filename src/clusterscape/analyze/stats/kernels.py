@@ -222,13 +222,14 @@ def find_shares(
 def _count_recent(m: Float64s, ring_time: Uint32s, after_ms: int) -> int:
     """How many samples of one row's ring are later than ``after_ms``: newest first, their ages ascend."""
     capacity, last_ms = len(ring_time), np.int64(m[LAST_MS])
-    newest, span_ms = int(m[COUNT]) - 1, last_ms - after_ms
+    newest, span_ms = (int(m[COUNT]) - 1) % capacity, last_ms - after_ms
     low, high = 0, min(int(m[COUNT] - m[RING_FROM]), capacity)
     if span_ms <= 0:
         return 0
     while low < high:
         middle = (low + high) // 2
-        if (last_ms - np.int64(ring_time[(newest - middle) % capacity])) & (RING_TIMES - 1) < span_ms:
+        place = newest - middle if newest >= middle else newest - middle + capacity
+        if (last_ms - np.int64(ring_time[place])) & (RING_TIMES - 1) < span_ms:
             low = middle + 1
         else:
             high = middle

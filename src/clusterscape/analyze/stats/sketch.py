@@ -193,21 +193,21 @@ class MetricSketch:
 
     def column(self, rows: Int64s, statistic: Statistic) -> Float64s:
         """``statistic`` over the whole life of each of ``rows``. Runs of a threshold that is not registered give NaN."""
-        moments: Float64s = self.arrays.moments[rows]
-        count = moments[:, kernels.COUNT]
+        moments = self.arrays.moments
+        count = moments[rows, kernels.COUNT]
         match statistic.kind:
             case StatisticKind.PERCENTILE:
                 found: Float64s = self.percentiles(rows, [rank_of(statistic)])[0]
                 return found
             case StatisticKind.STD:
-                column = np.sqrt(moments[:, kernels.M2] / np.maximum(count, 1.0))
+                column = np.sqrt(moments[rows, kernels.M2] / np.maximum(count, 1.0))
             case StatisticKind.SLOPE:
-                spread = moments[:, kernels.M2_H]
-                column = moments[:, kernels.CO] / np.where(spread > 0.0, spread, np.nan)
+                spread = moments[rows, kernels.M2_H]
+                column = moments[rows, kernels.CO] / np.where(spread > 0.0, spread, np.nan)
             case kind if kind in SIDE_KINDS:
                 return self._sides(rows, statistic)
             case kind:
-                column = moments[:, _MOMENTS[kind]]
+                column = moments[rows, _MOMENTS[kind]]
         return np.where(count > 0.0, column, np.nan)
 
     def percentiles(self, rows: Int64s, ranks: Sequence[float]) -> Float64s:
@@ -240,14 +240,14 @@ class MetricSketch:
         if sought not in self.thresholds:
             return self._guess_shares(rows, statistic)
         place = self.thresholds.index(sought)
-        runs, moments = self.arrays.runs[place, rows], self.arrays.moments[rows]
-        count = moments[:, kernels.COUNT]
+        runs, moments = self.arrays.runs[place], self.arrays.moments
+        count, hits = moments[rows, kernels.COUNT], runs[rows, kernels.HITS]
         if statistic.kind in SHARE_KINDS:
-            column = runs[:, kernels.HITS] / np.maximum(count, 1.0)
+            column = hits / np.maximum(count, 1.0)
         else:
             # The last sample of a run stands for one interval.
-            spans = (runs[:, kernels.LONGEST_MS] + moments[:, kernels.INTERVAL_MS]) / 1000.0
-            column = np.where(runs[:, kernels.HITS] > 0.0, spans, 0.0)
+            spans = (runs[rows, kernels.LONGEST_MS] + moments[rows, kernels.INTERVAL_MS]) / 1000.0
+            column = np.where(hits > 0.0, spans, 0.0)
         return np.where((count > 0.0) & ~np.isnan(self._threshold[place, rows]), column, np.nan)
 
     def _guess_shares(self, rows: Int64s, statistic: Statistic) -> Float64s:
