@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from clusterscape.analyze.rules.explaining import format_values
+from clusterscape.analyze.rules.writing import format_rule
 from clusterscape.model.ids import UnixMs
 from clusterscape.model.rules import Severity, Turn, ViolationTurn
 
@@ -29,6 +31,8 @@ class AlertTurn:
     partition: str | None
     units: tuple[str, ...]
     values: Mapping[str, float] = field(default_factory=dict)
+    rule_text: str = ""
+    readings: str = ""  # ``values`` in words
 
     @property
     def is_start(self) -> bool:
@@ -89,6 +93,8 @@ def flatten(turn: ViolationTurn) -> AlertTurn:
         partition=turn.partition,
         units=tuple(turn.units),
         values=dict(turn.values),
+        rule_text=format_rule(rule),
+        readings=format_values(rule, turn.values),
     )
 
 

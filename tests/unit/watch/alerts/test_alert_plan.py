@@ -123,7 +123,7 @@ def test_start_is_not_held_for_ever_when_its_time_lies_in_the_future() -> None:
     assert plan_messages([ahead], {}, Policy(hold_ms=60_000), at(60)).messages
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from("ab"), st.integers(1, 3), st.integers(0, 40)), max_size=25),
     st.sampled_from([0, 30, 90]),

@@ -9,7 +9,6 @@ from typing import Any
 from clusterscape.model.ids import UnixMs
 from clusterscape.watch.alerts.channels.http import post
 from clusterscape.watch.alerts.channels.letterhead import Letterhead
-from clusterscape.watch.alerts.channels.words import describe_values
 from clusterscape.watch.alerts.contract import Answer, Firing, Message, MessageKind, Policy
 from clusterscape.watch.alerts.turns import AlertTurn
 
@@ -90,7 +89,7 @@ class AlertmanagerChannel:
             "summary": f"{turn.rule_name}: {turn.workload}",
             "description": turn.reason,
             "units": ", ".join(sorted(part for part in firing.parts if part)),
-            "values": describe_values(turn),
+            "values": turn.readings,
         }
         ends_at = now + self.resolve_timeout_ms if ended_at is None else ended_at
         alert: dict[str, Any] = {

@@ -16,7 +16,6 @@ from clusterscape.watch.alerts.channels.words import (
     Wording,
     describe,
     describe_tally,
-    describe_values,
     put_into_words,
 )
 from clusterscape.watch.alerts.contract import Answer, Firing, Message, Policy
@@ -135,7 +134,7 @@ def _plain(words: Wording, letterhead: Letterhead, key: str) -> str:
     lines += [f"- {describe_tally(each)}" for each in words.tallies]
     for turn in words.turns:
         lines.append(f"- {describe(turn)}")
-        lines += [f"  {part}" for part in (describe_values(turn), letterhead.workload_url(turn.workload)) if part]
+        lines += [f"  {part}" for part in (turn.readings, letterhead.workload_url(turn.workload)) if part]
     if words.unlisted:
         lines.append(f"… and {words.unlisted:,} more; the page shows them all.")
     for name, reason in words.reasons:
@@ -165,6 +164,5 @@ def _item(turn: AlertTurn, letterhead: Letterhead) -> str:
     url = letterhead.workload_url(turn.workload)
     text = html.escape(describe(turn))
     linked = f'<a href="{html.escape(url)}">{text}</a>' if url else text
-    values = describe_values(turn)
-    small = f'<br><span style="color: #777">{html.escape(values)}</span>' if values else ""
+    small = f'<br><span style="color: #777">{html.escape(turn.readings)}</span>' if turn.readings else ""
     return f"<li>{linked}{small}</li>"

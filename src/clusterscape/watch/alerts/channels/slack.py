@@ -13,7 +13,6 @@ from clusterscape.watch.alerts.channels.words import (
     Wording,
     describe,
     describe_tally,
-    describe_values,
     put_into_words,
     worst,
 )
@@ -83,8 +82,7 @@ def _lines(words: Wording, letterhead: Letterhead) -> list[str]:
     for turn in words.turns:
         text = _cut(_escape(describe(turn)), _LINE_CHARS)
         url = letterhead.workload_url(turn.workload)
-        values = describe_values(turn)
-        small = f"\n    {_cut(_escape(values), _LINE_CHARS // 3)}" if values else ""
+        small = f"\n    {_cut(_escape(turn.readings), _LINE_CHARS // 3)}" if turn.readings else ""
         lines.append(f"• {text}{f' (<{_link(url)}|open>)' if url else ''}{small}")
     if words.unlisted:
         lines.append(f"… and {words.unlisted:,} more; the page shows them all.")

@@ -82,6 +82,7 @@ def _plain_turn(turn: AlertTurn, letterhead: Letterhead) -> dict[str, Any]:
             "key": turn.rule,
             "name": turn.rule_name,
             "severity": turn.severity.value,
+            "text": turn.rule_text,
             "reason": turn.reason,
         },
         "workload": turn.workload,
@@ -90,6 +91,7 @@ def _plain_turn(turn: AlertTurn, letterhead: Letterhead) -> dict[str, Any]:
         "partition": turn.partition,
         "units": list(turn.units),
         "values": dict(turn.values),
+        "readings": turn.readings,
         "url": letterhead.workload_url(turn.workload),
     }
 

@@ -73,11 +73,6 @@ def describe_tally(each: Tally) -> str:
     )
 
 
-def describe_values(turn: AlertTurn) -> str:
-    """The statistics that broke the rule, in canonical units."""
-    return "; ".join(f"{text} (is {value:.4g})" for text, value in turn.values.items())
-
-
 def shorten(units: Sequence[str], most: int = 4) -> str:
     """``gpu-017:0, gpu-017:1 and 6 more``."""
     if len(units) <= most:
