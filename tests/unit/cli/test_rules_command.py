@@ -53,7 +53,8 @@ def test_log_is_one_run_when_no_events_are_given() -> None:
     ("arguments", "code", "said"),
     [
         (("gpu_utl p95 > 90%", "--nvidia-smi", LOG), 2, "^^^^^^^\nDid you mean `gpu_util`?"),
-        (("stalled-training",), 1, "--nvidia-smi"),
+        ((), 1, "--nvidia-smi"),
+        (("stalled-training", "--url", "http://127.0.0.1:9"), 1, "no ClusterScape answers"),
         (("stalled-training", "--nvidia-smi", "nowhere.csv"), 1, "cannot be read"),
         (("stalled-training", "--nvidia-smi", LOG, "--events", EVENTS, "--timezone", "Asia/Tokyo"), 1, "--timezone"),
         (("stalled-training", "--nvidia-smi", LOG, "--timezone", "Mars/Base"), 1, "no time zone"),
