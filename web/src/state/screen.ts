@@ -205,12 +205,7 @@ export function serializeScreen(screen: Screen): string {
   write(withinField, screen.within);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
-  // Colons, slashes and commas are legal in a query and ids are full of them: a link should be one that can be read.
-  const query = parameters
-    .toString()
-    .replaceAll("%3A", ":")
-    .replaceAll("%2F", "/")
-    .replaceAll("%2C", ",")
-    .replaceAll("%3D", "=");
+  // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.
+  const query = parameters.toString().replaceAll(/%(?:3A|2F|2C|3D|21|7E)/g, decodeURIComponent);
   return query ? `${path}?${query}` : path;
 }

@@ -32,7 +32,7 @@ export function ColorSettingsForm({ color, legend }: { color: Attribute; legend:
       <Schemes color={color} />
       {color.kind === "number" && legend.kind === "number" && <NumberRows attribute={color} legend={legend} />}
       <Button disabled={isPlainColors(colors)} onClick={() => change(setColors(DEFAULT_COLORS))}>
-        Reset
+        Reset colours
       </Button>
     </div>
   );
