@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clusterscape.analyze.rules.form import FormRow
+from clusterscape.analyze.rules.completion import Completion as Completion
+from clusterscape.analyze.rules.form import FormRow as FormRow
 from clusterscape.model.rules import Severity
 
 

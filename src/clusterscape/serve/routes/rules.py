@@ -5,10 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from clusterscape.analyze.rules.completion import Completion
-from clusterscape.analyze.rules.form import FormRow
 from clusterscape.model.rules import Across, Junction, Operator, Severity, StatisticKind
-from clusterscape.query.rule_answers import RuleAnswer, RuleList, RuleReading, TrialAnswer
+from clusterscape.query.rule_answers import Completion, FormRow, RuleAnswer, RuleList, RuleReading, TrialAnswer
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1", tags=["rules"])
