@@ -20,10 +20,8 @@ from clusterscape.watch.lives import Kept, Lives
 log = logging.getLogger(__name__)
 
 UNITS_AT_ONCE = 128
-SAMPLES_AT_ONCE = 4_000_000
-SHORTEST_INTERVAL_MS = 1_000
-"""For how many samples to expect in a slice of time."""
-
+SAMPLES_AT_ONCE = 1_000_000
+FIRST_SLICE_MS = 3_600_000
 LAST_SLICE_MS = 5 * 60_000
 DAY_MS = 86_400_000
 """Ingest takes nothing from so far in the future."""
@@ -103,15 +101,17 @@ def _same_rows(lives: Lives, gap: Gap) -> Int64s:
 
 
 def _fill(lives: Lives, store: MetricStore, gap: Gap) -> None:
-    series = max(1, len(gap.units) * len(gap.metrics))
-    slice_ms = max(LAST_SLICE_MS, SAMPLES_AT_ONCE // series * SHORTEST_INTERVAL_MS)
-    cursor = gap.start_ms
+    cursor, slice_ms = gap.start_ms, FIRST_SLICE_MS
     while cursor + LAST_SLICE_MS < lives.newest_ms:
         end = min(cursor + slice_ms, lives.newest_ms)
         batch = read_batch(store, gap.metrics, gap.units, cursor, end)
         with lives.lock:
             lives.fill(batch, _same_rows(lives, gap), gap.sketches)
         cursor = end
+        if len(batch) < SAMPLES_AT_ONCE // 2:
+            slice_ms *= 2
+        elif len(batch) > SAMPLES_AT_ONCE:
+            slice_ms = max(LAST_SLICE_MS, slice_ms // 2)
     with lives.lock:
         # Nothing is added while the lock is held, and what is added later and was read here counts once.
         rows = _same_rows(lives, gap)
