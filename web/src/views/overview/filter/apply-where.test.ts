@@ -33,6 +33,7 @@ function toColumns(rows: readonly Row[]): FilterColumns {
   const found: Partial<Record<AttributeName, NamedColumn | Float32Array>> = { user, partition, gpu_util_ratio: util };
   return keepColumns(
     rows.length,
+    (name) => name in found,
     (name) => found[name] ?? null,
     () => [user, partition],
   );

@@ -28,7 +28,7 @@ export function applyWhere(
   within: Uint8Array | null = null,
 ): Narrowed {
   const { rowCount } = columns;
-  const isApplied = where.map((clause) => clause.every(({ attribute }) => columns.find(attribute) !== null));
+  const isApplied = where.map((clause) => clause.every(({ attribute }) => columns.has(attribute)));
   const words = text.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MOST_WORDS);
   const culprit = new Uint8Array(rowCount);
   if (words.length === 0 && within === null && !isApplied.includes(true))

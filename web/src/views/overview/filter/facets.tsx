@@ -1,6 +1,7 @@
 // The filters a newcomer sees first: states, projects and users with how many rows choosing one would show. Partitions
 // have a list of their own. They are conditions like any other, shown as lists.
 
+import { useMemo } from "react";
 import { compareWords } from "../../../base/order.ts";
 import { attributeOf, type NameAttributeName } from "../../../state/attributes.ts";
 import { toggleName } from "../../../state/changes.ts";
@@ -21,27 +22,32 @@ interface FacetsProps {
   readonly drawn: Uint8Array | null;
 }
 
-export function Facets({ table, where, columns, narrowed, drawn }: FacetsProps) {
-  const change = useChangeScreen();
-  return (["state", "project", "user"] as const).map((facet) => {
-    const attribute = facetAttribute(facet, table);
-    const counts = countValues(columns, narrowed, findClause(where, attribute, "names"), drawn, attribute);
-    const chosen = findNames(where, attribute).filter((name) => name !== null);
-    const values = facet === "state" ? stateValues(table, attribute, counts) : countedValues(counts);
-    if (values.length === 0 && chosen.length === 0) return null;
-    return (
-      <FacetList
-        key={facet}
-        title={FACET_TITLES[facet]}
-        values={values}
-        chosen={chosen}
-        onToggle={(value) => change(toggleName(attribute, value))}
-      />
-    );
-  });
+const FACET_TITLES = { state: "State", project: "Project", user: "User" } as const;
+type Facet = keyof typeof FACET_TITLES;
+
+export function Facets(props: FacetsProps) {
+  return (["state", "project", "user"] as const).map((facet) => <OneFacet key={facet} facet={facet} {...props} />);
 }
 
-const FACET_TITLES = { state: "State", project: "Project", user: "User" } as const;
+function OneFacet({ facet, table, where, columns, narrowed, drawn }: FacetsProps & { readonly facet: Facet }) {
+  const change = useChangeScreen();
+  const attribute = facetAttribute(facet, table);
+  const clause = findClause(where, attribute, "names");
+  const values = useMemo(() => {
+    const counts = countValues(columns, narrowed, clause, drawn, attribute);
+    return facet === "state" ? stateValues(table, attribute, counts) : countedValues(counts);
+  }, [facet, table, columns, narrowed, clause, drawn, attribute]);
+  const chosen = findNames(where, attribute).filter((name) => name !== null);
+  if (values.length === 0 && chosen.length === 0) return null;
+  return (
+    <FacetList
+      title={FACET_TITLES[facet]}
+      values={values}
+      chosen={chosen}
+      onToggle={(value) => change(toggleName(attribute, value))}
+    />
+  );
+}
 
 type Counts = ReadonlyMap<string, number>;
 

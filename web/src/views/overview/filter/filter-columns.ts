@@ -16,6 +16,8 @@ export type FilterColumn = NamedColumn | NumberColumn;
 
 export interface FilterColumns {
   readonly rowCount: number;
+  /** Whether rows have such an attribute; asking costs nothing. */
+  has(attribute: AttributeName): boolean;
   /** Null where rows have no such attribute. */
   find(attribute: AttributeName): FilterColumn | null;
   /** What a search looks through. */
@@ -68,6 +70,7 @@ function internNames() {
 /** Computes each column when it is first asked for and keeps it. */
 export function keepColumns(
   rowCount: number,
+  has: (attribute: AttributeName) => boolean,
   make: (attribute: AttributeName) => FilterColumn | null,
   listSearched: () => readonly NamedColumn[],
 ): FilterColumns {
@@ -75,6 +78,7 @@ export function keepColumns(
   let searched: readonly NamedColumn[] | null = null;
   return {
     rowCount,
+    has,
     find(attribute) {
       const column = known.get(attribute);
       if (column !== undefined) return column;

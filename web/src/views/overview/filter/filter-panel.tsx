@@ -115,7 +115,7 @@ const GROUPS = { name: "Names", now: "Metrics now", life: "Metrics over the work
 const ORDER = [GROUPS.name, GROUPS.other, GROUPS.now, GROUPS.life];
 
 function listOptions(columns: FilterColumns) {
-  return ATTRIBUTES.filter(({ name }) => columns.find(name) !== null)
+  return ATTRIBUTES.filter(({ name }) => columns.has(name))
     .map((attribute) => {
       const { name, title, kind } = attribute;
       if (kind === "name") return { value: name, title, group: GROUPS.name };

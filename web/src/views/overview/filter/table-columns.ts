@@ -35,6 +35,7 @@ const SEARCHED_OF_UNITS = [
 export function unitColumns(units: Units): FilterColumns {
   return {
     rowCount: units.snapshot.rowCount,
+    has: () => true,
     find: (attribute) => readAttribute(units, attribute),
     get searched() {
       return SEARCHED_OF_UNITS.map((name) => readNames(units, name));
@@ -84,8 +85,16 @@ export function workloadColumns(workloads: readonly WorkloadAnswer[], units: Uni
       (name) => toNameColumn(workloads, WORKLOAD_NAMES[name] ?? (() => null)),
     ),
   ];
-  return keepColumns(workloads.length, make, searched);
+  const has = (name: AttributeName) => {
+    const attribute = attributeOf(name);
+    if (attribute.kind === "name") return attribute.name in WORKLOAD_NAMES || name === "node";
+    return name in WORKLOAD_NUMBERS || (attribute.metric !== null && units !== undefined);
+  };
+  return keepColumns(workloads.length, has, make, searched);
 }
+
+/** What a node has of its own; all other names come from its units. */
+const NODE_NAMES: readonly NameAttributeName[] = ["node", "node_state", "partition", "machine_type", "rack"];
 
 export function nodeColumns(nodes: readonly NodeAnswer[], units: Units | undefined): FilterColumns {
   const make = (name: AttributeName): FilterColumn | null => {
@@ -116,7 +125,12 @@ export function nodeColumns(nodes: readonly NodeAnswer[], units: Units | undefin
     toNameLists(nodes, (row) => row.partitions),
     toNameLists(nodes, (row) => row.features),
   ];
-  return keepColumns(nodes.length, make, searched);
+  const has = (name: AttributeName) => {
+    const attribute = attributeOf(name);
+    if (attribute.kind === "number") return attribute.metric !== null && units !== undefined;
+    return NODE_NAMES.includes(attribute.name) || units !== undefined;
+  };
+  return keepColumns(nodes.length, has, make, searched);
 }
 
 function meanOf<Row>(

@@ -32,6 +32,7 @@ const spec: TableSpec<Row> = {
   selectionOf: (row) => ({ kind: "workload", key: row.name }),
   attributes: keepColumns(
     rows.length,
+    () => false,
     () => null,
     () => [],
   ),
