@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clusterscape.cli.recorded_lives import RecordedLives
     from clusterscape.model.rules import Rule
 
-MAX_EVALUATIONS = 1000
+MAX_EVALUATIONS = 500
 """Without --every a long log is judged so many times at most: each evaluation reads everything up to its moment."""
 
 app = typer.Typer(help="Rules that catch wasted and stalled GPUs.", no_args_is_help=True)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from clusterscape.collect.nvidia_smi import SmiLog, parse_smi_log, read_smi_log
+from clusterscape.collect.nvidia_smi import _FIELDS, SmiLog, parse_smi_log, read_smi_log
 from clusterscape.errors import SourceError
 from clusterscape.model import NodeId
 
@@ -118,3 +118,21 @@ def test_error_says_how_to_record_when_the_log_cannot_be_used(text: str, said: s
 def test_error_is_said_when_there_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read: No such file"):
         read_smi_log(tmp_path / "none.csv", node=NODE)
+
+
+def test_every_known_field_is_read_when_a_recent_driver_wrote_the_log() -> None:
+    """Written on an H200 by driver 580: all the fields ``nvidia_smi`` knows, with and without units."""
+    folder = Path(__file__).parent / "nvidia_smi"
+    logs = [read_smi_log(folder / f"{name}.csv", node=NODE) for name in ("units", "nounits")]
+    for log in logs:
+        assert log.skipped_lines == 0
+        batch = log.samples
+        # Pages are retired on older GPUs only: this one says [N/A].
+        assert set(batch.metrics.values) == {metric for _, metric in _FIELDS if not metric.startswith("retired_pages")}
+        assert 70 < values(log, "power_watts", "gpu-1:0")[0][1] < 90
+        assert values(log, "power_limit_watts", "gpu-1:0")[0][1] == 700.0
+        assert values(log, "memory_total_bytes", "gpu-1:0")[0][1] == 143771 * 2.0**20
+        assert values(log, "memory_clock_hertz", "gpu-1:0")[0][1] == 3.201e9
+        assert values(log, "row_remap_failure", "gpu-1:0")[0][1] == 0.0
+    with pytest.raises(SourceError, match="names no columns"):
+        read_smi_log(folder / "noheader.csv", node=NODE)

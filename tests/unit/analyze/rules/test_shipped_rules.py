@@ -118,7 +118,8 @@ def test_steady_growth_is_a_leak_when_steps_are_not() -> None:
     loading = memory(steps((10, 0.01), (230, 0.9)))
     stepping = memory(steps((180, 0.5), (60, 0.9)))
     small = memory(np.linspace(0.1, 0.4, 240))
-    assert broken("memory-leak", leaking, loading, stepping, small) == [True, False, False, False]
+    wild = memory(np.random.default_rng(5).uniform(0.2, 1.0, 240) + np.linspace(-0.1, 0.1, 240))
+    assert broken("memory-leak", leaking, loading, stepping, small, wild) == [True, False, False, False, False]
 
 
 def test_workload_is_uneven_when_one_gpu_waits() -> None:
@@ -160,5 +161,5 @@ def test_times_shrink_and_slopes_grow_when_a_recording_runs_faster() -> None:
     assert leak is not None
     assert format_rule(at_speed(leak.rule, 60)) == (
         "memory_used slope over last 2m > 60%/h and memory_used slope over last 30s > 30%/h "
-        "and memory_used now > 50% after 150s"
+        "and memory_used std over last 30s < 5% and memory_used now > 50% after 150s"
     )
