@@ -40,6 +40,8 @@ export function useViewLibrary(): ViewLibrary {
     queryFn: ({ signal }) => client.views(signal),
     refetchOnWindowFocus: true,
     staleTime: 0,
+    // The picture waits for the start view, but not for a server that has trouble with it.
+    retry: false,
   });
   const shared = useMemo(() => (data ? readShared(data) : []), [data]);
   const stored = useSyncExternalStore(subscribe, () => readStored(MINE_KEY));
