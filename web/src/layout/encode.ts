@@ -78,7 +78,7 @@ function labelKey(key: GroupKey, other: string, missing: string): string {
     case "bin":
       return labelBin(key.from, key.to);
     case "other":
-      return `${other} (${key.distinct})`;
+      return `${other} (${key.distinct} groups)`;
     case "missing":
       return missing;
   }

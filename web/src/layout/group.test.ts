@@ -117,7 +117,7 @@ describe("groupUnits", () => {
       foldLimit: 3,
     });
     const labels = Array.from(tree.key.subarray(1), (key) => tree.layers[0]?.labels[key]);
-    expect(labels).toEqual(["user-9999", "user-7", "user-0", "other (9997)", "none"]);
+    expect(labels).toEqual(["user-9999", "user-7", "user-0", "other (9997 groups)", "none"]);
     expect([...tree.unitCount.subarray(1)]).toEqual([3, 2, 1, 9997, 1]);
     expect(tree.layers[0]?.keys[3]).toEqual({ kind: "other", distinct: 9997 });
     expect(group([makeLayer("user")], columns, { unfolded: ["user"] }).groupCount).toBe(10_002);

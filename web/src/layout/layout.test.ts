@@ -268,6 +268,22 @@ describe("special cases", () => {
     expect([...layout.groups.unitCount.subarray(1)]).toEqual(names.map(() => 2));
   });
 
+  it("an attribute of 10,000 values: the largest groups, and the others together with their number", () => {
+    const user = Array.from({ length: 10_000 }, (_, index) => `user-${index}`);
+    const input: LayoutInput = {
+      view: { ...DEFAULT_VIEW, layers: [makeLayer("user")] },
+      columns: columnsOf({ user: [...user, ...user.slice(9000)] }),
+      filtered: null,
+      space: SPACE,
+    };
+    const layout = layoutUnits(input);
+    expect(findLayoutFault(layout, shownRows(input))).toBeNull();
+    const last = layout.groups.count - 1;
+    expect(layout.groups.count).toBe(1 + 500 + 1);
+    expect(labelOf(layout, last)).toBe("other (9500 groups)");
+    expect(layout.groups.unitCount[last]).toBe(9500 + 500);
+  });
+
   it("travels to a worker and back", () => {
     const input: LayoutInput = { view: VIEW, columns: makePretendUnits(50), filtered: null, space: SPACE };
     const layout = layoutUnits(structuredClone(input));
