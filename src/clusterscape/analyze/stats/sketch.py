@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from clusterscape.analyze.stats import kernels
+from clusterscape.analyze.stats import kernels, ring_kernels
 from clusterscape.analyze.stats.bins import Bins, bins_of
 from clusterscape.analyze.stats.exact import (
     ABOVE_KINDS,
@@ -153,7 +153,7 @@ class MetricSketch:
     def refill_rings(self, rows: Int64s, time_ms: Int64s, value: Float64s) -> None:
         """Put samples back into lost rings: all that were counted last, at once, in time order; later ones are left out."""
         arrays = self.arrays
-        kernels.refill_rings(rows, time_ms, value, arrays.moments, arrays.ring_value, arrays.ring_time)
+        ring_kernels.refill_rings(rows, time_ms, value, arrays.moments, arrays.ring_value, arrays.ring_time)
 
     def merge(self, rows: Int64s, other: "MetricSketch", other_rows: Int64s) -> None:
         """Add to ``rows`` the later samples that ``other_rows`` of ``other`` have seen: as if they had been added here."""
@@ -221,17 +221,17 @@ class MetricSketch:
 
     def count_recent(self, rows: Int64s, after_ms: Int64s) -> tuple[Int64s, Bools]:
         """How many samples after ``after_ms`` (one moment for each row) the rings have, and whether those are all."""
-        return kernels.count_recent(rows, self.arrays.moments, self.arrays.ring_time, after_ms)
+        return ring_kernels.count_recent(rows, self.arrays.moments, self.arrays.ring_time, after_ms)
 
     def recent(self, rows: Int64s, counts: Int64s) -> Series:
         """The last ``counts`` samples of each row's ring."""
         arrays = self.arrays
-        return Series(*kernels.unroll_rings(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time))
+        return Series(*ring_kernels.unroll_rings(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time))
 
     def recent_percentiles(self, rows: Int64s, counts: Int64s, ranks: Sequence[float]) -> Float64s:
         """(ranks, rows): exact percentiles of the last ``counts`` samples. ``ranks`` are 0–1, in any order."""
         wanted = np.unique(np.asarray(ranks, np.float64))
-        found = kernels.find_recent_percentiles(rows, counts, self.arrays.moments, self.arrays.ring_value, wanted)
+        found = ring_kernels.find_recent_percentiles(rows, counts, self.arrays.moments, self.arrays.ring_value, wanted)
         return found[np.searchsorted(wanted, ranks)]
 
     def _sides(self, rows: Int64s, statistic: Statistic) -> Float64s:
