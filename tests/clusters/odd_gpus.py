@@ -22,7 +22,7 @@ class Oddness(StrEnum):
 def make_power(
     rng: np.random.Generator, gpus: int, *, points: int = 480, oddness: Oddness | None = None
 ) -> tuple[NDArray[np.int64], Floats, int | None]:
-    """(times_ms, watts (time × GPU), odd GPU). Steps, checkpoints with uneven edges, AR noise, GPUs and nodes of their own kind."""
+    """(times_ms, watts (time × GPU), odd GPU). Steps, checkpoints with uneven edges, AR noise, GPUs and nodes that differ."""
     phase = np.arange(points)
     period, cycle = int(rng.integers(40, 90)), int(rng.integers(9, 17))
     common = 560.0 + 30.0 * np.sin(2 * np.pi * phase / cycle) + _autoregress(rng.normal(0, 6, (points, 1)), 0.7)[:, 0]

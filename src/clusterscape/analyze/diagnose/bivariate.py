@@ -70,7 +70,11 @@ def compute_mahalanobis(
     offset = known.mean(axis=0)
     standard = (known - offset) / scale
     standard[:, is_constant] = 0.0
-    notes = [f"The {name} metric is constant; only the other is judged." for name, c in zip("xy", is_constant, strict=True) if c]
+    notes = [
+        f"The {name} metric is constant; only the other is judged."
+        for name, c in zip("xy", is_constant, strict=True)
+        if c
+    ]
     center, covariance = standard.mean(axis=0), np.cov(standard, rowvar=False, bias=True)
     is_robust = False
     rank = int((np.linalg.eigvalsh(covariance) > RANK_TOLERANCE).sum())
@@ -98,9 +102,10 @@ def compute_mahalanobis(
 def _undecided(points: Floats, significance: float) -> Mahalanobis:
     note = f"Fewer than {MIN_POINTS} points have both metrics: nothing can be judged."
     nothing = np.full(len(points), np.nan)
+    unknown = np.full((2, 2), np.nan)
+    is_outside = np.zeros(len(points), np.bool_)
     return Mahalanobis(
-        nothing, float(chi2.isf(significance, 2)), np.zeros(len(points), np.bool_), np.full(2, np.nan), np.full((2, 2), np.nan), 0,
-        False, (note,),
+        nothing, float(chi2.isf(significance, 2)), is_outside, unknown[0], unknown, 0, False, (note,)
     )  # fmt: skip
 
 
@@ -138,7 +143,8 @@ def _reweight(points: Floats, location: Floats, covariance: Floats) -> tuple[Flo
 def _pseudo_inverse(covariance: Floats, rank: int) -> Floats:
     values, directions = np.linalg.eigh(covariance)
     kept = directions[:, values.size - rank :]
-    return (kept / values[values.size - rank :]) @ kept.T
+    inverse: Floats = (kept / values[values.size - rank :]) @ kept.T
+    return inverse
 
 
 def compute_density(

@@ -60,7 +60,8 @@ class Clustering:
 
     def members(self, label: int) -> Ints:
         """The GPUs (columns) of a cluster."""
-        return self.compared[self.labels == label]
+        columns: Ints = self.compared[self.labels == label]
+        return columns
 
 
 def cluster(
@@ -69,12 +70,14 @@ def cluster(
     linkage: Linkage = "average",
     count: int | None = None,
     height: float | None = None,
+    noise: float = 0.0,
     rule: CutRule | None = None,
 ) -> Clustering:
     """Agglomerative clusters from condensed distances (NaN: missing pair). Deterministic.
 
     ``count`` or ``height`` set the cut; otherwise it is chosen: of 2 … 12 clusters the number with the best mean
-    silhouette, if that and the silhouettes at the clusters' edges pass ``rule``; else all GPUs are one cluster.
+    silhouette, if that and the silhouettes at the clusters' edges pass ``rule`` and clusters are further apart than
+    ``noise``, the distance that GPUs of the same kind have by chance or rounding; else all GPUs are one cluster.
     "ward", "centroid" and "median" mean something for Euclidean distances only (SciPy's warning, ours too).
     """
     if count is not None and height is not None:
@@ -93,7 +96,7 @@ def cluster(
         flat = hierarchy.fcluster(tree, height, criterion="distance")
         kind, labels, cut_height = CutKind.HEIGHT, _by_size(flat), float(height)
     else:
-        labels = _choose_cut(tree, complete, rule or CutRule())
+        labels = _choose_cut(tree, complete, noise, rule or CutRule())
         cut_height = _height_of(tree, int(labels.max()) + 1)
     silhouette = float(compute_silhouettes(complete, labels).mean()) if labels.max() > 0 else None
     return Clustering(labels, compared, left_out, tree, cut_height, kind, silhouette, notes)
@@ -171,18 +174,24 @@ def _complete(condensed: Floats) -> tuple[Ints, Ints, Floats, tuple[str, ...]]:
         notes.append(f"{left_out.size} of {size} GPUs have too few samples to be compared and are in no cluster.")
     pairs = np.argwhere(np.triu(is_missing, 1))
     if pairs.size:
-        notes.append(f"{len(pairs)} pairs of GPUs were never measured at the same time; their distance is estimated from the others.")
+        notes.append(
+            f"{len(pairs)} pairs of GPUs were never measured at the same time; their distance is estimated from the others."
+        )
     for i, j in pairs:
         # As far as the tree would join them through a third: exact in an ultrametric space.
         is_common = ~(is_missing[i] | is_missing[j])
         is_common[[i, j]] = False
-        square[i, j] = square[j, i] = np.median(np.maximum(square[i], square[j])[is_common]) if is_common.any() else square.max()
+        square[i, j] = square[j, i] = (
+            np.median(np.maximum(square[i], square[j])[is_common]) if is_common.any() else square.max()
+        )
     return kept, left_out, squareform(square, checks=False), tuple(notes)
 
 
-def _choose_cut(tree: Floats, condensed: Floats, rule: CutRule) -> Ints:
+def _choose_cut(tree: Floats, condensed: Floats, noise: float, rule: CutRule) -> Ints:
     """Labels of the best number of clusters; all 0 where none passes the rule, or clouds without clusters do as well."""
-    silhouette, labels = _best_cut(tree, condensed, rule, rule.min_silhouette)
+    if tree[-1, 2] <= noise:
+        return np.zeros(len(tree) + 1, np.int64)
+    silhouette, labels = _best_cut(tree, condensed, rule, rule.min_silhouette, noise)
     if silhouette is None:
         return labels
     spreads = _principal_spreads(tree, condensed, rule.null_gpus)
@@ -196,13 +205,15 @@ def _choose_cut(tree: Floats, condensed: Floats, rule: CutRule) -> Ints:
     return labels
 
 
-def _best_cut(tree: Floats, condensed: Floats, rule: CutRule, above: float) -> tuple[float | None, Ints]:
+def _best_cut(
+    tree: Floats, condensed: Floats, rule: CutRule, above: float, noise: float = 0.0
+) -> tuple[float | None, Ints]:
     """The best mean silhouette over ``above`` of the cuts that pass the rule, and its labels; else None and zeros."""
     size = len(tree) + 1
     best, best_labels = None, np.zeros(size, np.int64)
     for count in range(2, min(MAX_AUTOMATIC_CLUSTERS, size - 1) + 1):
         # Equal heights: no cut gives exactly this number.
-        if tree[-count, 2] >= tree[1 - count, 2]:
+        if tree[-count, 2] >= tree[1 - count, 2] or tree[1 - count, 2] <= noise:
             continue
         labels = _cut(tree, count)
         own, other, silhouettes = _compare_clusters(condensed, labels)
@@ -241,7 +252,8 @@ def _principal_spreads(tree: Floats, condensed: Floats, most: int) -> Floats:
     squared = squareform(condensed[i * size - i * (i + 1) // 2 + j - i - 1] ** 2)
     centered = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
     variances = np.linalg.eigvalsh(-0.5 * centered) / max(chosen.size - 1, 1)
-    return np.sqrt(variances[variances > 1e-9 * variances.max(initial=0.0)])
+    spreads: Floats = np.sqrt(variances[variances > 1e-9 * variances.max(initial=0.0)])
+    return spreads
 
 
 def _cut(tree: Floats, count: int) -> Ints:

@@ -151,4 +151,5 @@ class _Sums:
         scale = np.sqrt(first * second)
         # Values are around 0 with spread 1, so that this bound is relative to rounding.
         r = np.divide(covariance, scale, out=np.full(covariance.shape, np.nan), where=scale > 1e-9 * self.both)
-        return 1.0 - np.clip(r, -1.0, 1.0)
+        distance: Floats = 1.0 - np.clip(r, -1.0, 1.0)
+        return distance

@@ -42,6 +42,17 @@ def compute_histograms(values: Floats, *, bins: int = 100, domain: tuple[float, 
     return Histograms(edges, counts, np.flatnonzero(~is_known.any(axis=0)))
 
 
+def compute_sampling_noise(counts: Ints) -> float:
+    """How far two GPUs are apart that draw from the same distribution: the Jensen–Shannon distance to expect by chance.
+
+    √((B − 1) / 4N) for N samples (the median of the GPUs) over B occupied bins: JS ≈ χ² / 8 with variance 2/N per bin.
+    """
+    totals = counts.sum(axis=1)
+    occupied = int((counts.sum(axis=0) > 0).sum())
+    usual = float(np.median(totals[totals > 0])) if (totals > 0).any() else 0.0
+    return ((max(occupied, 1) - 1) / (4.0 * usual)) ** 0.5 if usual else 0.0
+
+
 def compute_jensen_shannon(weights: Floats | Ints) -> Floats:
     """Jensen–Shannon distance (root of the divergence, natural logarithm) of all pairs of rows, condensed.
 

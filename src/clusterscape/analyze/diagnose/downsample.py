@@ -1,12 +1,14 @@
 """Lines with no more points than a screen can show, and yet every extreme: least and largest value of each pixel column."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tsdownsample import MinMaxDownsampler
 
 from clusterscape.analyze.diagnose.samples import Floats, Ints
 
+_MIN_MAX: Any = MinMaxDownsampler  # its package has types for the class, but not for its making
 GAP_STEPS = 3.0  # without a sample for so many usual steps, the line is broken
 
 
@@ -49,7 +51,7 @@ def _downsample_one(times_ms: Ints, column: Floats, most: int, usual_ms: float) 
     is_gap_before = np.zeros(rows.size, np.bool_)
     is_gap_before[1:] = (np.diff(rows) > 1) | (np.diff(times) > GAP_STEPS * usual_ms)
     if rows.size > most:
-        kept = np.asarray(MinMaxDownsampler().downsample(times, values, n_out=most), np.int64)
+        kept = np.asarray(_MIN_MAX().downsample(times, values, n_out=most), np.int64)
         # The outermost moments are kept too: the line shall reach from end to end.
         kept = np.union1d(kept, [0, rows.size - 1])
         gaps = np.concatenate([[0], np.cumsum(is_gap_before)])

@@ -97,7 +97,9 @@ def explain_clusters(
     count = int(labels.max(initial=-1)) + 1
     if count < 2:
         return (None,) * count
-    return tuple(explain_group(labels == label, attributes, significance=significance / count) for label in range(count))
+    return tuple(
+        explain_group(labels == label, attributes, significance=significance / count) for label in range(count)
+    )
 
 
 def _best_set(attribute: str, values: Sequence[Value | None], is_member: Flags) -> _Candidate | None:
@@ -133,7 +135,9 @@ def _best_set(attribute: str, values: Sequence[Value | None], is_member: Flags) 
 def _encode(values: Sequence[Value | None]) -> tuple[list[Value], Ints]:
     """Values in natural order, and the place of each GPU's; −1 (inside this module only) where unknown."""
     known = {value for value in values if value is not None}
-    names: list[Value] = sorted(known, key=lambda value: (isinstance(value, str), value if isinstance(value, int) else 0, str(value)))
+    names: list[Value] = sorted(
+        known, key=lambda value: (isinstance(value, str), value if isinstance(value, int) else 0, str(value))
+    )
     code = {value: place for place, value in enumerate(names)}
     return names, np.array([-1 if value is None else code[value] for value in values], np.int64)
 

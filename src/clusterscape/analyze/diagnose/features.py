@@ -1,6 +1,7 @@
 """Numbers in which a GPU can differ from the others of its run, each compared with what the others did at the same times."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,10 +33,10 @@ def compute_features(values: Floats) -> Features:
     """
     is_missing = np.isnan(values)
     mean, low, high = _shorten(values)
-    reference = _row_medians(mean)
+    reference = row_medians(mean)
     residual = mean - reference[:, None]
     blocks = _block_medians(residual)
-    scale = _pooled_scale(values)
+    scale = compute_pooled_scale(values)
     level = _column_medians(residual)
     centered = residual - level
     unrest = _column_medians(np.abs(centered))
@@ -45,8 +46,8 @@ def compute_features(values: Floats) -> Features:
         "step": (_largest_step(blocks), 0.01 * scale),
         "late": (_late_change(blocks), 0.01 * scale),
         "unrest": (np.log(unrest + 0.01 * scale + TINY), 0.05),
-        "peaks": (_tail_mean(high - _row_medians(high)[:, None] - level), 0.02 * scale),
-        "dips": (_tail_mean(_row_medians(low)[:, None] + level - low), 0.02 * scale),
+        "peaks": (_tail_mean(high - row_medians(high)[:, None] - level), 0.02 * scale),
+        "dips": (_tail_mean(row_medians(low)[:, None] + level - low), 0.02 * scale),
         "lag": (_lag(centered, reference), 0.05),
         "shape": (_shape(values), 0.02),
         "silence": (is_missing.mean(axis=0), 0.01),
@@ -70,12 +71,13 @@ def _shorten(values: Floats) -> tuple[Floats, Floats, Floats]:
     return mean, np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0)
 
 
-def _row_medians(table: Floats) -> Floats:
+def row_medians(table: Floats) -> Floats:
+    """The median of each row's known values; NaN for a row without any."""
     return _sorted_quantile(np.sort(table, axis=1), 0.5)
 
 
 def _column_medians(table: Floats) -> Floats:
-    return _row_medians(np.ascontiguousarray(table.T))
+    return row_medians(np.ascontiguousarray(table.T))
 
 
 def _sorted_quantile(rows: Floats, quantile: float) -> Floats:
@@ -86,10 +88,11 @@ def _sorted_quantile(rows: Floats, quantile: float) -> Floats:
     after = np.minimum(before + 1, np.maximum(counts - 1, 0))
     low = np.take_along_axis(rows, before[:, None], axis=1)[:, 0]
     high = np.take_along_axis(rows, after[:, None], axis=1)[:, 0]
-    return low + (position - before) * (high - low)
+    between: Floats = low + (position - before) * (high - low)
+    return between
 
 
-def _pooled_scale(values: Floats) -> float:
+def compute_pooled_scale(values: Floats) -> float:
     """Between the 2nd and the 98th percentile of all samples."""
     known = values[~np.isnan(values)]
     if known.size == 0:
@@ -101,7 +104,7 @@ def _pooled_scale(values: Floats) -> float:
 def _block_medians(residual: Floats) -> Floats:
     """(blocks × GPU)."""
     bounds = np.linspace(0, len(residual), min(BLOCKS, len(residual)) + 1).astype(np.int64)
-    return np.stack([_column_medians(residual[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)])
+    return np.stack([_column_medians(residual[a:b]) for a, b in pairwise(bounds)])
 
 
 def _slope(blocks: Floats) -> Floats:
@@ -113,7 +116,8 @@ def _slope(blocks: Floats) -> Floats:
     time = np.where(is_known, time - time.sum(axis=0) / counts, 0.0)
     weight = (time**2).sum(axis=0)
     covariance = (time * np.where(is_known, blocks, 0.0)).sum(axis=0)
-    return np.divide(covariance, weight, out=np.zeros(blocks.shape[1]), where=weight > 0)
+    slope: Floats = np.divide(covariance, weight, out=np.zeros(blocks.shape[1]), where=weight > 0)
+    return slope
 
 
 def _largest_step(blocks: Floats) -> Floats:
@@ -128,7 +132,8 @@ def _largest_step(blocks: Floats) -> Floats:
         weighted = np.where((before > 0) & (after > 0), change * np.sqrt(before * after / np.maximum(total, 1)), 0.0)
     if weighted.size == 0:
         return np.zeros(blocks.shape[1])
-    return np.take_along_axis(weighted, np.abs(weighted).argmax(axis=0)[None, :], axis=0)[0]
+    largest: Floats = np.take_along_axis(weighted, np.abs(weighted).argmax(axis=0)[None, :], axis=0)[0]
+    return largest
 
 
 def _late_change(blocks: Floats) -> Floats:
@@ -139,7 +144,8 @@ def _late_change(blocks: Floats) -> Floats:
     last = len(blocks) - 1 - is_known[::-1].argmax(axis=0)
     end = np.take_along_axis(blocks, last[None, :], axis=0)[0]
     earlier = np.where(np.arange(len(blocks))[:, None] < last, blocks, np.nan)
-    return np.nan_to_num(end - _column_medians(earlier))
+    change: Floats = np.nan_to_num(end - _column_medians(earlier))
+    return change
 
 
 def _tail_mean(excess: Floats) -> Floats:
@@ -147,7 +153,8 @@ def _tail_mean(excess: Floats) -> Floats:
     count = min(max(3, round(TAIL_RATIO * len(excess))), len(excess))
     largest = np.partition(np.where(np.isnan(excess), -np.inf, excess), len(excess) - count, axis=0)[-count:]
     is_known = np.isfinite(largest)
-    return np.where(is_known, largest, 0.0).sum(axis=0) / np.maximum(is_known.sum(axis=0), 1)
+    mean: Floats = np.where(is_known, largest, 0.0).sum(axis=0) / np.maximum(is_known.sum(axis=0), 1)
+    return mean
 
 
 def _lag(centered: Floats, reference: Floats) -> Floats:
@@ -156,7 +163,8 @@ def _lag(centered: Floats, reference: Floats) -> Floats:
     is_known = ~np.isnan(centered) & ~np.isnan(slope)[:, None]
     weight = np.where(is_known, np.nan_to_num(slope)[:, None] ** 2, 0.0).sum(axis=0)
     product = np.where(is_known, centered * slope[:, None], 0.0).sum(axis=0)
-    return np.divide(-product, weight, out=np.zeros(weight.size), where=weight > 0)
+    lag: Floats = np.divide(-product, weight, out=np.zeros(weight.size), where=weight > 0)
+    return lag
 
 
 def _shape(values: Floats) -> Floats:
@@ -170,12 +178,13 @@ def _shape(values: Floats) -> Floats:
         left = np.where(own > 0, own * np.log(own / middle), 0.0)
         right = np.where(everyone > 0, everyone * np.log(everyone / middle), 0.0)
     divergence = 0.5 * (left.sum(axis=1) + right.sum(axis=1))
-    return np.sqrt(np.maximum(divergence, 0.0))
+    distance: Floats = np.sqrt(np.maximum(divergence, 0.0))
+    return distance
 
 
 def find_lag(values: Floats, column: int, others: Ints, *, max_lag: int) -> int:
     """By how many samples ``column`` is behind the median of ``others``, at most ``max_lag``: the largest correlation."""
-    reference = _row_medians(values[:, others])
+    reference = row_medians(values[:, others])
     own = values[:, column]
     is_known = ~(np.isnan(reference) | np.isnan(own))
     x = np.where(is_known, own - own[is_known].mean(), 0.0) if is_known.any() else np.zeros(own.size)

@@ -27,24 +27,23 @@ LANES = 8  # bins in a block: what one turn of the vectorised loop takes
 NEAR_DIVERGENCE = 1e-5
 
 
-@intrinsic  # type: ignore[misc]
-def _bits(typing_context: Any, value: Any) -> Any:
-    """The bits of a float64."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _type_bits(_typing_context: Any, _value: Any) -> Any:
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(types.uint64))
 
     return types.uint64(types.float64), build
 
 
-@intrinsic  # type: ignore[misc]
-def _float_of(typing_context: Any, value: Any) -> Any:
-    """The float64 that has these bits."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _type_float_of(_typing_context: Any, _bits: Any) -> Any:
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(types.float64))
 
     return types.float64(types.uint64), build
+
+
+# The bits of a float64 as an unsigned integer, and the float64 that has these bits: no instruction at all.
+_bits: Any = intrinsic(_type_bits)
+_float_of: Any = intrinsic(_type_float_of)
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")
@@ -56,13 +55,14 @@ def _log(x: float) -> float:
     shifted = _bits(x) + ONE_LESS_SQRT_HALF_BITS
     exponent = _float_of((shifted >> EXPONENT_SHIFT) | MAGIC_BITS) - MAGIC_AND_BIAS
     mantissa = _float_of((shifted & MANTISSA) + SQRT_HALF_BITS)
-    s = (mantissa - 1.0) / (mantissa + 1.0)
+    s: float = (mantissa - 1.0) / (mantissa + 1.0)
     z = s * s
     series = 0.22174175706115323 + z * 0.196091259597221
     series = 0.2857216801206676 + z * series
     series = 0.3999999487276971 + z * series
     series = 0.666666666796467 + z * series
-    return exponent * LN2 + s * (1.9999999999999472 + z * series)
+    logarithm: float = exponent * LN2 + s * (1.9999999999999472 + z * series)
+    return logarithm
 
 
 @njit(cache=True)
@@ -79,7 +79,7 @@ def _near_divergence(p: Floats, q: Floats) -> float:
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _fill_jensen_shannon_row(p: Floats, own: Floats, ends: Ints, i: int, out: Floats) -> None:
+def _fill_jensen_shannon_row(p: Floats, own: Floats, ends: Ints, i: np.int64, out: Floats) -> None:
     """Distances of row ``i`` to all later rows, into their places of the condensed ``out``."""
     rows = np.int64(p.shape[0])
     start = i * rows - i * (i + 1) // 2 - i - 1
@@ -157,7 +157,7 @@ def histograms(rows: Floats, edges: Floats) -> Ints:
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def _fill_euclidean_row(rows: Floats, needed: int, i: int, out: Floats) -> None:
+def _fill_euclidean_row(rows: Floats, needed: int, i: np.int64, out: Floats) -> None:
     """Distances of row ``i`` to all later rows over the points that both have, scaled up to all points."""
     count, points = np.int64(rows.shape[0]), rows.shape[1]
     start = i * count - i * (i + 1) // 2 - i - 1
@@ -221,7 +221,8 @@ def density(x: Floats, y: Floats, x_edges: Floats, y_edges: Floats) -> Ints:
     out = np.zeros((lines, columns), np.int64)
     for k in range(x.size):
         if x_low <= x[k] <= x_high and y_low <= y[k] <= y_high:
-            column = min(np.int64((x[k] - x_low) * x_scale), columns - 1)
-            line = min(np.int64((y[k] - y_low) * y_scale), lines - 1)
+            # The upper edge belongs to the last bin.
+            column = int(min((x[k] - x_low) * x_scale, columns - 1.0))
+            line = int(min((y[k] - y_low) * y_scale, lines - 1.0))
             out[line, column] += 1
     return out

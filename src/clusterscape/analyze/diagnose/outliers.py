@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.analyze.diagnose.features import Features, compute_features
+from clusterscape.analyze.diagnose.features import Features, compute_features, row_medians
 from clusterscape.analyze.diagnose.samples import Floats, Ints
 
 MIN_GPUS = 5  # fewer have no spread to be judged against
@@ -54,7 +54,7 @@ def find_odd_gpus(values: Floats, *, columns: Ints | None = None, significance: 
     columns : GPUs to compare among each other (a cluster); None for all.
     significance : chance of naming any GPU when none is odd (family-wise, over all GPUs and features).
 
-    Each feature's tail is fitted to the GPUs themselves (``_log_tail``), so that a spread with long tails makes it
+    Each feature's tail is fitted to the GPUs themselves (``compute_log_tail``), so that a spread with long tails makes it
     cautious; p-values are corrected by Bonferroni. With fewer than 5 GPUs nothing is judged.
     """
     columns = np.arange(values.shape[1]) if columns is None else columns
@@ -82,9 +82,9 @@ def find_odd_gpus(values: Floats, *, columns: Ints | None = None, significance: 
 def _standardize(features: Features) -> Floats:
     """(GPU × feature) around the median, in robust spreads (of the nearer half) but not below the floor; 0 where unknown."""
     values = features.values
-    center = np.nanmedian(values, axis=0)
+    center = row_medians(np.ascontiguousarray(values.T))
     deviation = np.abs(values - center)
-    spread = np.maximum(1.4826 * np.nanmedian(deviation, axis=0), features.floors)
+    spread = np.maximum(1.4826 * row_medians(np.ascontiguousarray(deviation.T)), features.floors)
     out = np.divide(values - center, spread, out=np.zeros(values.shape), where=spread > 0)
     return np.nan_to_num(out)
 
@@ -93,12 +93,13 @@ def _log_two_sided(distance: Floats) -> Floats:
     """Log of the chance that one of the GPUs would be so far out on its side, given the others."""
     tail = round(TAIL_SHARE * distance.size)
     if tail < MIN_TAIL:
-        return _log_tail(np.abs(distance), distance.size)
-    above, below = _log_tail(distance, tail), _log_tail(-distance, tail)
-    return np.minimum(np.minimum(above, below) + np.log(2.0), 0.0)
+        return compute_log_tail(np.abs(distance), distance.size)
+    above, below = compute_log_tail(distance, tail), compute_log_tail(-distance, tail)
+    log_p: Floats = np.minimum(np.minimum(above, below) + np.log(2.0), 0.0)
+    return log_p
 
 
-def _log_tail(distance: Floats, tail: int) -> Floats:
+def compute_log_tail(distance: Floats, tail: int) -> Floats:
     """Log P(a GPU is at least this far out), from an exponential tail fitted to the ``tail`` outermost GPUs.
 
     The outermost 2 % (at least one) may be odd: they count as "beyond the next" only (type-II censoring). The scale is

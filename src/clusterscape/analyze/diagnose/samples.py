@@ -59,7 +59,9 @@ def order_samples(times_ms: ArrayLike, metrics: Mapping[str, ArrayLike]) -> Orde
     is_first[1:] = np.diff(times) > 0
     repeats = int(times.size - np.count_nonzero(is_first))
     if repeats:
-        notes.append(f"{repeats} {'sample has' if repeats == 1 else 'samples have'} the time of another; the last counts.")
+        notes.append(
+            f"{repeats} {'sample has' if repeats == 1 else 'samples have'} the time of another; the last counts."
+        )
         starts = np.flatnonzero(is_first)
         arrays = {name: _merge_repeats(array, starts) for name, array in arrays.items()}
         times = times[is_first]

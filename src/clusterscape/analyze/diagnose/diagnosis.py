@@ -1,0 +1,202 @@
+"""A run's whole diagnosis: clusters of one metric, odd GPUs, what they share, findings, and what was wrong with the data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clusterscape.analyze.diagnose.clustering import Clustering, CutKind, Linkage, cluster
+from clusterscape.analyze.diagnose.distances import Shape, compute_timeline_distances
+from clusterscape.analyze.diagnose.distributions import (
+    compute_histograms,
+    compute_jensen_shannon,
+    compute_sampling_noise,
+)
+from clusterscape.analyze.diagnose.explain import Explanation, Value, explain_clusters
+from clusterscape.analyze.diagnose.features import compute_pooled_scale
+from clusterscape.analyze.diagnose.findings import find_findings
+from clusterscape.analyze.diagnose.outliers import MIN_GPUS, OddGpu, OddGpus, find_odd_gpus
+from clusterscape.analyze.diagnose.run_data import Limits, RunData, format_duration
+from clusterscape.analyze.diagnose.samples import Floats, Ints, order_samples, resample
+from clusterscape.model.findings import Finding
+from clusterscape.model.ids import UnitId
+from clusterscape.model.metrics import CATALOGUE, METRICS
+
+By = Literal["histogram", "euclidean", "correlation"]
+
+MAX_COMPARED_VALUES = 1 << 20  # of a metric, on the grid of timelines: 512 points of 2,048 GPUs, 256 of 4,096
+MAX_POINTS, MIN_POINTS = 512, 128
+GAP_STEPS = 5.0
+MIN_DIFFERENCE = 0.01  # of the metric's range, or of a correlation: clusters nearer than this are not worth a color
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What to compare GPUs by. ``metric`` None: the first of the catalogue's summary metrics that has samples.
+
+    ``count`` or ``height`` set the cut of the tree, otherwise it is chosen. ``max_lag`` is in grid steps, for timelines.
+    """
+
+    metric: str | None = None
+    by: By = "histogram"
+    bins: int = 100
+    domain: tuple[float, float] | None = None
+    max_lag: int = 0
+    linkage: Linkage = "average"
+    count: int | None = None
+    height: float | None = None
+    significance: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """``explanations`` are aligned with the clusters' labels; ``notes`` say in sentences what the data could not tell."""
+
+    metric: str | None
+    run: RunData
+    clustering: Clustering
+    explanations: tuple[Explanation | None, ...]
+    odd: OddGpus
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def diagnose(
+    times_ms: ArrayLike,
+    metrics: Mapping[str, ArrayLike],
+    units: Sequence[UnitId],
+    *,
+    attributes: Mapping[str, Sequence[Value | None]] | None = None,
+    limits: Limits | None = None,
+    options: Options | None = None,
+) -> Diagnosis:
+    """Diagnose a run.
+
+    Parameters
+    ----------
+    times_ms : (T,) in any order; repeats and a clock set back are mended and said.
+    metrics : canonical name → (T × GPU) in canonical units, NaN where missing, columns in the order of ``units``.
+    attributes : name ("node", "local rank" …) → value of each unit, None where unknown.
+
+    Deterministic. Few or no GPUs, samples or metrics give an empty answer and a note, never an error.
+    """
+    options = options or Options()
+    samples = order_samples(times_ms, metrics)
+    run = RunData(samples, tuple(units), attributes or {}, limits or Limits())
+    for name, column in [*samples.metrics.items()]:
+        if column.shape[1] != len(run.units):
+            raise ValueError(f"{name} has {column.shape[1]} columns for {len(run.units)} units")
+    metric = options.metric or _choose_metric(run)
+    notes = [*samples.notes, *_describe_data(run, metric)]
+    values = None if metric is None else run.find(metric)
+    if metric is None or values is None:
+        everyone = np.arange(len(run.units))
+        none = everyone[:0]
+        nothing = Clustering(none, none, everyone, np.empty((0, 4)), 0.0, CutKind.AUTOMATIC, None, ())
+        odd = OddGpus(none, (), options.significance, None)
+        findings = find_findings(run, nothing, (), odd, "")
+        return Diagnosis(metric, run, nothing, (), odd, findings, tuple(notes))
+    clustering = cluster_gpus(run, metric, options)
+    explanations = explain_clusters(clustering.labels, _select(run.attributes, clustering.compared))
+    odd = find_odd_in_clusters(values, clustering, options.significance)
+    findings = find_findings(run, clustering, explanations, odd, metric)
+    notes += clustering.notes
+    if odd.note is not None and values.shape[1] > 1:
+        notes.append(odd.note)
+    return Diagnosis(metric, run, clustering, explanations, odd, findings, tuple(notes))
+
+
+def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
+    """Clusters of the run's GPUs by one metric."""
+    values = run.samples.metrics[metric]
+    if options.by == "histogram":
+        counts = compute_histograms(values, bins=options.bins, domain=options.domain).counts
+        condensed = compute_jensen_shannon(counts)
+        noise = 1.5 * compute_sampling_noise(counts)
+    else:
+        most = int(np.clip(MAX_COMPARED_VALUES // max(values.shape[1], 1), MIN_POINTS, MAX_POINTS))
+        grid = resample(run.samples.times_ms, values, max_points=most)
+        condensed = compute_timeline_distances(grid, Shape(options.by), max_lag=options.max_lag).condensed
+        noise = MIN_DIFFERENCE
+        if options.by == "euclidean":
+            noise *= compute_pooled_scale(values) * float(len(grid.values)) ** 0.5
+    return cluster(condensed, linkage=options.linkage, count=options.count, height=options.height, noise=noise)
+
+
+def find_odd_in_clusters(values: Floats, clustering: Clustering, significance: float) -> OddGpus:
+    """Odd GPUs within each cluster that is large enough; smaller clusters are compared with the main one."""
+    sizes = np.bincount(clustering.labels, minlength=1)
+    is_large = sizes >= MIN_GPUS
+    is_large[0] = True
+    groups = [clustering.members(int(label)) for label in np.flatnonzero(is_large)]
+    small: Ints = clustering.compared[~is_large[clustering.labels]]
+    groups[0] = np.sort(np.concatenate([groups[0], small, clustering.left_out]))
+    parts = [find_odd_gpus(values, columns=columns, significance=significance / len(groups)) for columns in groups]
+    if len(parts) == 1:
+        return parts[0]
+    odd: list[OddGpu] = sorted(
+        (gpu for part in parts for gpu in part.odd), key=lambda gpu: (gpu.p_value, -gpu.distance)
+    )
+    named = np.array([gpu.column for gpu in odd], np.int64)
+    rest = np.concatenate([part.ranked for part in parts])
+    ranked = np.concatenate([named, rest[~np.isin(rest, named)]])
+    note = next((part.note for part in parts if part.note is not None), None)
+    return OddGpus(ranked, tuple(odd), significance, note)
+
+
+def _choose_metric(run: RunData) -> str | None:
+    preferred = [metric.name for metric in CATALOGUE if metric.summary]
+    return next((name for name in [*preferred, *run.samples.metrics] if run.find(name) is not None), None)
+
+
+def _select(attributes: Mapping[str, Sequence[Value | None]], columns: Ints) -> dict[str, list[Value | None]]:
+    return {name: [values[column] for column in columns] for name, values in attributes.items()}
+
+
+def _describe_data(run: RunData, metric: str | None) -> list[str]:
+    """What the data cannot tell, in sentences."""
+    values = None if metric is None else run.find(metric)
+    if metric is None or values is None:
+        what = f" of {metric}" if metric else ""
+        return [f"There are no samples{what} in this window."]
+    label = METRICS[metric].label if metric in METRICS else metric
+    notes = []
+    if len(values) == 1:
+        notes.append("There is one sample: its values can be shown, but nothing can be said about a course.")
+    if values.shape[1] == 1:
+        notes.append("The workload has one GPU: there is nothing to compare it with.")
+    is_known = np.isfinite(values)
+    silent = np.flatnonzero(~is_known.any(axis=0))
+    if silent.size:
+        names = ", ".join(run.pick(silent[:3])) + (" …" if silent.size > 3 else "")
+        notes.append(f"{label} is missing on {silent.size} of {values.shape[1]} GPUs ({names}).")
+    return [*notes, *_describe_gaps(run), *_describe_replaced(run, is_known)]
+
+
+def _describe_gaps(run: RunData) -> list[str]:
+    steps_s = np.diff(run.samples.times_ms) / 1000.0
+    gaps = steps_s[steps_s > GAP_STEPS * run.step_s] if steps_s.size else steps_s
+    if gaps.size == 0:
+        return []
+    places = "one gap" if gaps.size == 1 else f"{gaps.size} gaps"
+    return [f"There are no samples of any GPU for {format_duration(float(gaps.sum()))} in all ({places})."]
+
+
+def _describe_replaced(run: RunData, is_known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[str]:
+    """GPUs that end where another of the same node begins."""
+    first, last = is_known.argmax(axis=0), len(is_known) - 1 - is_known[::-1].argmax(axis=0)
+    is_there = is_known.any(axis=0)
+    starting = np.flatnonzero(is_there & (first > 0.02 * len(is_known)))
+    ending = np.flatnonzero(is_there & (last < 0.98 * (len(is_known) - 1)))
+    nodes = run.attributes.get("node")
+    notes = []
+    for old in ending:
+        for new in starting:
+            is_near = nodes is None or nodes[int(old)] == nodes[int(new)]
+            if is_near and last[old] < first[new]:
+                notes.append(
+                    f"{run.units[int(old)]} stops where {run.units[int(new)]} starts: the GPU was probably replaced."
+                )
+    return notes[:5]

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from clusters.odd_gpus import Oddness, make_power
+
+from clusterscape.analyze.diagnose.outliers import find_odd_gpus
+
+
+@pytest.mark.parametrize("oddness", list(Oddness))
+def test_odd_gpu_comes_first_when_one_is_planted(oddness: Oddness) -> None:
+    hits = 0
+    for seed in range(8):
+        _, watts, odd = make_power(np.random.default_rng([seed, 1]), 128, oddness=oddness)
+        found = find_odd_gpus(watts)
+        hits += bool(found.ranked[0] == odd and found.odd and found.odd[0].column == odd)
+    assert hits == 8
+
+
+def test_nothing_is_odd_when_none_is_planted() -> None:
+    alarms = [bool(find_odd_gpus(make_power(np.random.default_rng([seed, 2]), 128)[1]).odd) for seed in range(30)]
+    assert sum(alarms) <= 1
+
+
+@pytest.mark.parametrize("gpus", [8, 16, 64])
+def test_false_alarms_are_rare_when_gpus_are_few_and_tails_long(gpus: int) -> None:
+    alarms = 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, gpus])
+        values = rng.normal(size=(120, gpus)) + rng.standard_t(4, gpus)
+        alarms += bool(find_odd_gpus(values).odd)
+    assert alarms <= 3
+
+
+def test_a_gpu_is_odd_when_it_falls_silent() -> None:
+    _, watts, _ = make_power(np.random.default_rng(5), 64)
+    watts[300:, 17] = np.nan
+    found = find_odd_gpus(watts)
+    assert found.odd[0].column == 17
+    assert found.odd[0].features[0][0] == "silence"
+
+
+def test_the_feature_is_named_when_a_gpu_is_odd_in_one_way() -> None:
+    for oddness, names in (
+        (Oddness.DRIFTING, {"drift", "late", "step"}),
+        (Oddness.SPIKY, {"dips"}),
+        (Oddness.SLOWER, {"level"}),
+    ):
+        _, watts, _ = make_power(np.random.default_rng(6), 256, oddness=oddness)
+        assert find_odd_gpus(watts).odd[0].features[0][0] in names
+
+
+def test_only_the_given_gpus_are_compared_when_columns_are_named() -> None:
+    _, watts, _ = make_power(np.random.default_rng(7), 64)
+    watts[:, :32] += 150.0
+    found = find_odd_gpus(watts, columns=np.arange(32))
+    assert sorted(found.ranked.tolist()) == list(range(32))
+    assert not found.odd
+
+
+@pytest.mark.parametrize("shape", [(100, 1), (100, 4), (1, 64), (0, 64)])
+def test_nothing_is_judged_and_said_when_there_is_too_little(shape: tuple[int, int]) -> None:
+    found = find_odd_gpus(np.ones(shape))
+    assert not found.odd
+    assert found.note is not None
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_odd_when_all_values_are_equal_or_missing() -> None:
+    assert not find_odd_gpus(np.full((50, 20), 1.0)).odd
+    assert not find_odd_gpus(np.full((50, 20), np.nan)).odd
