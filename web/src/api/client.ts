@@ -16,6 +16,7 @@ import type {
   WorkloadList,
   WorkloadState,
 } from "./generated.ts";
+import type { RulesClient } from "./rules-client.ts";
 import type { SeriesLine } from "./series.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Tick } from "./tick.ts";
@@ -46,6 +47,8 @@ export interface SeriesQuery {
 export interface LiveVersion {
   readonly inventory_version: number;
   readonly tick_version: number;
+  /** Changes with the rules and with what they say. */
+  readonly rules_version: number;
   readonly at: number;
   readonly newest_sample_at: number | null;
   readonly paused: string | null;
@@ -67,6 +70,7 @@ export interface TimelineQuery {
 export interface Client {
   /** The same server as it was at a past minute, for what it can tell of then: cluster, units, workloads, nodes, waste. */
   at(moment: number | null): Client;
+  readonly rules: RulesClient;
   timeline(query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
   waste(hours: number, signal?: AbortSignal): Promise<WasteAnswer>;
   cluster(signal?: AbortSignal): Promise<ClusterSummary>;

@@ -2,7 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LiveVersion } from "./client.ts";
 import { listenToEvents } from "./live.ts";
 
-const VERSION: LiveVersion = { inventory_version: 1, tick_version: 1, at: 0, newest_sample_at: null, paused: null };
+const VERSION: LiveVersion = {
+  inventory_version: 1,
+  tick_version: 1,
+  rules_version: 1,
+  at: 0,
+  newest_sample_at: null,
+  paused: null,
+};
 
 /** What `listenToEvents` uses of an EventSource, driven by hand. */
 class Line {

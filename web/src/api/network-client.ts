@@ -1,6 +1,7 @@
 // The client that asks a ClusterScape server over HTTP. Knows addresses and headers; keeps nothing.
 
 import { request, toQuery } from "../base/request.ts";
+import { API, getJson, send } from "./ask.ts";
 import type { Client } from "./client.ts";
 import { decodeColumns } from "./columns.ts";
 import type {
@@ -17,18 +18,18 @@ import type {
   WorkloadList,
 } from "./generated.ts";
 import { listenToEvents } from "./live.ts";
+import { createRulesClient } from "./rules-client.ts";
 import { toSeriesLines } from "./series.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { type Scales, toTick } from "./tick.ts";
 import { toUnitWaste } from "./unit-waste.ts";
-
-const API = "/api/v1";
 
 /** `at`: the past minute that answers are of; null: the present. */
 export function createNetworkClient(at: number | null = null): Client {
   const moment = toQuery({ at });
   return {
     at: (other) => createNetworkClient(other),
+    rules: createRulesClient(at),
     timeline: ({ startMs, endMs, points }, signal) =>
       getJson<Timeline>(`/timeline${toQuery({ start: startMs, end: endMs, points })}`, signal),
     waste: (hours, signal) => getJson<WasteAnswer>(`/waste${toQuery({ hours, at })}`, signal),
@@ -82,17 +83,6 @@ export function createNetworkClient(at: number | null = null): Client {
     },
     listen: (listener) => listenToEvents(`${API}/live`, listener),
   };
-}
-
-async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await request(`${API}${path}`, { signal: signal ?? null });
-  return (await response.json()) as T;
-}
-
-function send(method: "PUT" | "POST" | "DELETE", path: string, body?: object): Promise<Response> {
-  if (body === undefined) return request(`${API}${path}`, { method });
-  const headers = { "Content-Type": "application/json" };
-  return request(`${API}${path}`, { method, headers, body: JSON.stringify(body) });
 }
 
 async function getColumns(path: string, signal?: AbortSignal) {

@@ -17,6 +17,18 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
   const listeners = new Set<LiveListener>();
   const client: StaticClient = {
     at: () => client,
+    rules: {
+      list: absent("rules.list"),
+      units: absent("rules.units"),
+      workload: absent("rules.workload"),
+      language: absent("rules.language"),
+      read: absent("rules.read"),
+      complete: absent("rules.complete"),
+      tryOut: absent("rules.tryOut"),
+      save: absent("rules.save"),
+      remove: absent("rules.remove"),
+      order: absent("rules.order"),
+    },
     timeline: absent("timeline"),
     waste: absent("waste"),
     cluster: absent("cluster"),

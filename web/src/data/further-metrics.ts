@@ -52,5 +52,5 @@ export function joinMetrics(units: Units, further: Tick | undefined): Units | nu
   const { snapshot, tick } = units;
   if (further === undefined || tick === null) return null;
   if (further.inventoryVersion !== snapshot.inventoryVersion || further.rowCount !== snapshot.rowCount) return null;
-  return { snapshot, tick: { ...tick, find: (metric) => tick.find(metric) ?? further.find(metric) } };
+  return { ...units, tick: { ...tick, find: (metric) => tick.find(metric) ?? further.find(metric) } };
 }

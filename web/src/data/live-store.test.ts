@@ -7,6 +7,7 @@ import { createLiveStore } from "./live-store.ts";
 const version = (tick: number): LiveVersion => ({
   inventory_version: 1,
   tick_version: tick,
+  rules_version: 1,
   at: Date.now(),
   newest_sample_at: null,
   paused: null,

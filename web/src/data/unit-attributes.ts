@@ -1,7 +1,7 @@
 // The values of an attribute for every unit, as a column: read from the snapshot or the tick, or computed from them. Each
 // is computed once for the same units. Owns what an attribute means for a unit, not its words.
 
-import type { NameColumn, NumberColumn } from "../api/columns.ts";
+import { emptyNames, type NameColumn, type NumberColumn } from "../api/columns.ts";
 import type { UnitNameColumn, UnitNumberColumn } from "../api/snapshot.ts";
 import {
   type Attribute,
@@ -10,6 +10,8 @@ import {
   type NameAttributeName,
   type NumberAttribute,
 } from "../state/attributes.ts";
+import { ruleOfAttribute } from "../state/rules.ts";
+import { readRule, readWorst } from "./row-rules.ts";
 import type { Units } from "./units.ts";
 
 /** States in which a unit's metrics mean something: an idle GPU has a utilisation of 0, too, but nobody wastes it. */
@@ -17,7 +19,12 @@ const MEASURED_STATES: readonly (string | null)[] = ["allocated", "requested"];
 
 const computed = new WeakMap<Units, Map<AttributeName, NumberColumn>>();
 
-export function readNames({ snapshot }: Units, name: NameAttributeName): NameColumn {
+export function readNames({ snapshot, rules }: Units, name: NameAttributeName): NameColumn {
+  const key = ruleOfAttribute(name);
+  if (name === "violations" || key !== null) {
+    if (rules?.snapshot !== snapshot) return emptyNames(snapshot.rowCount);
+    return key === null ? readWorst(rules) : readRule(rules, key);
+  }
   return snapshot.names(name as UnitNameColumn);
 }
 

@@ -7,6 +7,8 @@ import type { Client } from "../api/client.ts";
 import type { Snapshot } from "../api/snapshot.ts";
 import type { Tick } from "../api/tick.ts";
 import type { Loadable } from "../base/loadable.ts";
+import type { UnitRules } from "./row-rules.ts";
+import { useWithRules } from "./rules.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
@@ -25,9 +27,17 @@ export interface Units {
   readonly snapshot: Snapshot;
   /** Null where the inventory changes faster than it can be fetched: better no metrics than those of other units. */
   readonly tick: Tick | null;
+  /** What the rules say of each row; absent until they have been asked. */
+  readonly rules?: UnitRules;
 }
 
 export function useUnits(): Loadable<Units> {
+  const units = useBareUnits();
+  const value = useWithRules(units.value);
+  return { ...units, value };
+}
+
+function useBareUnits(): Loadable<Units> {
   const { live } = useServices();
   const cache = useQueryClient();
   return useVersionedQuery<Units>({

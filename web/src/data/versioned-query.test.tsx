@@ -16,6 +16,7 @@ afterEach(cleanup);
 const version = (tick: number): LiveVersion => ({
   inventory_version: 1,
   tick_version: tick,
+  rules_version: 1,
   at: Date.now(),
   newest_sample_at: null,
   paused: null,

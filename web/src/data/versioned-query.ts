@@ -12,8 +12,13 @@ import type { Moment } from "../state/time.ts";
 import { useMoment } from "../state/use-moment.ts";
 import { useLive, useServices } from "./services.ts";
 
-/** Which changes on the server make an answer old. All but "nothing" are answers of the past while the screen is. */
-export type Follows = "inventory" | "tick" | "both" | "moment" | "nothing";
+/**
+ * Which changes on the server make an answer old. All but "nothing" and "rule-book" are answers of the past while the
+ * screen is: what the rules are is a matter of the present, what they said is not.
+ */
+export type Follows = "inventory" | "tick" | "both" | "rules" | "rule-book" | "moment" | "nothing";
+
+const TIMELESS: readonly Follows[] = ["nothing", "rule-book"];
 
 interface Stamped<T> {
   readonly version: string;
@@ -34,10 +39,12 @@ export interface VersionedQuery<T> {
 
 export function useVersionedQuery<T>(question: VersionedQuery<T>): Loadable<T> {
   const { key, follows, ask, enabled = true, keepsLast = false, everyMs } = question;
-  const { client, live } = useServices();
+  const { client, live, clock } = useServices();
   const cache = useQueryClient();
   const { followed, pausedAt, heard } = useLive();
-  const moment = useMoment();
+  const named = useMoment();
+  // Nobody can be asked about the future.
+  const moment = named !== null && named > clock.now() ? null : named;
   const asked = useRef(moment);
   useEffect(() => {
     asked.current = moment;
@@ -50,7 +57,7 @@ export function useVersionedQuery<T>(question: VersionedQuery<T>): Loadable<T> {
     ...(keepsLast ? { placeholderData: keepPreviousData } : {}),
     ...(everyMs === undefined || isStill ? {} : { refetchInterval: everyMs }),
     queryFn: async ({ signal }): Promise<Stamped<T>> => {
-      const at = follows === "nothing" ? null : asked.current;
+      const at = TIMELESS.includes(follows) ? null : asked.current;
       const stamp = stampOf(live.read().followed, follows, at);
       const held = cache.getQueryData<Stamped<T>>(key)?.value;
       return { version: stamp, value: await ask(client.at(at), signal, held, at) };
@@ -81,9 +88,11 @@ function useFollow(query: UseQueryResult<Stamped<unknown>>, wanted: string, hear
 
 function stampOf(version: LiveVersion | null, follows: Follows, at: Moment): string {
   if (follows === "nothing") return "";
+  if (follows === "rule-book") return version === null ? "" : `r${version.rules_version}`;
   if (at !== null) return `p${at}`;
   if (version === null || follows === "moment") return "";
   if (follows === "inventory") return `i${version.inventory_version}`;
+  if (follows === "rules") return `r${version.rules_version}`;
   if (follows === "tick") return `t${version.tick_version}`;
   return `i${version.inventory_version}t${version.tick_version}`;
 }

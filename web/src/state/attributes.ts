@@ -2,6 +2,7 @@
 // number, and in which unit. Owns no values; whoever has the data reads them by these names.
 
 import type { Quantity } from "../base/format.ts";
+import { RULE_STATES, type RuleAttributeName, ruleOfAttribute } from "./rules.ts";
 
 /** Values over the life of the workload that holds the unit; without one, the value now. */
 export const STATISTICS = ["mean", "p5", "p50", "p95", "min", "max"] as const;
@@ -72,7 +73,7 @@ const NAMES = {
   violations: "Rules broken",
   free_use: "Use of free GPUs",
 } as const satisfies Readonly<Record<string, string>>;
-export type NameAttributeName = keyof typeof NAMES;
+export type NameAttributeName = keyof typeof NAMES | RuleAttributeName;
 
 export type AttributeName = NameAttributeName | keyof typeof NUMBERS | MetricName | `${MetricName}:${Statistic}`;
 
@@ -155,13 +156,26 @@ export const ATTRIBUTES: readonly Attribute[] = listAll();
 
 const BY_NAME: ReadonlyMap<string, Attribute> = new Map(ATTRIBUTES.map((attribute) => [attribute.name, attribute]));
 
+/** Rules come and go, so there is an attribute for any; made once, to be the same for everybody. */
+const ruleAttributes = new Map<string, NameAttribute>();
+
 export function findAttribute(name: string): Attribute | null {
-  return BY_NAME.get(name) ?? null;
+  const rule = ruleOfAttribute(name);
+  if (rule === null) return BY_NAME.get(name) ?? null;
+  const known = ruleAttributes.get(rule);
+  const made: NameAttribute = known ?? {
+    kind: "name",
+    name: name as RuleAttributeName,
+    title: `Rule ${rule}`,
+    values: RULE_STATES,
+  };
+  ruleAttributes.set(rule, made);
+  return made;
 }
 
 /** For names that the types know to exist. */
 export function attributeOf(name: AttributeName): Attribute {
-  const attribute = BY_NAME.get(name);
-  if (attribute === undefined) throw new Error(`There is no attribute named ${name}`);
+  const attribute = findAttribute(name);
+  if (attribute === null) throw new Error(`There is no attribute named ${name}`);
   return attribute;
 }

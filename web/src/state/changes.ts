@@ -107,6 +107,18 @@ export const clearFilters: ScreenChange = (screen) => ({
   within: null,
 });
 
+/** Whether the picture shows what a rule says. */
+export const toggleRule =
+  (key: string): ScreenChange =>
+  (screen) => {
+    const { hiddenRules } = screen;
+    const isHidden = hiddenRules.includes(key);
+    return {
+      ...screen,
+      hiddenRules: isHidden ? hiddenRules.filter((other) => other !== key) : [...hiddenRules, key].sort(),
+    };
+  };
+
 export const select =
   (selection: Selection | null): ScreenChange =>
   (screen) => ({ ...screen, selection });

@@ -72,6 +72,7 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     where: wheres,
     selection: fc.option(selections),
     within: fc.option(selections),
+    hiddenRules: fc.constantFrom([], ["idle-corner"], ["a", "my_rule-2"]),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
 );

@@ -6,6 +6,7 @@ import { type AttributeName, findAttribute, type NameAttributeName } from "./att
 import { type ColorSettings, colorField, DEFAULT_COLORS, parseColors, writeColors } from "./color.ts";
 import { choiceField, type Field, textField } from "./fields.ts";
 import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
+import { hiddenRulesField } from "./rules.ts";
 import { decodeUnits, type Selection, selectionField } from "./selection.ts";
 import { type Moment, momentField } from "./time.ts";
 import { parseWhere, serializeWhere, WHERE_KEY, type Where, withNames } from "./where.ts";
@@ -73,6 +74,8 @@ export interface Screen {
   readonly selection: Selection | null;
   /** Only these units are shown; null: all. */
   readonly within: Selection | null;
+  /** Keys of rules that the picture does not show. */
+  readonly hiddenRules: readonly string[];
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -105,6 +108,7 @@ export const INITIAL_SCREEN: Screen = {
   where: [],
   selection: null,
   within: null,
+  hiddenRules: hiddenRulesField.initial,
   at: null,
 };
 
@@ -142,6 +146,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     where: readWhere(parameters, table, notices),
     selection: checkSelection(read(selectedField), notices),
     within: read(withinField),
+    hiddenRules: read(hiddenRulesField),
     at: read(momentField),
   };
   return { screen, notices };
@@ -203,6 +208,7 @@ export function serializeScreen(screen: Screen): string {
   for (const text of serializeWhere(screen.where)) parameters.append(WHERE_KEY, text);
   write(selectedField, screen.selection);
   write(withinField, screen.within);
+  write(hiddenRulesField, screen.hiddenRules);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.

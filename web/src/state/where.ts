@@ -79,7 +79,7 @@ export function parseWhere(texts: readonly string[], notices: string[]): Where {
 /** The condition, or why it is none. */
 function parseCondition(text: string): Condition | string {
   const [, not, name = "", operator, value = ""] =
-    /^(!?)([a-z0-9_]+(?::(?:mean|p5|p50|p95|min|max)(?=[:~]))?)([:~])?(.*)$/s.exec(text) ?? [];
+    /^(!?)(rule:[a-z0-9][a-z0-9_-]*|[a-z0-9_]+(?::(?:mean|p5|p50|p95|min|max)(?=[:~]))?)([:~])?(.*)$/s.exec(text) ?? [];
   const attribute = findAttribute(name);
   if (attribute === null) return `there is no attribute ${quote(name || text)}.`;
   const isNegated = not === "!";

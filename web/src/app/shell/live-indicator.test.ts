@@ -7,6 +7,7 @@ const NOW = 1_000_000;
 const version = (change: Partial<LiveVersion> = {}): LiveVersion => ({
   inventory_version: 1,
   tick_version: 1,
+  rules_version: 1,
   at: NOW,
   newest_sample_at: NOW - 4000,
   paused: null,

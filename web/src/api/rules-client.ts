@@ -1,0 +1,91 @@
+// What may be asked about rules and violations, and how a server is asked.
+
+import { toQuery } from "../base/request.ts";
+import { getJson, send } from "./ask.ts";
+import type {
+  Across,
+  Completion,
+  MetricUnit,
+  Operator,
+  RuleAnswer,
+  RuleChange,
+  RuleForms,
+  RuleList,
+  RuleReading,
+  RuleTrial,
+  Severity,
+  StatisticKind,
+  TrialAnswer,
+  UnitViolations,
+  WorkloadVerdicts,
+} from "./generated.ts";
+
+export interface MetricWords {
+  readonly name: string;
+  /** As it is written in a rule. */
+  readonly short: string;
+  readonly label: string;
+  readonly help: string;
+  readonly unit: MetricUnit;
+  /** What its values may be written in; the first is the usual one. */
+  readonly units: readonly string[];
+  readonly is_summary: boolean;
+}
+
+export interface StatisticWords {
+  readonly kind: StatisticKind;
+  readonly label: string;
+  readonly help: string;
+  readonly argument: "percentile" | "threshold" | null;
+  /** Of the compared value, where they are the same for every metric. */
+  readonly units: readonly string[] | null;
+}
+
+/** The words of the language, for forms. */
+export interface RuleLanguage {
+  readonly metrics: readonly MetricWords[];
+  readonly statistics: readonly StatisticWords[];
+  readonly operators: readonly Operator[];
+  readonly across: readonly { readonly kind: Across; readonly help: string }[];
+  readonly severities: readonly Severity[];
+  readonly windows_ms: readonly number[];
+}
+
+export interface RulesClient {
+  list(signal?: AbortSignal): Promise<RuleList>;
+  /** Which units break which rules. */
+  units(signal?: AbortSignal): Promise<UnitViolations>;
+  workload(workload: string, signal?: AbortSignal): Promise<WorkloadVerdicts>;
+  language(signal?: AbortSignal): Promise<RuleLanguage>;
+  read(forms: RuleForms, signal?: AbortSignal): Promise<RuleReading>;
+  complete(text: string, cursor: number, signal?: AbortSignal): Promise<readonly Completion[]>;
+  /** Takes seconds. */
+  tryOut(trial: RuleTrial, signal?: AbortSignal): Promise<TrialAnswer>;
+  save(key: string, change: RuleChange): Promise<RuleAnswer>;
+  /** A shipped rule becomes again what it was. */
+  remove(key: string): Promise<void>;
+  order(keys: readonly string[]): Promise<void>;
+}
+
+/** `at`: the past minute that units are told of; null: the present. */
+export function createRulesClient(at: number | null): RulesClient {
+  return {
+    list: (signal) => getJson<RuleList>("/rules", signal),
+    units: (signal) => getJson<UnitViolations>(`/violations/units${toQuery({ at })}`, signal),
+    workload: (workload, signal) =>
+      getJson<WorkloadVerdicts>(`/workloads/${encodeURIComponent(workload)}/rules`, signal),
+    language: (signal) => getJson<RuleLanguage>("/rule-language", signal),
+    read: async (forms, signal) => (await (await send("POST", "/rules/read", forms, signal)).json()) as RuleReading,
+    complete: async (text, cursor, signal) =>
+      (await (await send("POST", "/rules/complete", { text, cursor }, signal)).json()) as readonly Completion[],
+    tryOut: async (trial, signal) => (await (await send("POST", "/rules/try", trial, signal)).json()) as TrialAnswer,
+    save: async (key, change) =>
+      (await (await send("PUT", `/rules/${encodeURIComponent(key)}`, change)).json()) as RuleAnswer,
+    async remove(key) {
+      await send("DELETE", `/rules/${encodeURIComponent(key)}`);
+    },
+    async order(keys) {
+      await send("PUT", "/rule-order", { keys });
+    },
+  };
+}
