@@ -86,6 +86,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         clock=clock,
         checkpoint=settings.storage.data_dir / STATISTICS_FILE,
         alerts=alerts,
+        scrape_s=_fastest_scrape_s(settings.collect),
     )
     ingest = Ingest(metrics, records, changes, clock=clock, listeners=[watch])
     slowest = max(c.interval_s for c in (settings.collect.dcgm, settings.collect.prometheus, settings.collect.nvml))
@@ -111,6 +112,20 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         clock=clock,
         writer=ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest"),
     )
+
+
+def _fastest_scrape_s(collect: CollectSettings) -> float:
+    """Of the sources that are configured."""
+    used = [
+        section.interval_s
+        for section, is_used in (
+            (collect.dcgm, bool(collect.dcgm.targets or collect.dcgm.targets_file or collect.dcgm.dns)),
+            (collect.prometheus, bool(collect.prometheus.url)),
+            (collect.nvml, collect.nvml.enabled),
+        )
+        if is_used
+    ]
+    return min(used, default=15.0)
 
 
 def build_collectors(collect: CollectSettings, clock: Callable[[], UnixMs] = system_clock) -> list[Collector]:

@@ -51,6 +51,7 @@ class Watch:
         clock: Callable[[], UnixMs],
         checkpoint: Path | None = None,
         alerts: Alerts | None = None,
+        scrape_s: float = 15.0,
     ) -> None:
         self.book = RuleBook(records, clock=clock)
         self.alerts = alerts
@@ -60,6 +61,7 @@ class Watch:
         self._changes = changes
         self._clock = clock
         self._checkpoint = checkpoint
+        self._scrape_s = scrape_s
         self._keeper = ViolationKeeper(records.open_violations())
         self._is_due = threading.Event()
         self._is_stopping = False
@@ -109,9 +111,14 @@ class Watch:
 
     def open(self) -> None:
         """Load the statistics as they were; the first ``judge`` reads what has been missed since."""
-        from clusterscape.watch.life_statistics import LifeStatistics
+        from clusterscape.watch.life_statistics import LifeStatistics, ring_samples_for
 
-        statistics = LifeStatistics(self._metrics, self._checkpoint, needs=self._needs())
+        statistics = LifeStatistics(
+            self._metrics,
+            self._checkpoint,
+            needs=self._needs(),
+            ring_samples=ring_samples_for(self._scrape_s),
+        )
         self._followed_version = self.book.version
         with self._gate:
             held = one_life_each(self._records.open_allocations())
