@@ -66,12 +66,12 @@ function Settings({ model }: { model: PictureModel }) {
 
 const NOW = "now";
 const STATISTIC_TITLES: Readonly<Record<Statistic, string>> = {
-  mean: "mean of life",
-  p5: "p5 of life",
-  p50: "p50 of life",
-  p95: "p95 of life",
-  min: "least of life",
-  max: "most of life",
+  mean: "mean",
+  p5: "p5",
+  p50: "p50",
+  p95: "p95",
+  min: "least",
+  max: "most",
 };
 
 /** A metric and its statistics are one line in the first list; which of them is chosen in the second. */
@@ -106,16 +106,18 @@ function ColorSelect({ value, onChange }: { value: Attribute; onChange: (name: A
       {value.kind === "number" && metric && (
         <select
           aria-label="Value"
-          data-tip="Over the life of the workload that holds the unit"
+          data-tip="Now, or over the life of the workload that holds the unit"
           value={value.statistic ?? NOW}
           onChange={({ target }) => choose(target.value === NOW ? metric : `${metric}:${target.value}`)}
         >
           <option value={NOW}>now</option>
-          {STATISTICS.map((statistic) => (
-            <option key={statistic} value={statistic}>
-              {STATISTIC_TITLES[statistic]}
-            </option>
-          ))}
+          <optgroup label="Over its workload's life">
+            {STATISTICS.map((statistic) => (
+              <option key={statistic} value={statistic}>
+                {STATISTIC_TITLES[statistic]}
+              </option>
+            ))}
+          </optgroup>
         </select>
       )}
     </div>

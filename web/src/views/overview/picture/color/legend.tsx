@@ -165,7 +165,7 @@ export function LegendName({ attribute, name, title, mark, count, chosen, onLigh
         type="button"
         aria-pressed={isChosen}
         data-out={(chosen.length > 0 && !isChosen) || undefined}
-        data-tip={`${title}\nClick: filter. Alt-click: only this.`}
+        data-tip={`${name === null || name === title ? title : `${title} (${name})`}\nClick: filter. Alt-click: only this.`}
         onClick={onClick}
         onPointerEnter={light}
         onPointerLeave={() => onLight(null)}
