@@ -16,15 +16,23 @@ START_LIMIT_S = 120
 
 @contextmanager
 def running_demo(
-    folder: Path, *, gpus: int, port: int = 0, needs_history: bool = True, limit_s: float = START_LIMIT_S
+    folder: Path,
+    *,
+    gpus: int,
+    port: int = 0,
+    placement: str = "spread",
+    needs_history: bool = True,
+    limit_s: float = START_LIMIT_S,
 ) -> Iterator[str]:
-    """The address of a demo that shows all its GPUs and has its history, where that is needed."""
+    """The address of a demo that shows all its GPUs and jobs and has its history, where that is needed."""
     command = [sys.executable, "-m", "clusterscape.cli", "demo", "--gpus", str(gpus), "--port", str(port), "--json"]
+    command += ["--placement", placement]
     log = (folder / "demo.log").open("wb")
     child = subprocess.Popen([*command, "--data-dir", str(folder / "data")], stdout=subprocess.PIPE, stderr=log)
     try:
         url = _read_ready(child, folder / "demo.log")["url"]
         wait_until(lambda: get_json(f"{url}/api/v1/cluster")["units"]["total"] >= gpus, limit_s)
+        wait_until(lambda: get_json(f"{url}/api/v1/cluster")["running"] > 0, limit_s)
         if needs_history:
             wait_until(lambda: _history_hours(url) > 23, limit_s)
         yield url

@@ -57,8 +57,14 @@ class TimelineQuery:
         def make() -> Timeline:
             return self._compute(UnixMs(start), UnixMs(end), step, oldest, grid)
 
-        # What was at a past time stays; the cache only bounds how late it is told of a change.
-        return self._cache.get((start // step, end // step, step), now // min(step, SETTLED_MS), make)
+        # What was at a past time stays; the cache only bounds how late it is told of a change, be it history filled in.
+        valid = (now // min(step, SETTLED_MS), self._amount())
+        return self._cache.get((start // step, end // step, step), valid, make)
+
+    def _amount(self) -> int:
+        """Of samples, in steps of a tenth: it changes often while history is filled in, and hardly ever after."""
+        samples = self._context.metrics.info().samples
+        return int(10 * math.log(samples)) if samples else 0
 
     def _compute(self, start: UnixMs, end: UnixMs, step: int, oldest: UnixMs | None, grid: Times) -> Timeline:
         units = self._cluster.places()["unit"]

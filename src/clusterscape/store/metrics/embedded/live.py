@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from clusterscape.store.metrics.embedded.files import TEMPORARY_SUFFIX
+from clusterscape.store.metrics.embedded.kept_columns import KeptColumns
 from clusterscape.store.metrics.embedded.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
 from clusterscape.store.metrics.embedded.reading import DAY_MS, View, read_segment
 from clusterscape.store.metrics.embedded.recent import RecentBlock, Ring
@@ -65,6 +66,7 @@ class LiveFiles:
             compacted_seq=self._manifest.compacted_seq,
             raw_from_ms=self._manifest.raw_from_ms,
             coarse_days=self._manifest.coarse_days,
+            kept=KeptColumns(),
         )
         self._view = view
         for segment in (*view.raw, *view.coarse):
@@ -190,6 +192,7 @@ class LiveFiles:
                 compacted_seq=manifest.compacted_seq,
                 raw_from_ms=manifest.raw_from_ms,
                 coarse_days=manifest.coarse_days,
+                kept=view.kept,
             )
             self._generation += 1
             self._retired += [(self._generation, segment.path) for segment in without]

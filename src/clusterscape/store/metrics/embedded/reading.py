@@ -15,6 +15,7 @@ from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.store.metrics.contract import Statistic
 from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, select, take_rows
 from clusterscape.store.metrics.embedded.coarse import aggregates_of, coarse_columns
+from clusterscape.store.metrics.embedded.kept_columns import KeptColumns
 from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.recent import Ring
 from clusterscape.store.metrics.embedded.segments import UNREADABLE, Segment, UnitNames
@@ -52,6 +53,17 @@ class View:
     compacted_seq: int
     raw_from_ms: int  # before this time only coarse values are left
     coarse_days: Mapping[int, int]  # day → number of the last write that its coarse values take in
+    kept: KeptColumns
+
+    def read_short(self, metrics: Sequence[str], start_ms: int, end_ms: int) -> list[Block]:
+        """As ``read_raw`` of all units for a short time, likely to be asked for again with its neighbours."""
+        parts = []
+        for segment in self.raw:
+            if segment.overlaps(start_ms, end_ms):
+                with damage_of(segment):
+                    block = segment.read_short(metrics, self.kept, start_ms=start_ms, end_ms=end_ms)
+                parts.append((segment.entry.seq, block))
+        return self._with_recent(parts, metrics, start_ms, end_ms, None)
 
     def read_raw(self, metrics: Sequence[str], start_ms: int, end_ms: int, only: Sequence[str] | None) -> list[Block]:
         """Raw samples in [start, end) as blocks in the order they were written."""
@@ -60,11 +72,22 @@ class View:
             for segment in self.raw
             if segment.overlaps(start_ms, end_ms)
         ]
+        return self._with_recent(parts, metrics, start_ms, end_ms, only)
+
+    def _with_recent(
+        self,
+        parts: list[tuple[int, Block]],
+        metrics: Sequence[str],
+        start_ms: int,
+        end_ms: int,
+        only: Sequence[str] | None,
+    ) -> list[Block]:
+        """``parts`` (number of the write, block) and what waits to be compacted, in the order they were written."""
         wanted = None
         if only is not None:
             wanted = np.zeros(len(self.units), np.bool_)
             wanted[self.units.find(only)] = True
-        parts += [
+        parts = parts + [
             (recent.seq, select(recent.block, metrics, start_ms=start_ms, end_ms=end_ms, wanted=wanted))
             for recent in self.ring.waiting(self.compacted_seq)
             if recent.overlaps(start_ms, end_ms)
@@ -146,7 +169,7 @@ def read_latest(view: View, metrics: Sequence[str], at_ms: int, lookback_ms: int
             if recent.overlaps(start_ms, end_ms)
         ]
     else:
-        blocks = view.read_raw(metrics, start_ms, end_ms, None)
+        blocks = view.read_short(metrics, start_ms, end_ms)
         # A coarse value stands for its whole step.
         step_ms = max((segment.entry.step_ms for segment in view.coarse), default=1)
         coarse_end_ms = min(end_ms, view.raw_from_ms)

@@ -17,6 +17,7 @@ from clusterscape.model import Names
 from clusterscape.model.samples import Float64s, Int32s, Int64s
 from clusterscape.store.metrics.embedded.blocks import EMPTY, Block, Bools, Keys, take_rows
 from clusterscape.store.metrics.embedded.files import write_file
+from clusterscape.store.metrics.embedded.kept_columns import Column, KeptColumns
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
 
 UNIT, TIME = "unit", "time_ms"
@@ -157,6 +158,33 @@ class Segment:
         if name not in self.entry.metrics:
             return None
         return _values(self._read([column_of(name)], None), column_of(name))
+
+    def read_short(self, metrics: Sequence[str], kept: KeptColumns, *, start_ms: int, end_ms: int) -> Block:
+        """As ``read`` for all units, quicker for short times: decoded columns are ``kept`` for the next question."""
+        names = [name for name in metrics if name in self.entry.metrics]
+        if not names or not self.overlaps(start_ms, end_ms):
+            return EMPTY
+        units, offsets = self.runs()
+        wanted = self._read_kept([TIME, *map(column_of, names)], kept)
+        time_ms = wanted[TIME].astype(np.int64, copy=False)
+        keep = (time_ms >= start_ms) & (time_ms < end_ms)
+        rows = np.flatnonzero(keep)
+        lengths = np.add.reduceat(keep, offsets[:-1], dtype=np.int64)
+        left = lengths > 0
+        keys = Keys(units[left], np.concatenate(([0], np.cumsum(lengths[left]))), time_ms[rows])
+        return Block(keys, {name: wanted[column_of(name)][rows].astype(np.float64, copy=False) for name in names})
+
+    def _read_kept(self, columns: Sequence[str], kept: KeptColumns) -> dict[str, Column]:
+        """The whole columns, those that are not kept read together."""
+        file = self.entry.file
+        found = {column: kept.find(file, column) for column in columns}
+        missing = [column for column, values in found.items() if values is None]
+        frame = self._read(missing, None) if missing else None
+        for column in missing:
+            assert frame is not None
+            found[column] = values = _times(frame) if column == TIME else _values(frame, column)
+            kept.keep(file, column, values)
+        return {column: values for column, values in found.items() if values is not None}
 
     def read(self, metrics: Sequence[str], *, start_ms: int, end_ms: int, only: Sequence[str] | None = None) -> Block:
         """The named metrics in [start, end), of all units or ``only`` of those named.
