@@ -1,6 +1,6 @@
 """Frames a second of the picture while it is panned, zoomed and rearranged, in Chromium with software rendering.
 
-The real page on a running demo, driven by real events; every frame is forced to complete by reading a pixel back. Beside it, in
+The real page on a real server, driven by real events; every frame is forced to complete by reading a pixel back. Beside it, in
 the same page and on a canvas of the same size, a plain instanced WebGL2 layer that draws as many squares and nothing else.
 CPU seconds of all of Chromium's processes are counted, too: unlike frames a second they say the same on a busy machine.
 Budgets: ≥ 20 frames/s at 10,000 units, ≥ 5 at 100,000; the first picture ≤ 1.5 s after navigation at 10,000.
@@ -9,7 +9,6 @@ Budgets: ≥ 20 frames/s at 10,000 units, ≥ 5 at 100,000; the first picture �
 import argparse
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 from servers.browser import chromium
-from servers.demo import running_demo
 
 from benchmarks.report import Report
+from benchmarks.served_site import served_site
 
 SCRIPTS = Path(__file__).parent / "page_scripts"
 BUDGETS = {10_000: 20.0, 100_000: 5.0}
@@ -73,10 +72,11 @@ def time_frames(browser: Browser, page: Page, call: str) -> Frames:
 def measure_frames(browser: Browser, page: Page, units: int) -> Iterator[tuple[str, Frames, Frames]]:
     """Panning, zooming, another arrangement; ours, and the peer under the same movement."""
     page.wait_for_timeout(2000)
+    steps = 42 if units < 50_000 else 18
     page.evaluate((SCRIPTS / "frames.js").read_text())
-    peers = {what: time_frames(browser, page, f"measurePeer({units}, '{what}')") for what in MOVEMENTS}
+    peers = {what: time_frames(browser, page, f"measurePeer({units}, '{what}', {steps // 3})") for what in MOVEMENTS}
     for what in ("pan", "zoom"):
-        yield what, time_frames(browser, page, f"measureMoves('{what}')"), peers[what]
+        yield what, time_frames(browser, page, f"measureMoves('{what}', {steps})"), peers[what]
         page.wait_for_timeout(1000)
     page.get_by_role("button", name="Fit").click()
     page.wait_for_timeout(1500)
@@ -120,7 +120,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpus", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--url", help="A demo that runs already; then --gpus says what it was started with.")
+    parser.add_argument("--url", help="A server that runs already, such as a demo; --gpus then says how large it is.")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     report = Report(f"Frames of the picture (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)")
@@ -128,10 +128,7 @@ def main() -> None:
         if options.url:
             measure(options.url, gpus, report)
             continue
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            running_demo(Path(folder), gpus=gpus, needs_history=False, limit_s=600) as url,
-        ):
+        with served_site(gpus) as url:
             measure(url, gpus, report)
     rows: list[dict[str, Any]] = report.rows
     print(json.dumps(rows) if options.json else report.text())

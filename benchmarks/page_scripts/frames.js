@@ -2,7 +2,6 @@
 // which waits until the frame is drawn. Every measurement answers with how many frames, and how many milliseconds.
 
 (() => {
-  const STEPS = 40;
   const picture = document.querySelector("[role=application]");
   const squares = () => picture.querySelectorAll("canvas")[1];
   const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -19,7 +18,7 @@
     );
 
   /** `step` moves something, the frame after it draws it. */
-  const count = async (step, canvas, steps = STEPS) => {
+  const count = async (step, canvas, steps) => {
     await nextFrame();
     const start = performance.now();
     for (let at = 0; at < steps; at += 1) {
@@ -30,18 +29,18 @@
     return [steps, performance.now() - start];
   };
 
-  window.measureMoves = async (kind) => {
+  window.measureMoves = async (kind, steps) => {
     const box = picture.getBoundingClientRect();
     const x = box.left + box.width / 2;
     const y = box.top + box.height / 2;
     if (kind === "zoom") {
       // In by half, and out again: what the eye follows.
       const turn = (at) => ({ deltaY: at % 20 < 10 ? -25 : 25, clientX: x, clientY: y, cancelable: true });
-      return count((at) => picture.dispatchEvent(new WheelEvent("wheel", turn(at))), squares);
+      return count((at) => picture.dispatchEvent(new WheelEvent("wheel", turn(at))), squares, steps);
     }
     picture.setPointerCapture = () => {};
     send("pointerdown", x, y, 1);
-    const answer = await count((at) => send("pointermove", x + 8 * (at % 20) + 8, y + 4 * (at % 20), 1), squares);
+    const answer = await count((at) => send("pointermove", x + 8 * (at % 20) + 8, y + 4 * (at % 20), 1), squares, steps);
     send("pointerup", x, y, 0);
     return answer;
   };
@@ -133,7 +132,7 @@
     };
   };
 
-  window.measurePeer = async (units, kind) => {
+  window.measurePeer = async (units, kind, steps) => {
     const peer = makePeer(units);
     const step = (at) => {
       // Drawn in the frame, as ours is.
@@ -141,7 +140,7 @@
         peer.draw(kind === "pan" ? 8 * (at % 20) : 0, kind === "zoom" ? 1 + (at % 20) / 40 : 1, kind === "transition" ? at / 20 : 1),
       );
     };
-    const answer = await count(step, () => peer.canvas, 16);
+    const answer = await count(step, () => peer.canvas, steps);
     peer.canvas.getContext("webgl2").getExtension("WEBGL_lose_context")?.loseContext();
     peer.canvas.remove();
     return answer;
