@@ -21,5 +21,7 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.{ts,tsx}", "codegen/**/*.test.ts"],
     environment: "node",
+    // Property tests on a busy machine take their time; only what hangs shall fail.
+    testTimeout: 60_000,
   },
 });
