@@ -105,3 +105,8 @@ export function transformBetween(from: Projection, to: Projection): { scale: num
 export function isSameCamera(a: Projection, b: Projection): boolean {
   return a.scale === b.scale && a.offsetX === b.offsetX && a.offsetY === b.offsetY;
 }
+
+/** Who asked their system for less motion gets none. */
+export function prefersStillness(): boolean {
+  return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+}

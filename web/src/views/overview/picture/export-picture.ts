@@ -9,6 +9,8 @@ import type { Size } from "./camera.ts";
 import { paintGroups } from "./group-painter.ts";
 import { LEGEND_HEIGHT, paintLegend, write } from "./legend-painter.ts";
 import type { Pen } from "./pen.ts";
+import { computeRuleMarks } from "./rules/rule-marks.ts";
+import { paintRuleBars, paintUnitSigns } from "./rules/rule-painter.ts";
 import { paintSquares } from "./square-painter.ts";
 import { SvgPen } from "./svg-pen.ts";
 import { toCss } from "./tokens.ts";
@@ -90,6 +92,10 @@ function paintPage(pen: Pen, subject: PictureSubject, clip: (paint: () => void) 
   clip(() => {
     paintGroups(pen, layout, camera, space, tokens);
     paintSquares(pen, layout, model.marks, camera, space);
+    if (model.units.rules?.snapshot.rowCount !== layout.size.length) return;
+    const rules = computeRuleMarks(layout, model.rules);
+    paintRuleBars(pen, layout, rules, camera, space, tokens);
+    paintUnitSigns(pen, layout, rules, camera, space, tokens);
   });
   const used = write(pen, titleOf(subject), MARGIN, HEAD_HEIGHT - 12, 600, tokens.text);
   const detail = `${formatPlural(layout.unitCount, "unit")} · ${formatExact(subject.atMs)}`;

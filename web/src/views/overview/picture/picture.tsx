@@ -10,6 +10,9 @@ import { Minimap } from "./minimap.tsx";
 import { findOutlined, NOTHING_OUTLINED } from "./outline-painter.ts";
 import styles from "./picture.module.css";
 import { PictureFooter } from "./picture-footer.tsx";
+import { NOTHING_POINTED } from "./pointed.ts";
+import { RuleTip } from "./rules/rule-tip.tsx";
+import { useRuleMarks } from "./rules/use-rule-marks.ts";
 import type { Stage } from "./stage.ts";
 import { UnitTip } from "./unit-tip.tsx";
 import { describePicture, describeUnit, findUnit, selectionOf } from "./unit-words.ts";
@@ -34,8 +37,9 @@ export function Picture({ worker, model, selection }: PictureProps) {
   const size = useStageSize(stage, refs.place, selection !== null);
   const placed = useLayout(worker, model.units, model.arrangement.view, size, model.filtered);
   useStageData(stage, model, placed);
+  const ruleMarks = useRuleMarks(stage, model, placed);
   const [mode, setMode] = useState<PointerMode>("pan");
-  const selecting = useSelecting(stage, placed, selection);
+  const selecting = useSelecting(stage, placed, selection, ruleMarks);
   const pointer = usePointer({
     stage,
     place: refs.place,
@@ -60,7 +64,14 @@ export function Picture({ worker, model, selection }: PictureProps) {
     else stage?.zoomToGroup(group);
     clear();
   };
-  const told = pointed.row ?? (pointed.group === null ? focused : null);
+  const { light } = model;
+  const barRows = pointed.rule && ruleMarks ? ruleMarks.rules[pointed.rule.rule]?.rows.broken : undefined;
+  useEffect(() => {
+    if (barRows === undefined) return;
+    light({ kind: "rows", rows: barRows });
+    return () => light(null);
+  }, [barRows, light]);
+  const told = pointed.row ?? (pointed.group === null && pointed.rule === null ? focused : null);
   // Rows and values of another snapshot mean nothing beside this layout.
   const units = placed && placed.units.snapshot === model.units.snapshot ? model.units : placed?.units;
   return (
@@ -75,7 +86,7 @@ export function Picture({ worker, model, selection }: PictureProps) {
         tabIndex={0}
         className={styles.picture}
         data-unit-count={placed && placed.view === model.arrangement.view ? placed.layout.unitCount : undefined}
-        data-pointed={pointed.row !== null || pointed.group !== null || undefined}
+        data-pointed={pointed !== NOTHING_POINTED || undefined}
         data-mode={mode}
         data-dragging={pointer.dragging ?? undefined}
         onKeyDown={(event) =>
@@ -87,7 +98,7 @@ export function Picture({ worker, model, selection }: PictureProps) {
             mode,
             groupOfFocus: placed && findSelectedGroup(placed, focused ?? pointed.row, selection),
             focus,
-            choose: (row) => selecting.choose({ row, group: null }, event.shiftKey),
+            choose: (row) => selecting.choose({ ...NOTHING_POINTED, row }, event.shiftKey),
             chooseGroup: selecting.chooseGroup,
             setMode,
             cancel: pointer.cancel,
@@ -113,6 +124,9 @@ export function Picture({ worker, model, selection }: PictureProps) {
             {told !== null && <Tip stage={stage} model={model} row={told} />}
             {told === null && pointed.group !== null && (
               <GroupTip stage={stage} layout={placed.layout} units={units} group={pointed.group} />
+            )}
+            {pointed.rule && ruleMarks && (
+              <RuleTip stage={stage} layout={placed.layout} marks={ruleMarks} pointed={pointed.rule} />
             )}
           </>
         )}

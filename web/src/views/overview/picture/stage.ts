@@ -12,6 +12,7 @@ import {
   isSameCamera,
   mixCameras,
   panCamera,
+  prefersStillness,
   revealSquare,
   type Size,
   seesAll,
@@ -24,6 +25,10 @@ import { boxOf, paintGroups } from "./group-painter.ts";
 import { findGroup, groupBox, pointsAtGroup } from "./groups.ts";
 import { NOTHING_OUTLINED, type Outlined, paintOutlines, squareOf } from "./outline-painter.ts";
 import { Overlay, type OverlayElements } from "./overlay.ts";
+import { NOTHING_POINTED, type Pointed } from "./pointed.ts";
+import { findBar } from "./rules/rule-bars.ts";
+import type { RuleMarks } from "./rules/rule-marks.ts";
+import { paintRuleBars, paintUnitSigns } from "./rules/rule-painter.ts";
 import { Sheet, type SheetFrame } from "./sheet.ts";
 import type { Tokens } from "./tokens.ts";
 import { type CaptionOf, paintCaptions } from "./unit-painter.ts";
@@ -42,14 +47,6 @@ export interface StageElements extends OverlayElements {
   readonly squares: HTMLCanvasElement;
   readonly outlines: HTMLCanvasElement;
 }
-
-/** What the pointer is over: a unit's row, or else a group. */
-export interface Pointed {
-  readonly row: number | null;
-  readonly group: number | null;
-}
-
-export const NOTHING_POINTED: Pointed = { row: null, group: null };
 
 interface Flight {
   readonly start: number;
@@ -72,6 +69,7 @@ export class Stage {
   #focused: number | null = null;
   #marks: Marks | null = null;
   #captionOf: CaptionOf | null = null;
+  #rules: RuleMarks | null = null;
   readonly #watchers = new Set<() => void>();
   #viewport: Size = { width: 0, height: 0 };
   /** What a fitted camera fills. */
@@ -123,6 +121,7 @@ export class Stage {
     const isFirst = this.#layout === null;
     const from = this.#current(performance.now());
     this.#layout = layout;
+    this.#rules = null;
     this.#grid = new PickGrid(layout, layout.bounds);
     this.#outlined = NOTHING_OUTLINED;
     this.#pointed = NOTHING_POINTED;
@@ -140,6 +139,14 @@ export class Stage {
     this.#captionOf = captionOf;
     this.#squares.setMarks(marks);
     this.#drawn = null;
+    this.#outlineSheet.invalidate();
+    this.#request();
+  }
+
+  /** Of the present layout. */
+  setRules(rules: RuleMarks): void {
+    this.#rules = rules;
+    this.#groupSheet.invalidate();
     this.#outlineSheet.invalidate();
     this.#request();
   }
@@ -175,7 +182,9 @@ export class Stage {
     const row = this.#grid?.find(...at) ?? null;
     const group = findGroup(layout, ...at);
     const isMeant = row !== null || (group !== null && pointsAtGroup(layout, group, ...at, this.#camera));
-    return isMeant ? { row, group } : NOTHING_POINTED;
+    const rule = row === null && this.#rules ? findBar(layout, this.#rules, this.#camera, x, y) : null;
+    if (rule !== null) return { row: null, group: null, rule };
+    return isMeant ? { row, group, rule } : NOTHING_POINTED;
   }
 
   /** The innermost group at a point, also where nothing is pointed at. */
@@ -360,16 +369,18 @@ export class Stage {
     const tokens = this.#tokens;
     if (layout === null || tokens === null) return;
     const viewport = this.#viewport;
-    const areGroupsCrisp = this.#groupSheet.show(frame, (context, camera) =>
-      paintGroups(context, layout, camera, viewport, tokens),
-    );
+    const rules = this.#rules;
+    const areGroupsCrisp = this.#groupSheet.show(frame, (context, camera) => {
+      const painted = paintGroups(context, layout, camera, viewport, tokens);
+      return painted + (rules ? paintRuleBars(context, layout, rules, camera, viewport, tokens) : 0);
+    });
     const areOutlinesCrisp = this.#outlineSheet.show(frame, (context, camera) => {
       let painted = paintOutlines(context, layout, this.#outlined, camera, viewport, tokens);
       if (this.#marks !== null && this.#captionOf !== null) {
         const rows = this.#listVisible(camera) ?? layout.size.keys();
         painted += paintCaptions(context, layout, this.#marks, this.#captionOf, camera, viewport, tokens, rows);
       }
-      return painted;
+      return painted + (rules ? paintUnitSigns(context, layout, rules, camera, viewport, tokens) : 0);
     });
     if ((areGroupsCrisp && areOutlinesCrisp) || this.#flight !== null) return;
     clearTimeout(this.#rest);
@@ -384,8 +395,4 @@ export class Stage {
     else this.#overlay.hover(group === null ? null : boxOf(layout, group, camera), 0);
     this.#overlay.focus(this.#focused === null ? null : squareOf(layout, this.#focused, camera));
   }
-}
-
-function prefersStillness(): boolean {
-  return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import type { Units } from "../../../data/units.ts";
 import type { View } from "../../../layout/grammar.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
+import { ruleOfAttribute } from "../../../state/rules.ts";
 import type { Size } from "./camera.ts";
 import type { LayoutRequest } from "./fit-layout.ts";
 import { listAttributes, pickColumns } from "./unit-columns.ts";
@@ -58,10 +59,11 @@ export function useLayout(
   return placed;
 }
 
-/** The metrics a view groups or sorts by that are here already. */
-function listCome({ tick }: Units, view: View): string {
+/** The metrics a view groups or sorts by that are here already, and what the rules say where it asks for that. */
+function listCome({ tick, rules }: Units, view: View): string {
   const come = listAttributes(view).filter((name) => tick !== null && tick.find(name) !== null);
-  return come.join(" ");
+  const hasRules = listAttributes(view).some((name) => name === "violations" || ruleOfAttribute(name) !== null);
+  return `${come.join(" ")} ${hasRules ? rules?.version : ""}`;
 }
 
 /** The mask of before where the new one says the same: a tick that changes nothing moves nothing. */

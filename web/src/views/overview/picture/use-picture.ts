@@ -11,6 +11,8 @@ import type { Screen } from "../../../state/screen.ts";
 import type { Arrangement } from "../editor/use-arrangement.ts";
 import { markFiltered, type Narrowed } from "../filter/apply-where.ts";
 import { type Coloring, computeColoring, type Lit, lightMarks } from "./color/coloring.ts";
+import type { ShownRule } from "./rules/rule-marks.ts";
+import { listShownRules } from "./rules/use-rule-marks.ts";
 import { type Tokens, useTokens } from "./tokens.ts";
 
 export interface PictureModel {
@@ -21,6 +23,8 @@ export interface PictureModel {
   /** As they are drawn: what the reader points at in the legend stands out. */
   readonly marks: Marks;
   readonly tokens: Tokens;
+  /** Rules whose breakers are marked, in the order of the bar. */
+  readonly rules: readonly ShownRule[];
   /** 1 for each row that is in the picture, and 1 for each that the filters leave out. */
   readonly drawnRows: Uint8Array;
   readonly filtered: Uint8Array | null;
@@ -53,6 +57,9 @@ export function usePicture(
     if (!units || !drawnRows || narrowed?.rowCount !== units.snapshot.rowCount) return null;
     return computeColoring({ units, attribute: color, settings, filtered, drawn: drawnRows, tokens });
   }, [units, color, settings, filtered, narrowed, drawnRows, tokens]);
+  const said = units?.rules;
+  const { hiddenRules } = screen;
+  const rules = useMemo(() => listShownRules(said, hiddenRules, tokens), [said, hiddenRules, tokens]);
   const marks = useMemo(() => units && coloring && lightMarks(units, coloring.marks, lit), [units, coloring, lit]);
   return useMemo(() => {
     if (!arrangement || !units || !drawnRows || !narrowed || !coloring || !marks) return null;
@@ -64,6 +71,7 @@ export function usePicture(
       coloring,
       marks,
       tokens,
+      rules,
       drawnRows,
       filtered,
       narrowed,
@@ -72,7 +80,7 @@ export function usePicture(
       problem,
       light,
     };
-  }, [units, arrangement, color, coloring, marks, tokens, drawnRows, filtered, narrowed, problem]);
+  }, [units, arrangement, color, coloring, marks, tokens, rules, drawnRows, filtered, narrowed, problem]);
 }
 
 /** The color an arrangement is meant to be seen in. */

@@ -2,7 +2,8 @@
 
 import { type PointerEvent, type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { boxCorners, type Point } from "./lasso.ts";
-import { NOTHING_POINTED, type Pointed, type Stage } from "./stage.ts";
+import { isSamePointed, NOTHING_POINTED, type Pointed } from "./pointed.ts";
+import type { Stage } from "./stage.ts";
 
 /** What dragging does without a key. */
 export const POINTER_MODES = ["pan", "box", "lasso"] as const;
@@ -64,7 +65,7 @@ export function usePointer({ stage, place, mode, onChoose, onLoop }: PointerOpti
   useWheel(stage, place, clear);
 
   const point = (next: Pointed) => {
-    setPointed((known) => (known.row === next.row && known.group === next.group ? known : next));
+    setPointed((known) => (isSamePointed(known, next) ? known : next));
   };
   const drop = () => {
     drag.current = null;

@@ -2,13 +2,16 @@
 
 import { useCallback } from "react";
 import { nameAt } from "../../../api/columns.ts";
+import { BROKEN } from "../../../data/row-rules.ts";
 import { select } from "../../../state/changes.ts";
 import { encodeUnits, type Selection } from "../../../state/selection.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { listSelectedRows } from "../details/selected-rows.ts";
 import { listGroupRows, selectionOfGroup } from "./groups.ts";
 import { listInLoop, type Point } from "./lasso.ts";
-import type { Pointed, Stage } from "./stage.ts";
+import type { Pointed } from "./pointed.ts";
+import type { RuleMarks } from "./rules/rule-marks.ts";
+import type { Stage } from "./stage.ts";
 import { selectionOf } from "./unit-words.ts";
 import type { PlacedUnits } from "./use-layout.ts";
 
@@ -19,7 +22,13 @@ interface Selecting {
   chooseGroup(group: number): void;
 }
 
-export function useSelecting(stage: Stage | null, placed: PlacedUnits | null, selection: Selection | null): Selecting {
+/** `rules`: a click on the bar of one selects the units of its group that break it. */
+export function useSelecting(
+  stage: Stage | null,
+  placed: PlacedUnits | null,
+  selection: Selection | null,
+  rules: RuleMarks | null,
+): Selecting {
   const change = useChangeScreen();
   const take = useCallback((next: Selection | null) => change(select(next)), [change]);
   if (placed === null) return { choose: () => undefined, chooseLoop: () => undefined, chooseGroup: () => undefined };
@@ -29,7 +38,13 @@ export function useSelecting(stage: Stage | null, placed: PlacedUnits | null, se
   };
   return {
     chooseGroup,
-    choose({ row, group }, isAdding) {
+    choose({ row, group, rule }, isAdding) {
+      if (rule !== null && rules !== null) {
+        const states = rules.rules[rule.rule]?.rows.states;
+        const breaking = listGroupRows(layout, rule.group).filter((at) => states?.[at] === BROKEN);
+        take(selectionOfRows(placed, isAdding ? joinRows(listSelectedRows(units, selection), breaking) : breaking));
+        return;
+      }
       if (isAdding && (row !== null || group !== null)) {
         const touched = row !== null ? [row] : listGroupRows(layout, group ?? 0);
         take(selectionOfRows(placed, toggleRows(listSelectedRows(units, selection), touched)));

@@ -189,16 +189,20 @@ function countShown(isDrawn: Uint8Array, filtered: Uint8Array | null): readonly 
   return [drawn, drawn - faded];
 }
 
-/** What the reader points at in the legend: its units stand out, and nothing is filtered for it. */
+/** What the reader points at in the legend or among the rules: its units stand out, and nothing is filtered for it. */
 export type Lit =
   | { readonly kind: "name"; readonly attribute: NameAttributeName; readonly name: string | null }
+  | { readonly kind: "rows"; readonly rows: Uint32Array }
   /** From `min` up to, not including, `max`. */
   | { readonly kind: "range"; readonly attribute: NumberAttribute; readonly min: number; readonly max: number };
 
 export function lightMarks(units: Units, marks: Marks, lit: Lit | null): Marks {
   if (lit === null) return marks;
   const opacity = new Float32Array(marks.opacity);
-  if (lit.kind === "name") {
+  if (lit.kind === "rows") {
+    opacity.fill(FADED);
+    for (const row of lit.rows) opacity[row] = marks.opacity[row] ?? 1;
+  } else if (lit.kind === "name") {
     const { codes, names } = readNames(units, lit.attribute);
     const wanted = names.indexOf(lit.name);
     for (let row = 0; row < codes.length; row += 1) if (codes[row] !== wanted) opacity[row] = FADED;

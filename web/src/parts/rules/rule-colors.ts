@@ -1,0 +1,65 @@
+// The colors of rules: their own, or by severity. Rules of one severity are shades of one hue that differ in lightness, so
+// that they can be told apart without seeing hues; rose, amber and blue are told apart by everybody.
+
+import type { RuleAnswer, Severity } from "../../api/generated.ts";
+
+interface Shade {
+  readonly light: string;
+  readonly dark: string;
+}
+
+const shade = (light: string, dark: string): Shade => ({ light, dark });
+
+const SHADES: Readonly<Record<Severity, readonly Shade[]>> = {
+  critical: [
+    shade("#cf2f4a", "#ff6b81"),
+    shade("#8f1636", "#c93a5e"),
+    shade("#e8798c", "#ffb3c0"),
+    shade("#5e0f28", "#8f2b47"),
+  ],
+  warning: [
+    shade("#b46a00", "#ffb454"),
+    shade("#7a4500", "#c07f1f"),
+    shade("#e09a3a", "#ffdba6"),
+    shade("#523000", "#8a5a12"),
+  ],
+  info: [
+    shade("#1f6feb", "#5aa9ff"),
+    shade("#6b3fc4", "#b692ff"),
+    shade("#5f9be0", "#a8d1ff"),
+    shade("#123f86", "#3a6fb0"),
+  ],
+};
+
+/** To choose from: any two differ also for color-blind readers. */
+export const OWN_COLORS: readonly { readonly value: string; readonly title: string }[] = [
+  { value: "#ff6b81", title: "Rose" },
+  { value: "#ffb454", title: "Amber" },
+  { value: "#b692ff", title: "Violet" },
+  { value: "#3eaca1", title: "Teal" },
+  { value: "#5aa9ff", title: "Blue" },
+  { value: "#7e5d07", title: "Umber" },
+  { value: "#facb39", title: "Yellow" },
+  { value: "#9aa4b2", title: "Grey" },
+];
+
+/** By key. */
+export type RuleColors = ReadonlyMap<string, Shade>;
+
+export function colorRules(rules: readonly RuleAnswer[]): RuleColors {
+  const places: Record<Severity, number> = { critical: 0, warning: 0, info: 0 };
+  return new Map(
+    rules.map(({ key, color, severity }) => {
+      if (color !== null) return [key, shade(color, color)];
+      const shades = SHADES[severity];
+      const place = places[severity] % shades.length;
+      places[severity] += 1;
+      return [key, shades[place] ?? shade("#9aa4b2", "#9aa4b2")];
+    }),
+  );
+}
+
+export function toCssColor(colors: RuleColors, key: string): string {
+  const found = colors.get(key);
+  return found ? `light-dark(${found.light}, ${found.dark})` : "var(--muted)";
+}

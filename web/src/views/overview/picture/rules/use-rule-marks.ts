@@ -1,0 +1,45 @@
+// Binds what the rules say to the picture: which rules are shown in which colors, and their marks in the present layout.
+
+import { useEffect, useMemo } from "react";
+import type { UnitRules } from "../../../../data/row-rules.ts";
+import { colorRules } from "../../../../parts/rules/rule-colors.ts";
+import type { Stage } from "../stage.ts";
+import type { Tokens } from "../tokens.ts";
+import type { PlacedUnits } from "../use-layout.ts";
+import type { PictureModel } from "../use-picture.ts";
+import { computeRuleMarks, type RuleMarks, type ShownRule } from "./rule-marks.ts";
+
+/** Half of the way from black to white. */
+const MIDDLE = 0x80;
+
+export function listShownRules(
+  rules: UnitRules | undefined,
+  hidden: readonly string[],
+  { bg }: Pick<Tokens, "bg">,
+): readonly ShownRule[] {
+  if (rules === undefined) return [];
+  const colors = colorRules(rules.all);
+  const isDark = ((bg >> 8) & 255) < MIDDLE;
+  return rules.rules
+    .filter(({ rule }) => !hidden.includes(rule.key))
+    .map((rows) => {
+      const { key, name, severity } = rows.rule;
+      const color = colors.get(key);
+      const css = (isDark ? color?.dark : color?.light) ?? "#9aa4b2";
+      return { key, name, severity, color: Number.parseInt(css.slice(1), 16), rows };
+    });
+}
+
+/** Null while the places on the screen are those of other units. */
+export function useRuleMarks(
+  stage: Stage | null,
+  { units, rules }: PictureModel,
+  placed: PlacedUnits | null,
+): RuleMarks | null {
+  const layout = placed !== null && placed.units.snapshot === units.snapshot ? placed.layout : null;
+  const marks = useMemo(() => layout && computeRuleMarks(layout, rules), [layout, rules]);
+  useEffect(() => {
+    if (marks !== null) stage?.setRules(marks);
+  }, [stage, marks]);
+  return marks;
+}
