@@ -464,6 +464,27 @@ def test_violations_are_kept_as_past_when_they_end(open_store: Callable[[], Reco
     assert again.open_violations() == []
 
 
+def test_violations_of_one_rule_are_replaced_when_it_judges_differently(open_store: Callable[[], RecordStore]) -> None:
+    store = open_store()
+    old = [
+        Violation(rule="idle", workload=FULL_WORKLOAD.id, unit=UnitId("n1:0"), since=T0),
+        Violation(rule="idle", workload=FULL_WORKLOAD.id, unit=UnitId("n1:1"), since=T0, until=at(60)),
+    ]
+    other = Violation(rule="uneven", workload=FULL_WORKLOAD.id, unit=None, since=T0, gpus=8)
+    store.write_violations([*old, other])
+    new = [
+        Violation(rule="idle", workload=FULL_WORKLOAD.id, unit=UnitId("n1:0"), since=at(30), values={"util p5": 0.1}),
+        Violation(rule="idle", workload=FULL_WORKLOAD.id, unit=UnitId("n1:2"), since=T0, until=at(90)),
+    ]
+    store.replace_violations("idle", new)
+    again = open_store()
+    for each in (store, again):
+        assert sorted(each.open_violations(), key=lambda one: one.rule) == [new[0], other]
+        assert each.violations(rule="idle") == [new[1], new[0]]
+    store.replace_violations("idle", [])
+    assert store.violations() == [other]
+
+
 def test_violations_go_with_their_workload_when_it_is_removed_by_age(store: RecordStore) -> None:
     ended = replace(FULL_WORKLOAD, state=WorkloadState.COMPLETED, ended_at=at(60))
     store.write_workloads([ended], at_ms=T0)

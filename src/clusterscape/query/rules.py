@@ -62,16 +62,12 @@ class RuleQuery:
             color=_color(change, known),
             is_enabled=bool(change.get("is_enabled", known.is_enabled if known else True)),
         )
-        saved = self._watch.book.save(rule)
-        self._watch.wake()
+        saved = self._watch.save_rule(rule)
         return self._describe(saved, _count(self._watch.judged).get(key))
 
     def remove(self, key: str) -> None:
         """Forget an own rule and its violations; a shipped one becomes again what it was."""
-        self._watch.book.remove(key)
-        if self._watch.book.shipped(key) is None:
-            self._context.records.remove_violations(key)
-        self._watch.wake()
+        self._watch.remove_rule(key)
 
     def order(self, keys: Sequence[str]) -> None:
         """Put these rules first, in this order."""

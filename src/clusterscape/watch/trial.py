@@ -71,10 +71,14 @@ def try_rule(
     metrics: MetricStore,
     start_ms: UnixMs,
     end_ms: UnixMs,
+    step_ms: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Trial:
-    """Judge every life that overlaps [start, end), each from its own beginning. Memory is bounded, whatever the past."""
-    step_ms = max(SHORTEST_STEP_MS, -(-(end_ms - start_ms) // MOMENTS))
+    """Judge every life that overlaps [start, end), each from its own beginning. Memory is bounded, whatever the past.
+
+    ``step_ms``: how far apart the judged moments are; None: as far as a reader who waits can bear.
+    """
+    step_ms = step_ms or max(SHORTEST_STEP_MS, -(-(end_ms - start_ms) // MOMENTS))
     past = _load(records, start_ms, end_ms)
     chunks = _in_scope(rule, past)
     found: list[Violation] = []

@@ -15,15 +15,16 @@ from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.stats.needs import Needs, needs_of
 from clusterscape.errors import ClusterScapeError
 from clusterscape.model import Allocation, SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
-from clusterscape.model.rules import Turn, Violation
+from clusterscape.model.rules import Rule, Violation
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
 from clusterscape.watch.alerts import Alerts
-from clusterscape.watch.judging import Judged, add_values, gather_facts, judge, tell_turns
+from clusterscape.watch.judging import Judged, add_values, gather_facts, judge
 from clusterscape.watch.keeper import Turned, ViolationKeeper
-from clusterscape.watch.mutes import is_muted, read_mutes
+from clusterscape.watch.rejudging import Rejudging
 from clusterscape.watch.rulebook import RuleBook
+from clusterscape.watch.telling import Teller
 
 if TYPE_CHECKING:
     from clusterscape.watch.life_statistics import LifeStatistics
@@ -63,9 +64,21 @@ class Watch:
         self._checkpoint = checkpoint
         self._scrape_s = scrape_s
         self._keeper = ViolationKeeper(records.open_violations())
+        self._unwritten = Turned()
         self._is_due = threading.Event()
         self._is_stopping = False
         self._judging = threading.Lock()
+        self.rejudging = Rejudging(
+            book=self.book,
+            records=records,
+            metrics=metrics,
+            changes=changes,
+            clock=clock,
+            keeper=self._keeper,
+            judging=self._judging,
+            judge=self.judge,
+        )
+        self._teller = None if alerts is None else Teller(alerts, records, clock=clock)
         self._gate = threading.Lock()
         self._statistics: LifeStatistics | None = None
         self._followed_version = 0
@@ -79,6 +92,37 @@ class Watch:
     def open_violations(self) -> Sequence[Violation]:
         """What breaks a rule, or did until a moment ago."""
         return tuple(self._keeper.open.values())
+
+    @property
+    def unposted(self) -> int:
+        """Turns of violations that wait in memory, because the disk of the alerts took them not."""
+        return 0 if self._teller is None else self._teller.unposted
+
+    # what people change
+
+    def save_rule(self, rule: Rule) -> Rule:
+        """Add or replace a rule. Where it judges differently now, its past is judged anew in the background."""
+        before = next((each for each in self.book.rules() if each.key == rule.key), None)
+        saved = self.book.save(rule)
+        self.rejudging.note(before, saved)
+        self.wake()
+        return saved
+
+    def remove_rule(self, key: str) -> None:
+        """Forget an own rule and its violations, after their end was told; a shipped one becomes again what it was."""
+        shipped = self.book.shipped(key)
+        with self._judging:
+            before = next((each for each in self.book.rules() if each.key == key), None)
+            if shipped is None:
+                turned = self._keeper.drop_rule(key, self._clock())
+                self._write(turned, self._workloads([each.workload for each in turned.stopped]))
+            self.book.remove(key)
+            if shipped is None:
+                self._records.remove_violations(key)
+                self.rejudging.forget(key)
+        if shipped is not None:
+            self.rejudging.note(before, shipped)
+        self.wake()
 
     # what ingest tells
 
@@ -129,18 +173,21 @@ class Watch:
     def run(self, every_s: float) -> None:
         """Open, then judge every ``every_s`` and whenever a rule changes, until ``stop``."""
         self.open()
+        rejudging = threading.Thread(target=self.rejudging.run, name="rejudging")
+        rejudging.start()
         while not self._is_stopping:
             try:
                 self.judge()
             except ClusterScapeError as error:
-                # What turned is judged again, and written then.
                 log.warning("rules could not be judged: %s %s", error.message, error.hint or "")
             self._is_due.wait(every_s)
             self._is_due.clear()
+        rejudging.join()
 
     def stop(self) -> None:
         """End ``run`` after the judgement that is under way."""
         self._is_stopping = True
+        self.rejudging.stop()
         self._is_due.set()
 
     def judge(self) -> Judged | None:
@@ -160,10 +207,12 @@ class Watch:
             judged = judge(self.book.enabled(), columns, facts, at=self._clock(), book_version=version)
             turned = add_values(self._keeper.judge(judged.judgement), judged)
             self._keeper.amend(turned.started)
-            self._write(turned, workloads)
             before, self.judged = self.judged, judged
-            if turned or not _says_the_same(before, judged):
-                self._changes.bump_rules()
+            try:
+                self._write(turned, workloads)
+            finally:
+                if turned or not _says_the_same(before, judged):
+                    self._changes.bump_rules()
             return judged
 
     def wake(self) -> None:
@@ -191,33 +240,28 @@ class Watch:
         return found
 
     def _write(self, turned: Turned, workloads: Mapping[WorkloadId, Workload]) -> None:
-        if not turned:
-            return
-        self._records.write_violations([*turned.stopped, *turned.started])
-        self._tell(turned.stopped, turned.started, workloads)
-
-    def _tell(
-        self, stopped: Iterable[Violation], started: Iterable[Violation], workloads: Mapping[WorkloadId, Workload]
-    ) -> None:
-        """What is muted is kept and not told. A stop is told even so: it may have started before it was muted."""
-        if self.alerts is None:
-            return
-        rules = {rule.key: rule for rule in self.book.rules()}
-        mutes = read_mutes(self._records, self._clock())
-        loud = [each for each in started if not is_muted(mutes, each.rule, each.workload)]
-        turns = [
-            *tell_turns(loud, rules, workloads, Turn.STARTED),
-            *tell_turns(stopped, rules, workloads, Turn.STOPPED),
-        ]
-        self.alerts.post(sorted(turns, key=lambda turn: turn.at))
+        """Write what turned, then tell it. What the store did not take is written with what turns next, and told then."""
+        owed = self._unwritten = Turned(
+            started=[*self._unwritten.started, *turned.started], stopped=[*self._unwritten.stopped, *turned.stopped]
+        )
+        if owed:
+            self._records.write_violations([*owed.started, *owed.stopped])
+            self._unwritten = Turned()
+        if self._teller is not None:
+            self._teller.learn(self.book.rules())
+            self._teller.tell(owed.stopped, owed.started, workloads)
 
     def _retell(self) -> None:
         """Violations are written first and told then: what was written before a crash may not have been told."""
-        if self.alerts is None:
+        if self._teller is None:
             return
         recent = self._records.violations(start_ms=UnixMs(self._clock() - RETELL_MS))
-        workloads = self._workloads([each.workload for each in recent])
-        self._tell([each for each in recent if each.until is not None], recent, workloads)
+        # What was found afterwards, in a past that was judged anew, is told to nobody.
+        untold = self.rejudging.done_at()
+        started = [each for each in recent if each.since >= untold.get(each.rule, 0)]
+        stopped = [each for each in recent if each.until is not None and each.until > untold.get(each.rule, 0)]
+        self._teller.learn(self.book.rules())
+        self._teller.tell(stopped, started, self._workloads([each.workload for each in recent]))
 
 
 def one_life_each(allocations: Iterable[Allocation]) -> list[Allocation]:

@@ -154,6 +154,10 @@ class RecordStore(Protocol):
         """Forget all violations of a rule, because it is gone or judges differently now; returns how many."""
         ...
 
+    def replace_violations(self, rule: str, violations: Iterable[Violation]) -> None:
+        """Put these in place of all violations of a rule, because it judges differently now."""
+        ...
+
     def open_violations(self) -> list[Violation]:
         """What breaks a rule now."""
         ...

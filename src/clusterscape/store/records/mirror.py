@@ -195,6 +195,13 @@ class MirroredRecordStore:
         self._broken.keep_only(lambda broken: broken.rule != rule)
         return removed
 
+    def replace_violations(self, rule: str, violations: Iterable[Violation]) -> None:
+        """Put these in place of all violations of a rule."""
+        written = [*violations]
+        self._store.replace_violations(rule, written)
+        self._broken.keep_only(lambda broken: broken.rule != rule)
+        self._broken.put(written)
+
     def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
         """Insert or replace the state of sources."""
         written = [*statuses]

@@ -207,6 +207,13 @@ class SqlRecordStore:
         with self._writing() as connection:
             return connection.execute(delete(tables.violations).where(tables.violations.c.rule == rule)).rowcount
 
+    def replace_violations(self, rule: str, violations: Iterable[Violation]) -> None:
+        """Put these in place of all violations of a rule."""
+        records = [rows.violation_row(violation) for violation in violations]
+        with self._writing() as connection:
+            connection.execute(delete(tables.violations).where(tables.violations.c.rule == rule))
+            upsert(connection, tables.violations, records)
+
     def open_violations(self) -> list[Violation]:
         """What breaks a rule now."""
         return self._read(select(*rows.VIOLATION_COLUMNS).where(IS_BROKEN), rows.violation_of)

@@ -1,0 +1,147 @@
+"""A changed rule's past is what the new rule would have found; what is open stays so, and nobody is told of the past."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from unit.watch.site import MINUTE, T0, Curve, WatchedSite
+
+from clusterscape.analyze.rules.reading import parse_rule
+from clusterscape.model import UnitId, UnixMs, WorkloadId
+from clusterscape.model.rules import Rule, Severity, Violation
+from clusterscape.watch.rejudging import merge_past
+
+CUT = UnixMs(1_000_000)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[WatchedSite]:
+    site = WatchedSite(tmp_path)
+    for rule in site.watch.book.rules():
+        site.watch.book.save(replace(rule, is_enabled=False))
+    yield site
+    site.close()
+
+
+def rule(text: str) -> Rule:
+    return parse_rule(text, key="mine", name="mine", severity=Severity.WARNING)
+
+
+def constant(value: float) -> Curve:
+    return lambda _: value
+
+
+def found_on(violations: list[Violation]) -> list[tuple[str, bool]]:
+    return [(str(each.unit), each.until is None) for each in sorted(violations, key=lambda each: str(each.unit))]
+
+
+LEVELS = {"gpu_util_ratio": [constant(value) for value in (0.1, 0.4, 0.7, 1.0, 1.0, 1.0, 1.0, 1.0)]}
+
+
+def test_past_is_that_of_the_new_rule_when_its_conditions_change(site: WatchedSite) -> None:
+    watch = site.watch
+    watch.save_rule(rule("gpu_util p95 < 50%"))
+    watch.rejudging.rejudge_due()
+    ended = site.start_job("ended", [0, 1, 2])
+    site.run_until(60, LEVELS)
+    site.end_job(ended)
+    site.start_job("runs", [0, 2])
+    site.run_until(120, LEVELS)
+    assert found_on(site.records.violations()) == [("n1:0", False), ("n1:0", True), ("n1:1", False)]
+    watch.save_rule(rule("gpu_util p95 < 20%"))
+    assert watch.rejudging.due() == ["mine"]
+    watch.judge()
+    watch.rejudging.rejudge_due()
+    assert watch.rejudging.due() == []
+    assert found_on(site.records.violations()) == [("n1:0", False), ("n1:0", True)]
+    watch.save_rule(rule("gpu_util p95 < 80%"))
+    watch.rejudging.rejudge_due()
+    watch.judge()
+    found = site.records.violations()
+    assert found_on(found) == [("n1:0", False), ("n1:0", True), ("n1:1", False), ("n1:2", False), ("n1:2", True)]
+    assert {each.workload for each in found if each.until is None} == {"slurm:runs"}
+    assert {(each.unit, each.since) for each in watch.open_violations} == {
+        (each.unit, each.since) for each in found if each.until is None
+    }
+
+
+def test_past_is_found_when_a_rule_is_new(site: WatchedSite) -> None:
+    job = site.start_job("idled", [0])
+    site.run_until(60, LEVELS)
+    site.end_job(job)
+    site.run_until(61, LEVELS)
+    site.watch.save_rule(rule("gpu_util p95 < 50%"))
+    site.watch.rejudging.rejudge_due()
+    (found,) = site.records.violations()
+    assert found.until == T0 + 60 * MINUTE
+    assert found.values == {"gpu_util p95 < 50%": pytest.approx(0.1, abs=0.01)}
+
+
+def test_nothing_is_judged_anew_when_only_name_or_switch_change(site: WatchedSite) -> None:
+    mine = site.watch.save_rule(rule("gpu_util p95 < 50%"))
+    site.watch.rejudging.rejudge_due()
+    site.watch.save_rule(replace(mine, name="other", is_enabled=False, color="#ff8800"))
+    assert site.watch.rejudging.due() == []
+
+
+def test_past_waits_when_the_rule_is_off_and_goes_when_it_is_removed(site: WatchedSite) -> None:
+    site.watch.save_rule(replace(rule("gpu_util p95 < 50%"), is_enabled=False))
+    site.watch.rejudging.rejudge_due()
+    assert site.watch.rejudging.due() == ["mine"]
+    site.watch.remove_rule("mine")
+    assert site.watch.rejudging.due() == []
+
+
+def test_shipped_rule_is_due_when_it_becomes_again_what_it_was(site: WatchedSite) -> None:
+    shipped = site.watch.book.shipped("low-utilization")
+    assert shipped is not None
+    site.watch.save_rule(replace(shipped, expression=rule("gpu_util p95 < 1%").expression))
+    site.watch.rejudging.rejudge_due()
+    site.watch.remove_rule("low-utilization")
+    assert site.watch.rejudging.due() == ["low-utilization"]
+
+
+def test_past_is_judged_anew_when_the_program_was_ended_before(site: WatchedSite) -> None:
+    job = site.start_job("idled", [0])
+    site.run_until(60, LEVELS)
+    site.end_job(job)
+    site.watch.save_rule(rule("gpu_util p95 < 50%"))
+    site.watch.close()
+    site.open_watch()
+    site.watch.rejudging.rejudge_due()
+    assert len(site.records.violations()) == 1
+
+
+def test_run_ends_when_it_is_stopped(site: WatchedSite) -> None:
+    runner = threading.Thread(target=site.watch.rejudging.run)
+    runner.start()
+    site.watch.rejudging.stop()
+    runner.join(timeout=30)
+    assert not runner.is_alive()
+
+
+def violation(unit: str, since: int, until: int | None = None) -> Violation:
+    return Violation(
+        rule="mine",
+        workload=WorkloadId("w"),
+        unit=UnitId(unit),
+        since=UnixMs(since),
+        until=None if until is None else UnixMs(until),
+    )
+
+
+def test_violation_is_one_when_it_reaches_over_the_cut() -> None:
+    tried = [violation("a", 100, 200), violation("a", 500), violation("b", 600), violation("c", 700)]
+    stored = [violation("b", 900_000, CUT + 50), violation("d", 10, CUT + 5), violation("e", CUT + 1, CUT + 9)]
+    opened = [violation("a", 300), violation("f", 400)]
+    merged = sorted(merge_past(tried, stored, opened, CUT), key=lambda each: (str(each.unit), each.since))
+    assert merged == [
+        violation("a", 100, 200),
+        violation("a", 500),
+        violation("b", 600, CUT + 50),
+        violation("c", 700, CUT),
+        violation("e", CUT + 1, CUT + 9),
+        violation("f", CUT),
+    ]
