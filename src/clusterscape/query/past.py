@@ -25,7 +25,23 @@ SETTLED_MS = 600_000
 KEPT_PICTURES = 8
 """Pictures kept in memory; at 100,000 units one takes some 20 MB. Compressed answers are kept longer, by ``serve/wire.py``."""
 
+STRETCH_MS = 1_800_000
+KEPT_STRETCHES = 4
+"""Records are read for half an hour at once: who looks at one minute looks at its neighbours next."""
+
 _EVERY_WORKLOAD = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """All workloads and allocations that counted at some time of half an hour.
+
+    ``holders`` were not submitted yet, or of no known time, but held units all the same: they count only while they do.
+    """
+
+    workloads: Sequence[Workload]
+    holders: Mapping[WorkloadId, Workload]
+    allocations: Sequence[Allocation]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +61,7 @@ class PastPictures:
         self._context = context
         self._places = places
         self._shots = VersionedCache(KEPT_PICTURES)
+        self._stretches = VersionedCache(KEPT_STRETCHES)
         self._coded: tuple[pl.DataFrame, int] | None = None
 
     def minute(self, at_ms: int) -> UnixMs:
@@ -78,20 +95,33 @@ class PastPictures:
         return self._shots.get(at, self.validity(at), lambda: self._build(at))
 
     def _build(self, at: UnixMs) -> Shot:
-        records = self._context.records
-        next_ms = UnixMs(at + 1)
-        found = records.workloads(WorkloadFilter(active_between=(at, next_ms)), limit=_EVERY_WORKLOAD).workloads
-        allocations = records.allocations(start_ms=at, end_ms=next_ms)
-        known = {workload.id: workload for workload in found}
-        # A requeued workload counts as submitted anew, and of some no time is known at all: they held units all the same.
-        for missing in dict.fromkeys(held.workload for held in allocations if held.workload not in known):
-            holder = records.workload(missing)
-            if holder is not None:
-                known[missing] = holder
-        workloads, held = see_at(known.values(), allocations, at)
+        stretch = self._stretch(at)
+        holding = dict.fromkeys(
+            held.workload
+            for held in stretch.allocations
+            if held.workload in stretch.holders and held.from_at <= at and (held.to_at is None or at < held.to_at)
+        )
+        known = [*stretch.workloads, *(stretch.holders[id] for id in holding)]
+        workloads, held = see_at(known, stretch.allocations, at)
         table = build_picture(places=_forget_present(self._places()), workloads=workloads, allocations=held)
-        table = mark_free_use(table, records.partitions(), workloads)
+        table = mark_free_use(table, self._context.records.partitions(), workloads)
         return Shot(at=at, version=_version(at, table), table=table, workloads=workloads)
+
+    def _stretch(self, at: UnixMs) -> Stretch:
+        start = UnixMs(at // STRETCH_MS * STRETCH_MS)
+        end = UnixMs(start + STRETCH_MS)
+        newest = UnixMs(min(end, self._context.clock()))
+        return self._stretches.get(start, self.validity(newest), lambda: self._read(start, end))
+
+    def _read(self, start: UnixMs, end: UnixMs) -> Stretch:
+        records = self._context.records
+        found = records.workloads(WorkloadFilter(active_between=(start, end)), limit=_EVERY_WORKLOAD).workloads
+        allocations = records.allocations(start_ms=start, end_ms=end)
+        known = {workload.id for workload in found}
+        # A requeued workload counts as submitted anew.
+        missing = dict.fromkeys(held.workload for held in allocations if held.workload not in known)
+        holders = {id: holder for id in missing if (holder := records.workload(id)) is not None}
+        return Stretch(found, holders, allocations)
 
 
 def see_at(
@@ -103,13 +133,11 @@ def see_at(
     or since it started, and waits before that, from the first time known of it. One of no length counts for 1 ms.
     """
     known = {workload.id: workload for workload in workloads}
+    going_on = {id for id, workload in known.items() if not _has_ended(workload, at)}
     counted = [
         held
         for held in allocations
-        if held.from_at <= at
-        and (held.to_at is None or at < held.to_at)
-        and held.workload in known
-        and not _has_ended(known[held.workload], at)
+        if held.from_at <= at and (held.to_at is None or at < held.to_at) and held.workload in going_on
     ]
     held_since: dict[WorkloadId, UnixMs] = {}
     for held in counted:
