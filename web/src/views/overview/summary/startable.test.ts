@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PartitionSummary, Startable } from "../../../api/generated.ts";
+import type { Startable } from "../../../api/generated.ts";
 import { describePlace, findTelling, listPlaces } from "./startable.ts";
 
 const place = (change: Partial<Startable>): Startable => ({
@@ -14,8 +14,7 @@ const place = (change: Partial<Startable>): Startable => ({
   ...change,
 });
 
-const partition = (name: string, largest_startable: Startable[], is_up = true) =>
-  ({ name, is_up, largest_startable }) as PartitionSummary;
+const partition = (name: string, largest_startable: Startable[], is_up = true) => ({ name, is_up, largest_startable });
 
 const SCATTERED = place({ free: 64, one_node_gpus: 4 });
 const ROOMY = place({ free: 24, one_node_gpus: 8, whole_nodes: 3, whole_node_gpus: 24 });

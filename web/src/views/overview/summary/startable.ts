@@ -11,7 +11,9 @@ export interface Place extends Startable {
   readonly largestGpus: number;
 }
 
-export function listPlaces(partitions: readonly PartitionSummary[]): readonly Place[] {
+export function listPlaces(
+  partitions: readonly Pick<PartitionSummary, "name" | "is_up" | "largest_startable">[],
+): readonly Place[] {
   return partitions.flatMap(({ name, is_up, largest_startable }) =>
     largest_startable.map((place) => ({
       ...place,
