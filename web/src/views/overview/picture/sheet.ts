@@ -54,6 +54,11 @@ export class Sheet {
     return isCrisp;
   }
 
+  /** Until it is shown again. */
+  hide(): void {
+    this.#canvas.style.opacity = "0";
+  }
+
   #paint(camera: Projection, paint: Paint): void {
     const context = this.#context;
     this.#painted = camera;

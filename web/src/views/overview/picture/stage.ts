@@ -10,7 +10,6 @@ import {
   centerOn,
   fitCamera,
   isSameCamera,
-  mixCameras,
   panCamera,
   prefersStillness,
   revealSquare,
@@ -21,6 +20,7 @@ import {
   zoomCamera,
   zoomToBox,
 } from "./camera.ts";
+import { cameraAt, type Flight, progressOf } from "./flight.ts";
 import { boxOf, paintGroups } from "./group-painter.ts";
 import { findGroup, groupBox, pointsAtGroup } from "./groups.ts";
 import { NOTHING_OUTLINED, type Outlined, paintOutlines, squareOf } from "./outline-painter.ts";
@@ -39,6 +39,8 @@ const CAMERA_MS = 260;
 const REST_MS = 120;
 /** Where less than this share of the picture is in sight, the rest is not handed to the graphics card. */
 const CULLED_SHARE = 0.6;
+/** Boxes and names of so many groups are not painted while units fly. */
+const MANY_GROUPS = 2000;
 /** Ways back that are remembered. */
 const MOST_BACK = 20;
 
@@ -46,13 +48,6 @@ export interface StageElements extends OverlayElements {
   readonly groups: HTMLCanvasElement;
   readonly squares: HTMLCanvasElement;
   readonly outlines: HTMLCanvasElement;
-}
-
-interface Flight {
-  readonly start: number;
-  readonly from: Projection;
-  readonly durationMs: number;
-  readonly movesUnits: boolean;
 }
 
 export class Stage {
@@ -307,15 +302,8 @@ export class Stage {
     return this.#camera;
   }
 
-  #progress(now: number): number {
-    if (this.#flight === null) return 1;
-    const { start, durationMs } = this.#flight;
-    const ratio = durationMs === 0 ? 1 : Math.min(1, Math.max(0, (now - start) / durationMs));
-    return ratio * ratio * (3 - 2 * ratio);
-  }
-
   #current(now: number): Projection {
-    return this.#flight === null ? this.#camera : mixCameras(this.#flight.from, this.#camera, this.#progress(now));
+    return cameraAt(this.#flight, this.#camera, now);
   }
 
   #invalidate(): void {
@@ -333,7 +321,7 @@ export class Stage {
   }
 
   #draw(now: number): void {
-    const progress = this.#progress(now);
+    const progress = progressOf(this.#flight, now);
     const camera = this.#current(now);
     const movesUnits = this.#flight?.movesUnits ?? false;
     if (progress >= 1) this.#flight = null;
@@ -342,7 +330,8 @@ export class Stage {
     if (flown >= 1) delete this.#elements.squares.dataset.flying;
     this.#drawSquares(camera, flown, movesUnits);
     const isMoving = this.#flight !== null || now - this.#movedAt < REST_MS;
-    this.#showSheets({ camera, target: this.#camera, isMoving, opacity: flown * flown });
+    if (movesUnits && this.#hasManyGroups()) this.#hideSheets();
+    else this.#showSheets({ camera, target: this.#camera, isMoving, opacity: flown * flown });
     this.#placeOverlay(camera);
     for (const watcher of this.#watchers) watcher();
   }
@@ -385,6 +374,17 @@ export class Stage {
     if ((areGroupsCrisp && areOutlinesCrisp) || this.#flight !== null) return;
     clearTimeout(this.#rest);
     this.#rest = setTimeout(() => this.#request(), REST_MS);
+  }
+
+  /** Painting them takes longer than a frame in flight should: they come when units have arrived. */
+  #hasManyGroups(): boolean {
+    return this.#layout !== null && this.#layout.groups.count > MANY_GROUPS;
+  }
+
+  #hideSheets(): void {
+    this.#groupSheet.hide();
+    this.#outlineSheet.hide();
+    this.#request();
   }
 
   #placeOverlay(camera: Projection): void {
