@@ -1,5 +1,6 @@
 """Answers named after what a view asks; the only reader of the stores."""
 
+from clusterscape.query.alerts import AlertQuery
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
 from clusterscape.query.rule_notes import RuleNotes
@@ -34,6 +35,7 @@ class Queries:
         self.waste = WasteQuery(context, self.cluster)
         self.rules = RuleQuery(context, watch)
         self.rule_notes = RuleNotes(context, watch.book)
+        self.alerts = AlertQuery(watch)
         self.violations = ViolationQuery(context, watch, self.rule_notes)
 
 

@@ -89,6 +89,7 @@ class ViolationAnswer:
     until: int | None
     gpu_hours: float  # held while the rule was broken
     values: Mapping[str, float]
+    readings: str  # ``values`` in words; empty where the rule has changed since or is gone
     mute: "MuteAnswer | None"
 
 
@@ -160,8 +161,11 @@ class ReadingAnswer:
     """One condition on one unit, in canonical units; null: not known."""
 
     condition: str
+    metric: str
     value: float | None
     bound: float | None
+    value_words: str | None  # with its unit: 121.5W
+    bound_words: str | None
     samples: int
     is_met: bool | None
 
@@ -179,12 +183,17 @@ class UnitVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadVerdicts:
-    """Every rule on every unit of a workload that runs, and its violations, past ones included."""
+    """Every rule on every unit of a workload that runs, and its violations, past ones included.
+
+    ``verdicts``: of a workload with many units only of some, those that break rules first; ``units``: of how many there are.
+    """
 
     workload: str
     judged_at: int | None
+    units: int
     verdicts: list[UnitVerdict]
     violations: list[ViolationAnswer]
+    spans: list["ViolationSpan"]  # each by itself, oldest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,3 +218,39 @@ class CommentAnswer:
     author: str
     text: str
     created_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViolationSpan:
+    """One violation as it was; ``unit`` null: the whole workload is blamed."""
+
+    rule: str
+    unit: str | None
+    since: int
+    until: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelAnswer:
+    """How a channel of alerts does. Counts are of messages unless they say turns (starts and stops of violations)."""
+
+    name: str
+    kind: str
+    is_configured: bool  # else it is no longer in the settings, and what waits for it waits on
+    waiting: int
+    waiting_turns: int
+    delivered: int
+    delivered_at: int | None
+    failing_since: int | None
+    last_error: str | None
+    is_lasting: bool  # the error will not go away by itself
+    attempts: int  # of the message that is next
+    next_attempt_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertState:
+    """All channels. ``unposted``: turns that wait in memory because the disk takes none."""
+
+    channels: list[ChannelAnswer]
+    unposted: int

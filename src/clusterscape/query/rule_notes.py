@@ -44,6 +44,8 @@ class RuleNotes:
     def mute(self, *, rule: str, workload: str | None, reason: str, author: str, hours: float) -> MuteAnswer:
         """Tell nobody of a rule's violations, by one workload or by all, for some hours."""
         self._book.find(rule)
+        if workload is not None:
+            self._check_workload(workload)
         now = self._context.clock()
         answer = MuteAnswer(
             key=secrets.token_hex(6),
@@ -72,8 +74,7 @@ class RuleNotes:
 
     def comment(self, *, workload: str, author: str, text: str) -> CommentAnswer:
         """Write something about a workload."""
-        if self._context.records.workload(WorkloadId(workload)) is None:
-            raise NotFoundError(f"there is no workload {workload[:80]!r}", hint="GET /api/v1/workloads lists them.")
+        self._check_workload(workload)
         now = self._context.clock()
         body = {
             "workload": workload,
@@ -83,12 +84,18 @@ class RuleNotes:
         }
         key = secrets.token_hex(6)
         self._context.records.write_document(COMMENT, key, body, at_ms=now)
+        self._context.changes.bump_rules()
         return _comment_of(key, body)
 
     def remove_comment(self, key: str) -> None:
         """Take back a comment."""
         if not self._context.records.remove_document(COMMENT, key):
             raise NotFoundError(f"there is no comment {key[:80]!r}", hint="GET /api/v1/comments lists them.")
+        self._context.changes.bump_rules()
+
+    def _check_workload(self, workload: str) -> None:
+        if self._context.records.workload(WorkloadId(workload)) is None:
+            raise NotFoundError(f"there is no workload {workload[:80]!r}", hint="GET /api/v1/workloads lists them.")
 
 
 def _comment_of(key: str, body: Mapping[str, object]) -> CommentAnswer:

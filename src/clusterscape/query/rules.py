@@ -19,6 +19,7 @@ from clusterscape.model.rules import Expression, Quantifier, Rule, Scope, Severi
 from clusterscape.query.context import QueryContext
 from clusterscape.query.rule_answers import RuleAnswer, RuleCounts, RuleFault, RuleList, RuleReading
 from clusterscape.watch.judging import Judged
+from clusterscape.watch.mutes import remove_mutes
 from clusterscape.watch.watcher import Watch
 
 KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -66,8 +67,10 @@ class RuleQuery:
         return self._describe(saved, _count(self._watch.judged).get(key))
 
     def remove(self, key: str) -> None:
-        """Forget an own rule and its violations; a shipped one becomes again what it was."""
+        """Forget an own rule, its violations and its mutes; a shipped one becomes again what it was."""
         self._watch.remove_rule(key)
+        if self._watch.book.shipped(key) is None:
+            remove_mutes(self._context.records, key)
 
     def order(self, keys: Sequence[str]) -> None:
         """Put these rules first, in this order."""

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from clusterscape.analyze.rules.explaining import format_reading, format_values
+from clusterscape.analyze.rules.verdicts import Reading
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import UnixMs, Workload, WorkloadId
 from clusterscape.model.rules import Rule, Severity, Violation
@@ -25,13 +27,20 @@ from clusterscape.query.rule_answers import (
     UnitViolations,
     ViolationAnswer,
     ViolationList,
+    ViolationSpan,
     WorkloadVerdicts,
 )
 from clusterscape.query.rule_notes import HOUR_MS, RuleNotes, check_hours
+from clusterscape.store.records.contract import WorkloadFilter
+from clusterscape.watch.judging import Judged
 from clusterscape.watch.watcher import Watch
 
 MOST_LISTED = 1000
 MOST_STEPS = 2000
+MOST_EXPLAINED_UNITS = 64
+FEW_WORKLOADS = 200
+MOST_WORKLOADS = 200_000
+"""Up to a few are looked up one by one; more are cheaper as one page of all that were active then."""
 
 
 class ViolationQuery:
@@ -46,23 +55,24 @@ class ViolationQuery:
         self,
         *,
         hours: float = 24.0,
+        start: int | None = None,
+        end: int | None = None,
         rule: str | None = None,
         user: str | None = None,
         project: str | None = None,
         is_open: bool | None = None,
     ) -> ViolationList:
-        """Violations of the last ``hours``, most GPU-hours first."""
-        end = self._context.clock()
-        start = UnixMs(end - int(check_hours(hours) * HOUR_MS))
-        found = self._context.records.violations(rule=rule, start_ms=start, end_ms=UnixMs(end + 1))
-        workloads = self._workloads(each.workload for each in found)
+        """Violations of the last ``hours``, or of [start, end), most GPU-hours first; GPU-hours are those of that time."""
+        begin, stop = self._range(hours, start, end)
+        found = self._context.records.violations(rule=rule, start_ms=begin, end_ms=UnixMs(stop + 1))
+        workloads = self._workloads([each.workload for each in found], begin, stop)
         kept = [
             each
             for each in found
             if _fits(workloads.get(each.workload), user, project)
             and (is_open is None or (each.until is None) == is_open)
         ]
-        return self._sum_up(kept, workloads, start, UnixMs(end))
+        return self._sum_up(kept, workloads, begin, stop)
 
     def units(self, at_ms: int | None = None) -> UnitViolations:
         """Which units break which rules, now or at a past moment."""
@@ -111,27 +121,19 @@ class ViolationQuery:
         known = self._context.records.workload(wanted)
         if known is None:
             raise NotFoundError(f"there is no workload {workload[:80]!r}", hint="GET /api/v1/workloads lists them.")
-        judged = self._watch.judged
-        rows = [] if judged is None else [row for row, name in enumerate(judged.workloads) if name == wanted]
-        verdicts = []
-        for row in rows:
-            assert judged is not None
-            for place, rule in enumerate(judged.verdicts.rules):
-                told = judged.verdicts.explain(place, row)
-                readings = [
-                    ReadingAnswer(condition=r.text, value=r.value, bound=r.bound, samples=r.samples, is_met=r.is_met)
-                    for r in told.readings
-                ]
-                verdicts.append(
-                    UnitVerdict(
-                        rule=rule.key, unit=judged.units[row], state=told.state, why=told.why, readings=readings
-                    )
-                )
         found = self._context.records.violations(workload=wanted)
         end = self._context.clock()
-        listed = self._sum_up(found, {wanted: known}, UnixMs(0), UnixMs(end)).violations
-        at = judged.at if judged else None
-        return WorkloadVerdicts(workload=workload, judged_at=at, verdicts=verdicts, violations=listed)
+        start = min((each.since for each in found), default=end)
+        judged = self._watch.judged
+        rows = [] if judged is None else _rows_of(judged, wanted)
+        return WorkloadVerdicts(
+            workload=workload,
+            judged_at=judged.at if judged else None,
+            units=len(rows),
+            verdicts=[] if judged is None else _explain(judged, rows[:MOST_EXPLAINED_UNITS]),
+            violations=self._sum_up(found, {wanted: known}, UnixMs(start), UnixMs(end)).violations,
+            spans=[ViolationSpan(rule=each.rule, unit=each.unit, since=each.since, until=each.until) for each in found],
+        )
 
     def try_rule(self, rule: Rule, *, hours: float) -> TrialAnswer:
         """What ``rule`` would have done in the last ``hours``."""
@@ -143,7 +145,7 @@ class ViolationQuery:
         trial = try_rule(
             rule, records=self._context.records, metrics=self._context.metrics, start_ms=start, end_ms=UnixMs(end)
         )
-        workloads = self._workloads(each.workload for each in trial.violations)
+        workloads = self._workloads([each.workload for each in trial.violations], start, UnixMs(end))
         summed = self._sum_up(trial.violations, workloads, start, UnixMs(end), rules={rule.key: rule})
         return TrialAnswer(
             text=format_rule(rule),
@@ -178,9 +180,29 @@ class ViolationQuery:
             rules.append(RuleUnits(rule=rule.key, units=named.to_list(), past=[]))
         return UnitViolations(at=at_ms, rules=rules)
 
-    def _workloads(self, names: Iterable[WorkloadId]) -> dict[WorkloadId, Workload]:
-        found = ((name, self._context.records.workload(name)) for name in dict.fromkeys(names))
-        return {name: workload for name, workload in found if workload is not None}
+    def _range(self, hours: float, start: int | None, end: int | None) -> tuple[UnixMs, UnixMs]:
+        now = self._context.clock()
+        stop = now if end is None else min(end, now)
+        begin = stop - int(check_hours(hours) * HOUR_MS) if start is None else start
+        if begin >= stop:
+            raise QueryError(
+                "the time ends before it begins", hint="start and end are Unix milliseconds; end may be left out."
+            )
+        check_hours((stop - begin) / HOUR_MS)
+        return UnixMs(begin), UnixMs(stop)
+
+    def _workloads(self, names: Iterable[WorkloadId], start: UnixMs, end: UnixMs) -> dict[WorkloadId, Workload]:
+        records = self._context.records
+        wanted = dict.fromkeys(names)
+        found: dict[WorkloadId, Workload] = {}
+        if len(wanted) > FEW_WORKLOADS:
+            active = WorkloadFilter(active_between=(start, UnixMs(end + 1)))
+            page = records.workloads(active, limit=MOST_WORKLOADS)
+            found = {workload.id: workload for workload in page.workloads}
+        for name in wanted:
+            if name not in found and (workload := records.workload(name)) is not None:
+                found[name] = workload
+        return found
 
     def _sum_up(
         self,
@@ -289,7 +311,44 @@ def _describe(
         until=None if None in ends else max(end for end in ends if end is not None),
         gpu_hours=gpu_hours,
         values=newest.values,
+        readings=format_values(rule, newest.values) if rule else "",
         mute=mute,
+    )
+
+
+def _rows_of(judged: Judged, workload: WorkloadId) -> list[int]:
+    """The lives of a workload that go on, those that break most rules first."""
+    names = np.asarray(judged.workloads, object)
+    rows = np.flatnonzero((names == workload) & judged.columns.is_open)
+    broken = judged.verdicts.is_broken[:, rows].sum(axis=0)
+    return [int(row) for row in rows[np.argsort(-broken, kind="stable")]]
+
+
+def _explain(judged: Judged, rows: Sequence[int]) -> list[UnitVerdict]:
+    verdicts = []
+    for row in rows:
+        for place, rule in enumerate(judged.verdicts.rules):
+            told = judged.verdicts.explain(place, row)
+            readings = [_describe_reading(each) for each in told.readings]
+            unit = str(judged.units[row])
+            verdicts.append(UnitVerdict(rule=rule.key, unit=unit, state=told.state, why=told.why, readings=readings))
+    return verdicts
+
+
+def _describe_reading(reading: Reading) -> ReadingAnswer:
+    words = [
+        None if number is None else format_reading(number, reading.condition)
+        for number in (reading.value, reading.bound)
+    ]
+    return ReadingAnswer(
+        condition=reading.text,
+        metric=reading.condition.metric,
+        value=reading.value,
+        bound=reading.bound,
+        value_words=words[0],
+        bound_words=words[1],
+        samples=reading.samples,
+        is_met=reading.is_met,
     )
 
 

@@ -15,6 +15,7 @@ from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
 from clusterscape.serve.routes import (
+    alerts,
     cluster,
     health,
     live,
@@ -31,7 +32,7 @@ from clusterscape.serve.state import AppState
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
 from clusterscape.serve.wire import Wire
 
-ROUTES = (cluster, units, workloads, violations, series, views, rules, sources, session, live, health)
+ROUTES = (cluster, units, workloads, violations, alerts, series, views, rules, sources, session, live, health)
 
 
 def create_app(

@@ -45,6 +45,13 @@ def read_mutes(records: RecordStore, now: UnixMs) -> dict[str, Mute]:
     return {key: mute for key, mute in found.items() if mute.expires_at > now}
 
 
+def remove_mutes(records: RecordStore, rule: str) -> None:
+    """Forget the mutes of a rule that is gone."""
+    for document in records.documents(MUTE):
+        if document.body["rule"] == rule:
+            records.remove_document(MUTE, document.key)
+
+
 def is_muted(mutes: Mapping[str, Mute], rule: str, workload: WorkloadId) -> bool:
     """Whether nobody is to be told of this rule broken by this workload."""
     return any(mute.rule == rule and mute.workload in (None, workload) for mute in mutes.values())

@@ -4,6 +4,12 @@
 /** A statistic of the whole workload, from those of its units. */
 export type Across = "spread" | "least" | "most" | "average";
 
+/** All channels. `unposted`: turns that wait in memory because the disk takes none. */
+export interface AlertState {
+  readonly channels: readonly ChannelAnswer[];
+  readonly unposted: number;
+}
+
 /** Who held which unit when, and how we know. */
 export interface AllocationAnswer {
   readonly confidence: number;
@@ -16,6 +22,22 @@ export interface AllocationAnswer {
 
 /** How we know who holds a unit, best first. */
 export type AllocationSource = "scheduler_index" | "pod_resources" | "exporter_label" | "process" | "whole_node";
+
+/** How a channel of alerts does. Counts are of messages unless they say turns (starts and stops of violations). */
+export interface ChannelAnswer {
+  readonly attempts: number;
+  readonly delivered: number;
+  readonly delivered_at: number | null;
+  readonly failing_since: number | null;
+  readonly is_configured: boolean;
+  readonly is_lasting: boolean;
+  readonly kind: string;
+  readonly last_error: string | null;
+  readonly name: string;
+  readonly next_attempt_at: number | null;
+  readonly waiting: number;
+  readonly waiting_turns: number;
+}
 
 /** Which units to write. */
 export interface ChosenUnits {
@@ -217,10 +239,13 @@ export interface ProblemAnswer {
 /** One condition on one unit, in canonical units; null: not known. */
 export interface ReadingAnswer {
   readonly bound: number | null;
+  readonly bound_words: string | null;
   readonly condition: string;
   readonly is_met: boolean | null;
+  readonly metric: string;
   readonly samples: number;
   readonly value: number | null;
+  readonly value_words: string | null;
 }
 
 /** A rule in all its forms. `form` is null where it does not fit one; `counts` until it was judged. */
@@ -489,6 +514,7 @@ export interface ViolationAnswer {
   readonly mute: MuteAnswer | null;
   readonly partition: string | null;
   readonly project: string | null;
+  readonly readings: string;
   readonly rule: string;
   readonly rule_name: string;
   readonly severity: Severity;
@@ -509,6 +535,14 @@ export interface ViolationList {
   readonly start: number;
   readonly users: readonly Share[];
   readonly violations: readonly ViolationAnswer[];
+}
+
+/** One violation as it was; `unit` null: the whole workload is blamed. */
+export interface ViolationSpan {
+  readonly rule: string;
+  readonly since: number;
+  readonly unit: string | null;
+  readonly until: number | null;
 }
 
 /** GPU-hours of [start, end) that were held, measured, and held idle; defined in `query/waste.py`. */
@@ -574,9 +608,11 @@ export interface WorkloadList {
 /** Where a workload is in its life. The first three are active; the rest have ended. */
 export type WorkloadState = "waiting" | "running" | "suspended" | "completed" | "failed" | "cancelled" | "timeout" | "out_of_memory" | "node_failed" | "preempted" | "unknown";
 
-/** Every rule on every unit of a workload that runs, and its violations, past ones included. */
+/** Every rule on every unit of a workload that runs, and its violations, past ones included. `verdicts`: of a workload with many units only of some, those that break rules first; `units`: of how many there are. */
 export interface WorkloadVerdicts {
   readonly judged_at: number | null;
+  readonly spans: readonly ViolationSpan[];
+  readonly units: number;
   readonly verdicts: readonly UnitVerdict[];
   readonly violations: readonly ViolationAnswer[];
   readonly workload: string;

@@ -86,12 +86,12 @@ def format_values(rule: Rule, values: Mapping[str, float]) -> str:
     for condition in dict.fromkeys(iter_conditions(rule.expression)):
         value = values.get(format_condition(condition))
         if value is not None:
-            parts.append(f"{format_subject(condition)} {_format_rounded(value, condition)}")
+            parts.append(f"{format_subject(condition)} {format_reading(value, condition)}")
     return ", ".join(parts)
 
 
-def _format_rounded(value: float, condition: Condition) -> str:
-    """Four digits are enough to read."""
+def format_reading(value: float, condition: Condition) -> str:
+    """``121.5W``: a statistic of a condition with its unit. Four digits are enough to read."""
     unit, kind = METRICS[condition.metric].unit, condition.statistic.kind
     if kind in RUNS:
         return write_duration(round(value) * 1000)

@@ -47,13 +47,17 @@ class NewComment(BaseModel):
 def list_violations(
     state: State,
     hours: Hours = 24.0,
+    start: Annotated[int | None, Query(ge=0, description="Unix ms; instead of hours.")] = None,
+    end: Annotated[int | None, Query(ge=0, description="Unix ms; now where left out.")] = None,
     rule: str | None = None,
     user: str | None = None,
     project: str | None = None,
     is_open: Annotated[bool | None, Query(description="Only those that go on, or only past ones.")] = None,
 ) -> ViolationList:
-    """Violations of the last hours by workload and rule, most GPU-hours first; sums by user and project."""
-    return state.queries.violations.all(hours=hours, rule=rule, user=user, project=project, is_open=is_open)
+    """Violations of a time by workload and rule, most GPU-hours first; sums by user and project."""
+    return state.queries.violations.all(
+        hours=hours, start=start, end=end, rule=rule, user=user, project=project, is_open=is_open
+    )
 
 
 @router.get("/violations/units")

@@ -41,6 +41,11 @@ class Alerts:
         self._awake: dict[Delivery, asyncio.Event] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The channels that are configured."""
+        return frozenset(channel.name for channel in self._channels)
+
     def post(self, turns: Sequence[ViolationTurn]) -> None:
         """Keep the turns; they are on the disk when this returns. What was posted before is known and left out.
 
