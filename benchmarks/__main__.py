@@ -18,6 +18,8 @@ BENCHMARKS = (
     "layout_speed",
     "overview_columns",
     "life_statistics",
+    "diagnose_speed",
+    "odd_gpu_detection",
 )
 
 

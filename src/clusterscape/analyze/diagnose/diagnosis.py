@@ -29,6 +29,7 @@ By = Literal["histogram", "euclidean", "correlation"]
 MAX_COMPARED_VALUES = 1 << 20  # of a metric, on the grid of timelines: 512 points of 2,048 GPUs, 256 of 4,096
 MAX_POINTS, MIN_POINTS = 512, 128
 GAP_STEPS = 5.0
+BRIDGED_STEPS = 2  # of the grid: a lost sample or two is no gap
 MIN_DIFFERENCE = 0.01  # of the metric's range, or of a correlation: clusters nearer than this are not worth a color
 
 
@@ -117,7 +118,7 @@ def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
         noise = 1.5 * compute_sampling_noise(counts)
     else:
         most = int(np.clip(MAX_COMPARED_VALUES // max(values.shape[1], 1), MIN_POINTS, MAX_POINTS))
-        grid = resample(run.samples.times_ms, values, max_points=most)
+        grid = resample(run.samples.times_ms, values, max_points=most, bridged_steps=BRIDGED_STEPS)
         condensed = compute_timeline_distances(grid, Shape(options.by), max_lag=options.max_lag).condensed
         noise = MIN_DIFFERENCE
         if options.by == "euclidean":

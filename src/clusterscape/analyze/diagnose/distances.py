@@ -83,8 +83,7 @@ def _compare_by_products(rows: Floats, shape: Shape, max_lag: int, needed: int, 
         for lag in range(-max_lag, max_lag + 1):
             sums = _Sums.compute(filled, known, block, lag, is_complete=is_complete)
             distance = sums.correlation() if shape is Shape.CORRELATION else sums.euclidean(rows.shape[1])
-            distance[sums.both < needed] = np.nan
-            np.fmin(best, distance, out=best)
+            np.fmin(best, np.where(sums.both < needed, np.nan, distance), out=best)
         if shape is Shape.CORRELATION:
             best = _judge_constant(best, is_constant[block], is_constant[low:])
         pieces += [best[i, i + 1 :] for i in range(block.stop - low)]
@@ -128,7 +127,7 @@ class _Sums:
         early, late = slice(max(lag, 0), points + min(lag, 0)), slice(max(-lag, 0), points - max(lag, 0))
         x, y = filled[block, early], filled[block.start :, late]
         if is_complete:
-            both = np.full((x.shape[0], y.shape[0]), float(x.shape[1]))
+            both = np.full((1, 1), float(x.shape[1]))
             first, second = x.sum(axis=1)[:, None], y.sum(axis=1)[None, :]
             first_squared, second_squared = (x**2).sum(axis=1)[:, None], (y**2).sum(axis=1)[None, :]
         else:

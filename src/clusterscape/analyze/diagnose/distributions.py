@@ -69,8 +69,10 @@ def compute_jensen_shannon(weights: Floats | Ints) -> Floats:
     if count < 2:
         return np.empty(0)
     totals = weights.sum(axis=1, dtype=np.float64)
+    # The order of bins does not matter; with seldom filled ones together, whole blocks of them can be skipped.
+    order = np.argsort(-np.count_nonzero(weights, axis=0), kind="stable")
     padded = np.zeros((count, -(-bins // kernels.LANES) * kernels.LANES))
-    np.divide(weights, totals[:, None], out=padded[:, :bins], where=totals[:, None] > 0)
+    np.divide(weights[:, order], totals[:, None], out=padded[:, :bins], where=totals[:, None] > 0)
     condensed: Floats = kernels.jensen_shannon(padded)
     is_empty = totals == 0
     if is_empty.any():

@@ -89,11 +89,37 @@ def _merge_repeats(table: Floats, starts: Ints) -> Floats:
     return merged
 
 
-def resample(times_ms: Ints, values: Floats, *, max_points: int = 512) -> Grid:
+def resample(times_ms: Ints, values: Floats, *, max_points: int = 512, bridged_steps: int = 0) -> Grid:
     """Means over even steps, at most ``max_points`` of them and never finer than the samples themselves.
 
-    A step without a sample of a GPU is NaN there. ``times_ms`` must be strictly increasing.
+    A step without a sample of a GPU is NaN there, but up to ``bridged_steps`` of them in a row are filled: by the line
+    between the two around them, at the ends by the nearest. ``times_ms`` must be strictly increasing.
     """
+    grid = _average_steps(times_ms, values, max_points)
+    _bridge(grid.values, bridged_steps)
+    return grid
+
+
+def _bridge(values: Floats, most: int) -> None:
+    """Fill short gaps in place: shortest first, so that each is bounded by known values on both sides."""
+    for row in range(min(most, len(values) - 1), 0, -1):
+        values[row - 1] = np.where(np.isnan(values[row - 1]), values[row], values[row - 1])
+        values[-row] = np.where(np.isnan(values[-row]), values[-row - 1], values[-row])
+    for length in range(1, most + 1):
+        if not np.isnan(values).any() or len(values) < length + 2:
+            return
+        before, after = values[: -length - 1], values[length + 1 :]
+        is_gap = ~np.isnan(before) & ~np.isnan(after)
+        for offset in range(1, length + 1):
+            is_gap &= np.isnan(values[offset : offset + len(before)])
+        rows, columns = np.nonzero(is_gap)
+        for offset in range(1, length + 1):
+            share = offset / (length + 1)
+            start, stop = values[rows, columns], values[rows + length + 1, columns]
+            values[rows + offset, columns] = (1.0 - share) * start + share * stop
+
+
+def _average_steps(times_ms: Ints, values: Floats, max_points: int) -> Grid:
     if times_ms.size <= 1:
         return Grid(times_ms.astype(np.float64), values.copy(), 0.0)
     span_ms = float(times_ms[-1] - times_ms[0])

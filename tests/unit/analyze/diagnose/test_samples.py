@@ -45,3 +45,11 @@ def test_samples_stay_as_they_are_when_they_are_few_and_even() -> None:
     values = np.random.default_rng(0).random((50, 3))
     assert np.array_equal(resample(np.arange(50) * 15_000, values).values, values)
     assert resample(np.array([5]), values[:1]).values.shape == (1, 3)
+
+
+def test_lost_samples_are_bridged_when_they_are_few_in_a_row() -> None:
+    values = np.array([np.nan, 1.0, np.nan, 3.0, np.nan, np.nan, 6.0, np.nan, np.nan, np.nan, 10.0, np.nan])[:, None]
+    grid = resample(np.arange(12) * 1000, values, bridged_steps=2)
+    assert np.flatnonzero(np.isnan(grid.values[:, 0])).tolist() == [7, 8, 9]
+    assert grid.values[[0, 11], 0].tolist() == [1.0, 10.0]
+    assert grid.values[1:7, 0] == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])

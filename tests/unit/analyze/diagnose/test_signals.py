@@ -3,7 +3,7 @@ import pytest
 
 from clusterscape.analyze.diagnose.signals import find_change, find_dips, fit_growth, sum_increases
 
-TIMES_S = np.arange(2_000) * 15.0
+TIMES_S = np.arange(0.0, 30_000.0, 15.0)
 RULE = {"min_depth": 0.15, "max_irregularity": 0.25}
 
 

@@ -1,0 +1,60 @@
+"""One odd GPU planted among 512, five kinds, 100 seeds each, and 100 runs without: how often it comes first, how often we err.
+
+Budgets: ranked first in at least 95 % of each kind; at most 5 % of the runs without an odd GPU raise an alarm.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+from clusters.odd_gpus import Oddness, make_power
+
+from benchmarks.report import Report
+from clusterscape.analyze.diagnose import find_odd_gpus
+
+
+def detect(oddness: Oddness | None, gpus: int, seeds: int) -> tuple[float, float, float, str, float]:
+    """Shares of runs: planted one first, planted one significant, another one significant; usual feature; seconds a run."""
+    first = found = wrong = 0
+    features: Counter[str] = Counter()
+    spent_s = 0.0
+    for seed in range(seeds):
+        _, watts, odd = make_power(np.random.default_rng([seed, gpus]), gpus, oddness=oddness)
+        start = time.perf_counter()
+        result = find_odd_gpus(watts)
+        spent_s += time.perf_counter() - start
+        first += bool(result.ranked[0] == odd)
+        found += any(gpu.column == odd for gpu in result.odd)
+        wrong += any(gpu.column != odd for gpu in result.odd)
+        features.update(gpu.features[0][0] for gpu in result.odd if gpu.column == odd)
+    usual = ", ".join(f"{name} {count}" for name, count in features.most_common(2))
+    return first / seeds, found / seeds, wrong / seeds, usual, spent_s / seeds
+
+
+def main() -> int:
+    """Count and print; a budget missed is a failure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gpus", type=int, default=512)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    report = Report(f"Odd GPUs: one planted among {options.gpus}, {options.seeds} seeds of each kind")
+    seconds = []
+    for oddness in Oddness:
+        first, found, wrong, usual, spent_s = detect(oddness, options.gpus, options.seeds)
+        seconds.append(spent_s)
+        report.add(f"{oddness}: ranked first", 100 * first, "%", budget=95, higher_is_better=True)
+        report.add(f"  significant ({usual})", 100 * found, "%")
+        report.add("  another GPU named besides", 100 * wrong, "%")
+    _, _, wrong, _, _ = detect(None, options.gpus, options.seeds)
+    report.add("none planted: false alarms", 100 * wrong, "%", budget=5)
+    report.add("one run of all GPUs", 1e3 * float(np.mean(seconds)), "ms")
+    print(json.dumps(report.rows) if options.json else report.text())
+    return 0 if all(row["within_budget"] is not False for row in report.rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
