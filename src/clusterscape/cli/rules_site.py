@@ -89,7 +89,7 @@ def list_violations(
     as_json: JsonOption = False,
 ) -> None:
     """List who broke which rule, most GPU-hours first."""
-    asked = {"hours": _hours(since), "rule": rule, "user": user, "project": project}
+    asked = {"hours": hours_of(since), "rule": rule, "user": user, "project": project}
     pairs = {key: value for key, value in asked.items() if value is not None} | ({"is_open": True} if only_open else {})
     found = fetch(f"{url.rstrip('/')}/api/v1/violations?{urlencode(pairs)}", token)
     if as_json:
@@ -104,7 +104,7 @@ def print_rules(found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    table = _table("key", "severity", "now", "rule")
+    table = table_of("key", "severity", "now", "rule")
     for rule in found["rules"]:
         counts = rule["counts"]
         now = "off" if not rule["is_enabled"] else "–" if counts is None else _now(counts)
@@ -124,7 +124,7 @@ def try_on_site(texts: list[str], since: str, url: str, token: str | None, *, as
     with Progress(*columns, console=errors, transient=True, disable=as_json) as progress:
         for text in texts:
             progress.add_task(f"Judging the last {since} by {text}", total=None)
-            tried.append(send("POST", base, {"text": text, "hours": _hours(since)}, token, timeout_s=TRIAL_TIMEOUT_S))
+            tried.append(send("POST", base, {"text": text, "hours": hours_of(since)}, token, timeout_s=TRIAL_TIMEOUT_S))
     if as_json:
         print_json(tried)
         return
@@ -142,7 +142,7 @@ def try_on_site(texts: list[str], since: str, url: str, token: str | None, *, as
 def _print_violations(violations: list[dict[str, Any]]) -> None:
     if not violations:
         return
-    table = _table("rule", "workload", "user", "project", "GPUs", "GPU-hours", "state", "name")
+    table = table_of("rule", "workload", "user", "project", "GPUs", "GPU-hours", "state", "name")
     for each in violations[:NAMED]:
         state = "muted" if each["mute"] else "now" if each["until"] is None else "past"
         table.add_row(
@@ -160,7 +160,8 @@ def _print_violations(violations: list[dict[str, Any]]) -> None:
         answers.print(f"and {len(violations) - NAMED:,} more; --json has all", style="dim", highlight=False)
 
 
-def _table(*headings: str) -> Table:
+def table_of(*headings: str) -> Table:
+    """A table of answers: the last column wraps, the others do not."""
     table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
     for heading in headings:
         is_last = heading == headings[-1]
@@ -179,7 +180,8 @@ def _now(counts: dict[str, int]) -> str:
     return f"{count(counts['units'], 'GPU')} of {count(counts['workloads'], 'workload')}" if counts["units"] else "none"
 
 
-def _hours(since: str) -> float:
+def hours_of(since: str) -> float:
+    """``7d`` in hours."""
     from clusterscape.analyze.rules.reading import parse_duration_ms
 
     return parse_duration_ms(since) / HOUR_MS
