@@ -9,6 +9,7 @@ import { createNetworkClient } from "../api/network-client.ts";
 import { createClock } from "../base/clock.ts";
 import { isSignInNeeded, Problem } from "../base/problem.ts";
 import { createLiveStore } from "../data/live-store.ts";
+import { fetchUnitsEarly } from "../data/units.ts";
 import { createScreenStore } from "../state/screen-store.ts";
 import { App } from "./app.tsx";
 import { createSession } from "./session.ts";
@@ -45,6 +46,8 @@ function isAnswer(error: unknown): boolean {
 }
 
 applyTheme();
+const { view, at } = screen.read().screen;
+if (view === "overview" && at === null) fetchUnitsEarly(queries, client);
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");
 createRoot(root).render(

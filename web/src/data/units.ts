@@ -54,6 +54,14 @@ function useBareUnits(): Loadable<Units> {
 }
 
 const UNITS_KEY = ["units", UNIT_METRICS];
+/** Asks for the present units before anything is there to show them: they arrive while the view is loaded. */
+export function fetchUnitsEarly(cache: QueryClient, client: Client): void {
+  void cache.prefetchQuery({
+    queryKey: UNITS_KEY,
+    queryFn: async ({ signal }) => ({ version: "", value: await fetchUnits(client, UNIT_METRICS, undefined, signal) }),
+  });
+}
+
 /** How long a picture that was fetched ahead may wait to be shown. */
 const AHEAD_MS = 15_000;
 

@@ -34,7 +34,8 @@ interface Program {
 }
 
 interface Resources {
-  readonly programs: Readonly<Record<Primitive, Program>>;
+  /** Made when first needed: to compile one takes longer than to draw a picture. */
+  readonly programs: Map<Primitive, Program>;
   readonly textures: Readonly<Record<TextureName, WebGLTexture>>;
   readonly indices: WebGLBuffer;
 }
@@ -83,7 +84,7 @@ export class SquaresLayer {
     const { scale, offsetX, offsetY, pixelRatio, flown } = frame;
     // In flight squares come from anywhere; that some of them leave the edge too early is not seen.
     const isPoint = scale * pixelRatio <= LARGEST_POINT_PX || flown < 1;
-    const { program, uniforms } = this.#resources.programs[isPoint ? "point" : "quad"];
+    const { program, uniforms } = this.#findProgram(isPoint ? "point" : "quad");
     this.#flown = flown;
     gl.viewport(0, 0, width, height);
     gl.clearColor(0, 0, 0, 0);
@@ -104,8 +105,15 @@ export class SquaresLayer {
   dispose(): void {
     const { programs, textures, indices } = this.#resources;
     for (const name of TEXTURES) this.#gl.deleteTexture(textures[name]);
-    for (const { program } of Object.values(programs)) this.#gl.deleteProgram(program);
+    for (const { program } of programs.values()) this.#gl.deleteProgram(program);
     this.#gl.deleteBuffer(indices);
+  }
+
+  #findProgram(primitive: Primitive): Program {
+    const { programs } = this.#resources;
+    const found = programs.get(primitive) ?? createProgram(this.#gl, primitive);
+    programs.set(primitive, found);
+    return found;
   }
 
   /** The number of a vertex drawn by an index is that index: the shaders need not know. */
@@ -147,7 +155,7 @@ function createResources(gl: WebGL2RenderingContext): Resources {
   const indices = gl.createBuffer();
   gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices);
   return {
-    programs: { point: createProgram(gl, "point"), quad: createProgram(gl, "quad") },
+    programs: new Map(),
     textures: {
       oldPlaces: createTexture("oldPlaces"),
       newPlaces: createTexture("newPlaces"),

@@ -337,7 +337,7 @@ export class Stage {
   }
 
   #drawSquares(camera: Projection, flown: number, movesUnits: boolean): void {
-    if (!movesUnits && this.#drawn !== null && isSameCamera(this.#drawn, camera)) return;
+    if (this.#layout === null || (!movesUnits && this.#drawn !== null && isSameCamera(this.#drawn, camera))) return;
     this.#drawn = camera;
     const visible = flown < 1 ? null : this.#listVisible(camera);
     this.#squares.draw({ ...camera, pixelRatio: this.#pixelRatio, flown, visible });

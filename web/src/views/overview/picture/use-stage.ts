@@ -90,6 +90,11 @@ export function useStageSize(
   useLayoutEffect(() => {
     details.current = hasDetails;
   }, [hasDetails]);
+  // Units are laid out while the stage is being made.
+  useLayoutEffect(() => {
+    const { clientWidth: width = 0, clientHeight: height = 0 } = place.current ?? {};
+    if (width > 0 && height > 0) setSize({ width, height });
+  }, [place]);
   useEffect(() => {
     const element = place.current;
     if (stage === null || element === null) return;
