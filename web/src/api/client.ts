@@ -21,6 +21,7 @@ import type { SeriesLine } from "./series.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Tick } from "./tick.ts";
 import type { UnitWaste } from "./unit-waste.ts";
+import type { ViolationsClient } from "./violations-client.ts";
 
 export interface WorkloadQuery {
   readonly states: readonly WorkloadState[];
@@ -71,6 +72,7 @@ export interface Client {
   /** The same server as it was at a past minute, for what it can tell of then: cluster, units, workloads, nodes, waste. */
   at(moment: number | null): Client;
   readonly rules: RulesClient;
+  readonly violations: ViolationsClient;
   timeline(query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
   waste(hours: number, signal?: AbortSignal): Promise<WasteAnswer>;
   cluster(signal?: AbortSignal): Promise<ClusterSummary>;

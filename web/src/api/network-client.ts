@@ -23,6 +23,7 @@ import { toSeriesLines } from "./series.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { type Scales, toTick } from "./tick.ts";
 import { toUnitWaste } from "./unit-waste.ts";
+import { createViolationsClient } from "./violations-client.ts";
 
 /** `at`: the past minute that answers are of; null: the present. */
 export function createNetworkClient(at: number | null = null): Client {
@@ -30,6 +31,7 @@ export function createNetworkClient(at: number | null = null): Client {
   return {
     at: (other) => createNetworkClient(other),
     rules: createRulesClient(at),
+    violations: createViolationsClient(),
     timeline: ({ startMs, endMs, points }, signal) =>
       getJson<Timeline>(`/timeline${toQuery({ start: startMs, end: endMs, points })}`, signal),
     waste: (hours, signal) => getJson<WasteAnswer>(`/waste${toQuery({ hours, at })}`, signal),

@@ -16,6 +16,7 @@ import {
   type TableName,
   type ViewName,
 } from "./screen.ts";
+import type { RulesPage } from "./violations.ts";
 import { type Clause, findNames, replaceClause, type WantedName, withNames, withRange } from "./where.ts";
 
 export type ScreenChange = (screen: Screen) => Screen;
@@ -127,3 +128,25 @@ export const select =
 export const showWithin =
   (within: Selection | null): ScreenChange =>
   (screen) => ({ ...screen, within });
+
+export const changeRulesPage =
+  (changes: Partial<RulesPage>): ScreenChange =>
+  (screen) => ({ ...screen, rulesPage: { ...screen.rulesPage, ...changes } });
+
+/** The violations of one rule, and no others. */
+export const openRule =
+  (rule: string): ScreenChange =>
+  (screen) => ({
+    ...screen,
+    view: "rules",
+    rulesPage: { ...screen.rulesPage, shows: "violations", rules: [rule], severities: [], state: "all", text: "" },
+  });
+
+/** A workload with one of the rules it broke. */
+export const selectViolation =
+  (workload: string, rule: string): ScreenChange =>
+  (screen) => ({
+    ...screen,
+    selection: { kind: "workload", key: workload },
+    rulesPage: { ...screen.rulesPage, rule },
+  });

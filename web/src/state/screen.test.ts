@@ -27,6 +27,7 @@ import {
   VIEW_NAMES,
 } from "./screen.ts";
 import type { Selection } from "./selection.ts";
+import { INITIAL_RULES_PAGE } from "./violations.ts";
 
 function parseLink(link: string) {
   const url = new URL(link, "http://page");
@@ -73,6 +74,7 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     selection: fc.option(selections),
     within: fc.option(selections),
     hiddenRules: fc.constantFrom([], ["idle-corner"], ["a", "my_rule-2"]),
+    rulesPage: fc.constant(INITIAL_RULES_PAGE),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
 );

@@ -9,6 +9,7 @@ import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./pictur
 import { hiddenRulesField } from "./rules.ts";
 import { decodeUnits, type Selection, selectionField } from "./selection.ts";
 import { type Moment, momentField } from "./time.ts";
+import { INITIAL_RULES_PAGE, parseRulesPage, type RulesPage, writeRulesPage } from "./violations.ts";
 import { parseWhere, serializeWhere, WHERE_KEY, type Where, withNames } from "./where.ts";
 
 /** Written as `v` from version 2 on; links without it are of version 1. */
@@ -76,6 +77,7 @@ export interface Screen {
   readonly within: Selection | null;
   /** Keys of rules that the picture does not show. */
   readonly hiddenRules: readonly string[];
+  readonly rulesPage: RulesPage;
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -109,6 +111,7 @@ export const INITIAL_SCREEN: Screen = {
   selection: null,
   within: null,
   hiddenRules: hiddenRulesField.initial,
+  rulesPage: INITIAL_RULES_PAGE,
   at: null,
 };
 
@@ -147,6 +150,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     selection: checkSelection(read(selectedField), notices),
     within: read(withinField),
     hiddenRules: read(hiddenRulesField),
+    rulesPage: parseRulesPage(read),
     at: read(momentField),
   };
   return { screen, notices };
@@ -209,6 +213,7 @@ export function serializeScreen(screen: Screen): string {
   write(selectedField, screen.selection);
   write(withinField, screen.within);
   write(hiddenRulesField, screen.hiddenRules);
+  writeRulesPage(screen.rulesPage, write);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.
