@@ -13,21 +13,21 @@ const shade = (light: string, dark: string): Shade => ({ light, dark });
 const SHADES: Readonly<Record<Severity, readonly Shade[]>> = {
   critical: [
     shade("#cf2f4a", "#ff6b81"),
+    shade("#f08a9b", "#ffbcc7"),
     shade("#8f1636", "#c93a5e"),
-    shade("#e8798c", "#ffb3c0"),
-    shade("#5e0f28", "#8f2b47"),
+    shade("#b3274f", "#933049"),
   ],
   warning: [
     shade("#b46a00", "#ffb454"),
-    shade("#7a4500", "#c07f1f"),
-    shade("#e09a3a", "#ffdba6"),
-    shade("#523000", "#8a5a12"),
+    shade("#e5a545", "#ffe0b3"),
+    shade("#7d4a06", "#c98a2b"),
+    shade("#cd8418", "#8f6119"),
   ],
   info: [
     shade("#1f6feb", "#5aa9ff"),
-    shade("#6b3fc4", "#b692ff"),
-    shade("#5f9be0", "#a8d1ff"),
-    shade("#123f86", "#3a6fb0"),
+    shade("#85b3f2", "#bcdcff"),
+    shade("#123f86", "#3f78bd"),
+    shade("#4d86d6", "#2d5a94"),
   ],
 };
 

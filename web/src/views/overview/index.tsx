@@ -31,6 +31,7 @@ import { listAttributes } from "./picture/unit-columns.ts";
 import { useLayoutWorker } from "./picture/use-layout.ts";
 import { usePicture } from "./picture/use-picture.ts";
 import { RowCount } from "./row-count.tsx";
+import { RuleStrip } from "./rule-strip.tsx";
 import { SummaryPlaceholder, SummaryStrip } from "./summary/summary-strip.tsx";
 import { TableArea } from "./table-area.tsx";
 import { orderRows } from "./tables/table-spec.ts";
@@ -70,7 +71,11 @@ export default function Overview() {
   };
   const strip = (
     <Frame source={cluster} what="the summary" placeholder={<SummaryPlaceholder />}>
-      {(value) => <SummaryStrip cluster={value} />}
+      {(value) => (
+        <SummaryStrip cluster={value}>
+          <RuleStrip screen={screen} units={units.value} light={picture?.light ?? null} />
+        </SummaryStrip>
+      )}
     </Frame>
   );
   const filter = spec &&

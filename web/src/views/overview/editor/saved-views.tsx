@@ -4,10 +4,10 @@
 import { useState } from "react";
 import type { NamedView } from "../../../data/views.ts";
 import { Icon } from "../../../widgets/icon.tsx";
+import { Toast } from "../../../widgets/toast.tsx";
 import { ImportButton } from "./import-view.tsx";
 import { SaveButton } from "./save-view.tsx";
 import styles from "./saved-views.module.css";
-import { Toast } from "./toast.tsx";
 import { BUILTIN_LIST } from "./use-arrangement.ts";
 import type { Editor } from "./use-editor.ts";
 import { startOf, useViewGroups, useViews, type Views } from "./use-views.ts";

@@ -16,15 +16,10 @@ import {
   type ViewDocument,
   writeDocument,
 } from "../../../state/view-document.ts";
+import type { Notice } from "../../../widgets/toast.tsx";
 import type { Editor } from "./use-editor.ts";
 
 export type Scope = "mine" | "shared";
-
-/** Said once, with a way back where there is one. */
-export interface Notice {
-  readonly text: string;
-  readonly undo: (() => void) | null;
-}
 
 export interface Views {
   readonly notice: Notice | null;

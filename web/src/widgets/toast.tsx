@@ -2,9 +2,14 @@
 
 import { useEffect } from "react";
 import { createPortal } from "react-dom";
-import { IconButton } from "../../../widgets/button.tsx";
+import { IconButton } from "./button.tsx";
 import styles from "./toast.module.css";
-import type { Notice } from "./use-views.ts";
+
+export interface Notice {
+  readonly text: string;
+  /** Takes it back; null where it cannot be. */
+  readonly undo: (() => void) | null;
+}
 
 const SHOWN_MS = 4000;
 /** Who regrets needs longer than who reads. */

@@ -1,0 +1,139 @@
+// What a rule would have done lately, before anybody saves it.
+
+import { useEffect, useRef, useState } from "react";
+import type { RuleReading, TrialAnswer } from "../../../api/generated.ts";
+import { formatCount, formatGpuHours, formatPlural, formatRatio } from "../../../base/format.ts";
+import { type Problem, toProblem } from "../../../base/problem.ts";
+import { formatDuration } from "../../../base/time.ts";
+import { useRuleActions } from "../../../data/rules.ts";
+import { Button } from "../../../widgets/button.tsx";
+import styles from "./rule-editor.module.css";
+
+const SPANS = [
+  { hours: 24, title: "24 h" },
+  { hours: 168, title: "7 d" },
+] as const;
+const MOST_LISTED = 6;
+/** A rule that marks more than this tells nobody anything. */
+const TOO_MANY = 0.5;
+
+interface Running {
+  readonly title: string;
+  readonly startedMs: number;
+}
+
+export function Trial({ reading }: { reading: RuleReading | null }) {
+  const { client } = useRuleActions();
+  const [running, setRunning] = useState<Running | null>(null);
+  const [answer, setAnswer] = useState<TrialAnswer | Problem | null>(null);
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+  const start = async ({ hours, title }: (typeof SPANS)[number]) => {
+    if (reading?.document == null) return;
+    const { expression, scope } = reading.document;
+    const current = new AbortController();
+    abort.current = current;
+    setRunning({ title, startedMs: performance.now() });
+    setAnswer(null);
+    const found = await client.tryOut({ document: { expression, scope }, hours }, current.signal).catch(toProblem);
+    if (abort.current !== current) return;
+    setRunning(null);
+    if (!current.signal.aborted) setAnswer(found);
+  };
+  const stop = () => {
+    abort.current?.abort();
+    abort.current = null;
+    setRunning(null);
+  };
+  const isStale = answer !== null && "text" in answer && reading !== null && answer.text !== reading.text;
+  return (
+    <section className={styles.trial} aria-label="Try it">
+      <header>
+        <h2>Try it on the past</h2>
+        {SPANS.map((span) => (
+          <Button
+            key={span.hours}
+            disabled={reading?.document == null || running !== null}
+            onClick={() => void start(span)}
+          >
+            Last {span.title}
+          </Button>
+        ))}
+      </header>
+      <div aria-live="polite">
+        {running && <Progress {...running} onStop={stop} />}
+        {answer && ("text" in answer ? <Outcome trial={answer} isStale={isStale} /> : <Failed problem={answer} />)}
+      </div>
+    </section>
+  );
+}
+
+function Progress({ title, startedMs, onStop }: Running & { onStop: () => void }) {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds(Math.floor((performance.now() - startedMs) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, [startedMs]);
+  return (
+    <div className={styles.progress}>
+      <span role="progressbar" aria-label="Trying" />
+      <small>
+        Judging the last {title} as if the rule had been there … {seconds > 0 && `${seconds} s`}
+      </small>
+      <Button onClick={onStop}>Stop</Button>
+    </div>
+  );
+}
+
+function Failed({ problem }: { problem: Problem }) {
+  return (
+    <p role="alert" className={styles.fault}>
+      {problem.message} {problem.hint}
+    </p>
+  );
+}
+
+function Outcome({ trial, isStale }: { trial: TrialAnswer; isStale: boolean }) {
+  const { times, workloads, gpu_hours, judged, lives, violations } = trial;
+  const span = `the last ${formatDuration((trial.end - trial.start) / 1000)}`;
+  const marked = violations.reduce((sum, { gpus }) => sum + gpus, 0) / Math.max(1, judged);
+  return (
+    <div className={styles.outcome} data-stale={isStale || undefined}>
+      <p>
+        {times === 0 ? (
+          <b>It would not have fired in {span}.</b>
+        ) : (
+          <>
+            <b>
+              It would have fired {formatPlural(times, "time")} on {formatPlural(workloads, "workload")},{" "}
+              {formatGpuHours(gpu_hours)}
+            </b>{" "}
+            in {span}.
+          </>
+        )}{" "}
+        <small>
+          {formatCount(judged)} of {formatCount(lives)} GPU allocations could be judged.
+          {isStale && " The rule has changed since."}
+        </small>
+      </p>
+      {marked > TOO_MANY && (
+        <p className={styles.warning}>
+          It marks {formatRatio(Math.min(1, marked))} of everything it judges: what is everywhere tells nobody anything.
+        </p>
+      )}
+      {violations.length > 0 && (
+        <ul className={styles.found} aria-label="The largest">
+          {violations.slice(0, MOST_LISTED).map((one) => (
+            <li key={one.workload}>
+              <span>{one.workload_name ?? one.workload}</span>
+              <small>{one.user}</small>
+              <small>{formatPlural(one.gpus, "GPU")}</small>
+              <b>{formatGpuHours(one.gpu_hours)}</b>
+            </li>
+          ))}
+          {violations.length > MOST_LISTED && <li>and {formatCount(workloads - MOST_LISTED)} more</li>}
+        </ul>
+      )}
+    </div>
+  );
+}
