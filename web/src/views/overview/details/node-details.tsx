@@ -6,6 +6,7 @@ import { formatBytes, formatCount, formatPlural } from "../../../base/format.ts"
 import { groupRows } from "../../../data/aggregate.ts";
 import { useNode } from "../../../data/queries.ts";
 import { useUnits } from "../../../data/units.ts";
+import { Card, OpenLink, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
 import { select } from "../../../state/changes.ts";
 import { toMinute } from "../../../state/time.ts";
 import { useMoment } from "../../../state/use-moment.ts";
@@ -19,7 +20,6 @@ import { NODE_TONES, stateWords } from "../words.ts";
 import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import styles from "./node-details.module.css";
-import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
 
 const HISTORY_MS = 6 * 3_600_000;
 

@@ -5,6 +5,7 @@ import type { UnitNameColumn, UnitNumberColumn } from "../../../api/snapshot.ts"
 import { formatBytes, formatCount, formatQuantity, formatRatio, formatWatts } from "../../../base/format.ts";
 import { mapLoadable } from "../../../base/loadable.ts";
 import { findMetric, type UnitMetric, type Units, useUnits } from "../../../data/units.ts";
+import { Card, OpenLink, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
 import { Facts } from "../../../widgets/facts.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
@@ -13,7 +14,6 @@ import { toUnitState, UNIT_TONES } from "../words.ts";
 import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import { useRecentRange } from "./node-details.tsx";
-import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
 
 export function UnitDetails({ name }: { name: string }) {
   const units = mapLoadable(useUnits(), (value) => ({ value, row: findRow(value, name) }));

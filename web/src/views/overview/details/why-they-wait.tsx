@@ -4,7 +4,7 @@ import { nameAt } from "../../../api/columns.ts";
 import { formatPlural } from "../../../base/format.ts";
 import { useWorkloads } from "../../../data/queries.ts";
 import type { Units } from "../../../data/units.ts";
-import { Card } from "./panel.tsx";
+import { Card } from "../../../parts/panel/panel.tsx";
 import styles from "./units-details.module.css";
 
 const WAITING = ["waiting"] as const;

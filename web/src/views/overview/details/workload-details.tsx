@@ -6,6 +6,7 @@ import { formatDuration, formatExact } from "../../../base/time.ts";
 import { groupRows } from "../../../data/aggregate.ts";
 import { useWorkload } from "../../../data/queries.ts";
 import { useUnits } from "../../../data/units.ts";
+import { Card, OpenLink, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
 import { select, setFilter } from "../../../state/changes.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { useNow } from "../../../widgets/clock-context.ts";
@@ -18,7 +19,7 @@ import { SOURCE_WORDS, stateWords, WORKLOAD_TONES } from "../words.ts";
 import { Actions } from "./actions.tsx";
 import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
-import { Card, OpenLink, Panel, PanelHead } from "./panel.tsx";
+import { RulesCard } from "./rules-card.tsx";
 import styles from "./workload-details.module.css";
 
 const MOST_MARKS = 256;
@@ -62,6 +63,9 @@ function Content({ detail }: { detail: WorkloadDetail }) {
             onChoose={(unit) => change(select({ kind: "unit", key: unit }))}
           />
         </Card>
+      )}
+      {(workload.state === "running" || workload.state === "suspended") && (
+        <RulesCard units={units} rows={rows} workload={workload.workload} />
       )}
       {workload.started_at !== null && allocations.length > 0 && (
         <Card title="Over its life">

@@ -6,14 +6,14 @@ import { formatBytes, formatWatts } from "../../../base/format.ts";
 import { type Aggregate, aggregateBy, groupRows } from "../../../data/aggregate.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
 import type { TableColumn } from "../../../state/screen.ts";
+import styles from "../../../widgets/data-table/cells.module.css";
+import { Missing, Name, Text } from "../../../widgets/data-table/cells.tsx";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { Meter } from "../../../widgets/meter.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
 import { nodeColumns } from "../filter/table-columns.ts";
 import { UnitMarks } from "../unit-marks.tsx";
 import { NODE_TONES, stateWords } from "../words.ts";
-import styles from "./cells.module.css";
-import { Missing, Name, Text } from "./cells.tsx";
 import type { TableSpec } from "./table-spec.ts";
 
 type NodeColumn = Column<NodeAnswer> & { readonly key: TableColumn<"nodes"> };

@@ -5,12 +5,12 @@ import { type NameColumn, type NumberColumn, nameAt, numberAt } from "../../../a
 import { formatBytes, formatQuantity, formatWatts } from "../../../base/format.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
 import type { TableColumn } from "../../../state/screen.ts";
+import { Missing, Name, Text } from "../../../widgets/data-table/cells.tsx";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { Meter } from "../../../widgets/meter.tsx";
 import { UnitMark } from "../../../widgets/unit-mark.tsx";
 import { unitColumns } from "../filter/table-columns.ts";
 import { toUnitState } from "../words.ts";
-import { Missing, Name, Text } from "./cells.tsx";
 import type { TableSpec } from "./table-spec.ts";
 
 type UnitColumn = Column<number> & { readonly key: TableColumn<"units"> };

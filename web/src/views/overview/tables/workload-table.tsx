@@ -6,13 +6,13 @@ import { formatDuration, formatExact } from "../../../base/time.ts";
 import { type Aggregate, aggregateBy } from "../../../data/aggregate.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
 import type { TableColumn } from "../../../state/screen.ts";
+import styles from "../../../widgets/data-table/cells.module.css";
+import { Missing, Name, Text } from "../../../widgets/data-table/cells.tsx";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { Meter } from "../../../widgets/meter.tsx";
 import { UnitMark } from "../../../widgets/unit-mark.tsx";
 import { workloadColumns } from "../filter/table-columns.ts";
 import { stateWords, workloadMark } from "../words.ts";
-import styles from "./cells.module.css";
-import { Missing, Name, Text } from "./cells.tsx";
 import type { TableSpec } from "./table-spec.ts";
 
 type WorkloadColumn = Column<WorkloadAnswer> & { readonly key: TableColumn<"workloads"> };

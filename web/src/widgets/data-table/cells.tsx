@@ -1,7 +1,7 @@
 // Cells that several tables share.
 
 import type { ReactNode } from "react";
-import { MISSING } from "../../../base/format.ts";
+import { MISSING } from "../../base/format.ts";
 import styles from "./cells.module.css";
 
 /** Text that is cut where it does not fit, whole on hover. */

@@ -1,10 +1,10 @@
 // The parts details panels are made of: a head with a name and a way to close it, and cards.
 
 import type { ReactNode } from "react";
-import { select } from "../../../state/changes.ts";
-import type { SelectionKind } from "../../../state/screen.ts";
-import { useChangeScreen } from "../../../state/use-screen.ts";
-import { IconButton } from "../../../widgets/button.tsx";
+import { select } from "../../state/changes.ts";
+import type { SelectionKind } from "../../state/screen.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { IconButton } from "../../widgets/button.tsx";
 import styles from "./panel.module.css";
 
 export function Panel({ children }: { children: ReactNode }) {
