@@ -2,10 +2,10 @@
 
 import { nameAt } from "../../../api/columns.ts";
 import type { Units } from "../../../data/units.ts";
+import { Card } from "../../../parts/panel/panel.tsx";
 import { RowRules } from "../../../parts/rules/row-rules.tsx";
 import { WorkloadRules } from "../../../parts/rules/workload-rules.tsx";
 import { useScreen } from "../../../state/use-screen.ts";
-import { Card } from "./panel.tsx";
 
 interface RulesCardProps {
   readonly units: Units | undefined;

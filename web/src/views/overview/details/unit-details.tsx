@@ -14,6 +14,7 @@ import { toUnitState, UNIT_TONES } from "../words.ts";
 import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import { useRecentRange } from "./node-details.tsx";
+import { RulesCard } from "./rules-card.tsx";
 
 export function UnitDetails({ name }: { name: string }) {
   const units = mapLoadable(useUnits(), (value) => ({ value, row: findRow(value, name) }));
@@ -63,6 +64,7 @@ function Content({ units, row, name }: { units: Units; row: number; name: string
           <Card title="Now">
             <Facts facts={measured(units, row, powerLimit, memory)} />
           </Card>
+          <RulesCard units={units} rows={[row]} workload={word("workload")} unit={name} />
           <Card title="Last 6 hours">
             <MetricHistory subject={{ unit: name }} range={range} unitCount={1} tops={findLimits(units, [row])} />
           </Card>

@@ -18,6 +18,7 @@ import { Actions } from "./actions.tsx";
 import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import { useRecentRange } from "./node-details.tsx";
+import { RulesCard } from "./rules-card.tsx";
 import { listSelectedRows } from "./selected-rows.ts";
 import { TakeAlong } from "./take-along.tsx";
 import { totalFacts } from "./total-facts.ts";
@@ -94,6 +95,7 @@ function Content({ units, rows, selection }: { units: Units; rows: readonly numb
         <p className={styles.note}>The link has room for the first of these units only; a group or a filter has.</p>
       )}
       <TakeAlong units={units} rows={rows} selection={selection} />
+      <RulesCard units={units} rows={rows} workload={null} />
       {totals.states.requested > 0 && <WhyTheyWait units={units} rows={rows} />}
       {sampled.length > 0 && (
         <Card title="Last 6 hours">

@@ -1,0 +1,81 @@
+// Every rule and what it says of a workload, or of it on one GPU, with the numbers behind it.
+
+import { formatCount, formatPlural, isKnown, MISSING } from "../../base/format.ts";
+import { formatAgo, formatDuration } from "../../base/time.ts";
+import { useRules, useWorkloadVerdicts } from "../../data/rules.ts";
+import { useNow } from "../../widgets/clock-context.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { colorRules, toCssColor } from "./rule-colors.ts";
+import { type RuleVerdict, sumVerdicts } from "./verdicts.ts";
+import styles from "./workload-rules.module.css";
+
+interface WorkloadRulesProps {
+  readonly workload: string;
+  /** Null: all of its GPUs. */
+  readonly unit?: string | null;
+}
+
+export function WorkloadRules({ workload, unit = null }: WorkloadRulesProps) {
+  const verdicts = useWorkloadVerdicts(workload);
+  const rules = useRules().value?.rules ?? [];
+  const colors = colorRules(rules);
+  return (
+    <Frame source={verdicts} what="what the rules say">
+      {(value) => {
+        const told = sumVerdicts(rules, value, unit).filter(({ state }) => state !== "out of scope");
+        if (told.length === 0) return <p className={styles.none}>No rule has judged it yet.</p>;
+        return (
+          <ul className={styles.list}>
+            {told.map((one) => (
+              <li key={one.rule.key}>
+                <Verdict verdict={one} color={toCssColor(colors, one.rule.key)} />
+              </li>
+            ))}
+          </ul>
+        );
+      }}
+    </Frame>
+  );
+}
+
+function Verdict({ verdict, color }: { verdict: RuleVerdict; color: string }) {
+  const { rule, state, example } = verdict;
+  const now = useNow();
+  return (
+    <details className={styles.verdict} data-state={state} style={{ "--rule": color } as React.CSSProperties}>
+      <summary>
+        <i />
+        <span>{rule.name}</span>
+        <small>{describeState(verdict, now)}</small>
+      </summary>
+      <dl>
+        {example?.readings.map(({ condition, value_words, bound_words, samples, is_met }) => (
+          <div key={condition} data-met={is_met ?? undefined}>
+            <dt>{condition}</dt>
+            <dd data-tip={`Over ${formatPlural(samples, "sample")}; the bound is ${bound_words ?? "not known"}`}>
+              <b>{value_words ?? MISSING}</b> / {bound_words ?? MISSING}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {verdict.units > 1 && example && <p>Numbers of {example.unit}.</p>}
+      {state === "broken" && <p>{rule.reason}</p>}
+    </details>
+  );
+}
+
+function describeState({ state, broken, units, why, violations }: RuleVerdict, now: number): string {
+  const [last] = violations;
+  switch (state) {
+    case "broken": {
+      const since = last && isKnown(last.since) ? ` for ${formatDuration((now - last.since) / 1000)}` : "";
+      return units > 1 ? `broken by ${formatCount(broken)} of ${formatPlural(units, "GPU")}${since}` : `broken${since}`;
+    }
+    case "past":
+      return last?.until ? `past, until ${formatAgo(last.until, now)}` : "past";
+    case "not judged":
+      return `not judged: ${why}`;
+    default:
+      return state;
+  }
+}
