@@ -27,6 +27,7 @@ from clusterscape.model import (
     Node,
     NodeId,
     NodeState,
+    NodeTurn,
     Partition,
     SourceStatus,
     Unit,
@@ -492,3 +493,29 @@ def test_violations_go_with_their_workload_when_it_is_removed_by_age(store: Reco
     assert store.remove_ended_before(at(3600)) == 1
     assert store.violations() == []
     assert store.open_violations() == []
+
+
+def test_the_states_of_nodes_are_those_of_then_when_the_past_is_asked_for(
+    open_store: Callable[[], RecordStore],
+) -> None:
+    store = open_store()
+    node = replace(FULL_NODE, state=NodeState.IDLE, reason=None)
+    down = replace(node, state=NodeState.DOWN, reason="fan")
+    for hours, seen in ((0, node), (1, node), (2, down), (3, down), (4, node)):
+        store.write_inventory(nodes=[seen], partitions=[], units=[], at_ms=at(hours))
+    store.close()
+    again = open_store()
+    assert again.node_states(at_ms=UnixMs(T0 - 1)) == []
+    assert [turn.state for turn in again.node_states(at_ms=at(1.5))] == [NodeState.IDLE]
+    (then,) = again.node_states(at_ms=at(3.5))
+    assert (then.node, then.from_at, then.state, then.reason) == (node.id, at(2), NodeState.DOWN, "fan")
+    assert [turn.from_at for turn in again.node_states(at_ms=at(9))] == [at(4)]
+    again.remove_ended_before(at(3))
+    assert again.node_states(at_ms=at(1)) == []
+    assert [turn.state for turn in again.node_states(at_ms=at(3))] == [NodeState.DOWN]
+
+
+def test_past_states_can_be_added_when_they_are_imported(store: RecordStore) -> None:
+    turn = NodeTurn(node=FULL_NODE.id, from_at=T0, state=NodeState.DRAINED, reason="disk")
+    store.write_node_states([turn])
+    assert store.node_states(at_ms=at(1)) == [turn]

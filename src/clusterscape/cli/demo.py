@@ -153,7 +153,7 @@ async def _fill_history(site: "Site", cluster: "DemoCluster", *, quiet: bool) ->
         task = progress.add_task("24 hours of history", total=1.0)
         while (part := await asyncio.to_thread(_next, parts)) is not None:
             await loop.run_in_executor(
-                site.writer, site.ingest.accept_history, part.batches, part.workloads, part.allocations
+                site.writer, site.ingest.accept_history, part.batches, part.workloads, part.allocations, part.node_turns
             )
             progress.update(task, completed=part.done_ratio)
     if not quiet:

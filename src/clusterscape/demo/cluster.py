@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clusterscape.demo.hardware import MAX_GPUS, MIN_GPUS, build_hardware
-from clusterscape.demo.records import iter_allocations, iter_workloads
+from clusterscape.demo.records import iter_allocations, iter_node_turns, iter_workloads
 from clusterscape.demo.scenario import DEFAULT_PLACEMENT, Scenario
 from clusterscape.demo.telemetry import Telemetry
-from clusterscape.model import Allocation, SampleBatch, UnixMs, Workload
+from clusterscape.model import Allocation, NodeTurn, SampleBatch, UnixMs, Workload
 
 if TYPE_CHECKING:
     from clusterscape.settings import CollectSettings
@@ -36,6 +36,7 @@ class HistoryPart:
     batches: Sequence[SampleBatch]
     workloads: Sequence[Workload]
     allocations: Sequence[Allocation]
+    node_turns: Sequence[NodeTurn]
     done_ratio: float
 
 
@@ -91,13 +92,16 @@ class DemoCluster:
         """
         workloads, allocations = self.history_records(start_ms, end_ms)
         ended = [workload for workload in workloads if not workload.state.is_active]
+        turns = list(iter_node_turns(self.scenario, start_ms, end_ms))
         closed = [allocation for allocation in allocations if allocation.to_at is not None]
         for batches in self.telemetry.history(start_ms, end_ms, step_ms or self.history_step_ms):
             last_ms = int(batches[0].time_ms.max(initial=start_ms))
             done_ratio = min(1.0, (last_ms - start_ms) / max(1, end_ms - start_ms))
-            yield HistoryPart(batches=batches, workloads=ended, allocations=closed, done_ratio=done_ratio)
-            ended, closed = [], []
-        yield HistoryPart(batches=(), workloads=ended, allocations=closed, done_ratio=1.0)
+            yield HistoryPart(
+                batches=batches, workloads=ended, allocations=closed, node_turns=turns, done_ratio=done_ratio
+            )
+            ended, closed, turns = [], [], []
+        yield HistoryPart(batches=(), workloads=ended, allocations=closed, node_turns=turns, done_ratio=1.0)
 
     def history_records(self, start_ms: UnixMs, end_ms: UnixMs) -> tuple[list[Workload], list[Allocation]]:
         """Workloads and allocations of [start, end) as they stand at its end, open ones included."""

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from clusterscape.demo.hardware import MACHINE_OF_PARTITION
 from clusterscape.demo.lives import Attempt, Life
 from clusterscape.demo.scenario import Scenario
-from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model import Allocation, NodeId, NodeState, NodeTurn, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.simulate import FaultKind
 
 SIGTERM = 15
 OUT_OF_MEMORY_SIGNAL = 125  # what Slurm writes beside OUT_OF_MEMORY
@@ -32,6 +33,21 @@ def iter_allocations(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator
                 yield Allocation(
                     workload=workload_id(life), unit=unit_ids[unit], from_at=UnixMs(attempt.start_s * 1000), to_at=to_ms
                 )
+
+
+def iter_node_turns(scenario: Scenario, start_ms: int, end_ms: int) -> Iterator[NodeTurn]:
+    """When nodes went out of service and came back in [start, end)."""
+    scenario.advance(end_ms)
+    nodes = scenario.hardware.nodes
+    for outage in scenario.outages:
+        from_ms, to_ms = outage.from_s * 1000, outage.to_s * 1000
+        if to_ms <= start_ms or from_ms >= end_ms:
+            continue
+        node = NodeId(nodes[outage.node].name)
+        state = NodeState.DOWN if outage.kind is FaultKind.FAIL else NodeState.DRAINED
+        yield NodeTurn(node=node, from_at=UnixMs(from_ms), state=state, reason=outage.reason)
+        if to_ms < end_ms:
+            yield NodeTurn(node=node, from_at=UnixMs(to_ms), state=NodeState.IDLE)
 
 
 def workload_id(life: Life) -> WorkloadId:

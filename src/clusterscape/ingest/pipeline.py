@@ -15,6 +15,7 @@ from clusterscape.model import (
     Allocation,
     HistoryObserved,
     InventoryObserved,
+    NodeTurn,
     Observation,
     QueueObserved,
     SampleBatch,
@@ -113,10 +114,16 @@ class Ingest:
                 self._changes.pause(None)
 
     def accept_history(
-        self, batches: Sequence[SampleBatch], workloads: Sequence[Workload], allocations: Sequence[Allocation]
+        self,
+        batches: Sequence[SampleBatch],
+        workloads: Sequence[Workload],
+        allocations: Sequence[Allocation],
+        node_turns: Sequence[NodeTurn] = (),
     ) -> None:
         """Store a past that was not scraped (the demo's, an import); raises what the store raises."""
         now = self._clock()
+        if node_turns:
+            self._records.write_node_states(node_turns)
         if workloads or allocations:
             change = self._ledger.see_history(
                 HistoryObserved(source="history", at=now, workloads=workloads, allocations=allocations)

@@ -10,7 +10,7 @@ from clusterscape.model.ids import (
     mig_unit_id,
     requested_unit_id,
 )
-from clusterscape.model.inventory import Node, NodeState, Partition, Unit, UnitKind
+from clusterscape.model.inventory import Node, NodeState, NodeTurn, Partition, Unit, UnitKind
 from clusterscape.model.metrics import ALIASES, CATALOGUE, METRICS, Alias, Metric, MetricKind, MetricUnit
 from clusterscape.model.observations import (
     HistoryObserved,
@@ -48,6 +48,7 @@ __all__ = [
     "Node",
     "NodeId",
     "NodeState",
+    "NodeTurn",
     "Observation",
     "Partition",
     "QueueObserved",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from clusterscape.model.ids import GpuUuid, NodeId, UnitId, WorkloadId
+from clusterscape.model.ids import GpuUuid, NodeId, UnitId, UnixMs, WorkloadId
 
 
 class NodeState(StrEnum):
@@ -29,6 +29,16 @@ class UnitKind(StrEnum):
     GPU = "gpu"
     MIG = "mig"
     REQUESTED = "requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTurn:
+    """A node was in this state from then on."""
+
+    node: NodeId
+    from_at: UnixMs
+    state: NodeState
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

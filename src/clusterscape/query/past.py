@@ -1,7 +1,7 @@
 """The cluster at a past minute: who held what, what waited, and the picture of it.
 
-What the stores do not keep is not invented: node states and waiting reasons of the past are null, and every unit that nobody held
-counts as free, though its node may have been down. Nodes and units are those known now; other fields are as last known.
+What the stores do not keep is not invented: waiting reasons of the past are null, and so are node states from before they were
+noted; every unit that nobody held then counts as free. Nodes and units are those known now; other fields are as last known.
 """
 
 import zlib
@@ -14,7 +14,7 @@ from clusterscape.errors import QueryError
 from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
-from clusterscape.query.picture import build_picture
+from clusterscape.query.picture import build_picture, encode_strings
 from clusterscape.query.placement import mark_free_use
 from clusterscape.store.records.contract import WorkloadFilter
 
@@ -103,9 +103,28 @@ class PastPictures:
         )
         known = [*stretch.workloads, *(stretch.holders[id] for id in holding)]
         workloads, held = see_at(known, stretch.allocations, at)
-        table = build_picture(places=_forget_present(self._places()), workloads=workloads, allocations=held)
+        table = build_picture(places=self._places_at(at), workloads=workloads, allocations=held)
         table = mark_free_use(table, self._context.records.partitions(), workloads)
         return Shot(at=at, version=_version(at, table), table=table, workloads=workloads)
+
+    def _places_at(self, at: UnixMs) -> pl.DataFrame:
+        """Units and nodes with the states of then; a silent exporter of then is not known."""
+        turns = self._context.records.node_states(at_ms=at)
+        states = pl.DataFrame(
+            {
+                "node": [turn.node for turn in turns],
+                # Which of the states of service it was in then is not known.
+                "node_state": [None if turn.state.is_available else turn.state.value for turn in turns],
+                "node_reason": [turn.reason for turn in turns],
+            },
+            schema={"node": pl.String, "node_state": pl.String, "node_reason": pl.String},
+        )
+        now = self._places()
+        then = now.with_columns(pl.col("node").cast(pl.String), is_stale=pl.lit(False)).drop(
+            "node_state", "node_reason"
+        )
+        table = then.join(states, on="node", how="left", maintain_order="left").select(now.columns)
+        return encode_strings(table, ["node", "node_state", "node_reason"])
 
     def _stretch(self, at: UnixMs) -> Stretch:
         start = UnixMs(at // STRETCH_MS * STRETCH_MS)
@@ -177,15 +196,6 @@ def _has_ended(workload: Workload, at: UnixMs) -> bool:
     if workload.state.is_active or ended is None or begun is None:
         return False
     return max(begun + 1, ended) <= at
-
-
-def _forget_present(places: pl.DataFrame) -> pl.DataFrame:
-    """Without what is known only of now."""
-    return places.with_columns(
-        pl.lit(None, dtype=places.schema["node_state"]).alias("node_state"),
-        pl.lit(None, dtype=places.schema["node_reason"]).alias("node_reason"),
-        is_stale=pl.lit(False),
-    )
 
 
 def _version(at: UnixMs, table: pl.DataFrame) -> int:

@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterscape.errors import QueryError
-from clusterscape.model import Allocation, UnitId, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model import (
+    Allocation,
+    NodeId,
+    NodeState,
+    NodeTurn,
+    UnitId,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+)
 from clusterscape.query.answers import UnitCounts
 from clusterscape.query.cluster import MISSING, STEPS
 from clusterscape.query.past import MINUTE_MS, see_at
@@ -65,7 +75,23 @@ def test_what_is_not_stored_is_null_when_the_picture_is_of_the_past(small_cluste
     assert tuple(picture.columns) == (*SNAPSHOT_COLUMNS, "free_use")
     assert picture["node_state"].null_count() == picture["node_reason"].null_count() == len(picture)
     assert picture["pending_reason"].null_count() == len(picture)
-    assert picture.schema["node_state"] == small_cluster.queries.cluster.picture()[1].schema["node_state"]
+    assert isinstance(picture.schema["node_state"], pl.Enum)
+
+
+def test_units_of_a_node_that_was_down_are_unavailable_when_the_picture_is_of_then(small_cluster: SmallCluster) -> None:
+    records = small_cluster.records
+    records.write_node_states(
+        [
+            NodeTurn(node=NodeId("n3"), from_at=past(6), state=NodeState.DOWN, reason="fan"),
+            NodeTurn(node=NodeId("n3"), from_at=past(4), state=NodeState.IDLE),
+        ]
+    )
+    then = rows(small_cluster, past(5))
+    assert (then["n3:0"]["unit_state"], then["n3:0"]["node_state"], then["n3:0"]["node_reason"]) == (
+        "unavailable", "down", "fan",
+    )  # fmt: skip
+    assert (then["n1:1"]["unit_state"], then["n1:1"]["node_state"]) == ("free", None)
+    assert rows(small_cluster, past(3))["n3:0"]["unit_state"] == "free"
 
 
 def test_lists_and_details_are_of_then_when_the_past_is_asked_for(small_cluster: SmallCluster) -> None:

@@ -10,6 +10,7 @@ from clusterscape.model import (
     Allocation,
     Node,
     NodeId,
+    NodeTurn,
     Partition,
     SourceStatus,
     Unit,
@@ -65,6 +66,17 @@ class RecordStore(Protocol):
         self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
     ) -> None:
         """Insert or replace these records (last seen ``at_ms``, kept to ten minutes); others stay."""
+        ...
+
+    def write_node_states(self, states: Iterable[NodeTurn]) -> None:
+        """Insert or replace states of the past (an import, the demo's); ``write_inventory`` notes those of now by itself."""
+        ...
+
+    def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
+        """The last state of each node that was known at ``at_ms``, by node.
+
+        Only going out of service and coming back is noted, not whether a node that serves was idle or held.
+        """
         ...
 
     def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
@@ -187,6 +199,8 @@ class RecordStore(Protocol):
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
         """Drop workloads that ended before ``at_ms``, with their allocations and violations; returns how many.
+
+        States of nodes that were over by then go, too.
 
         One whose end is not known counts from when it was last written. Allocations of unknown workloads go likewise.
         """

@@ -16,6 +16,7 @@ from clusterscape.model import (
     Allocation,
     Node,
     NodeId,
+    NodeTurn,
     Partition,
     SourceStatus,
     Unit,
@@ -266,6 +267,14 @@ class MirroredRecordStore:
     def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Violations that overlap [start, end) as columns."""
         return self._store.violation_spans(start_ms=start_ms, end_ms=end_ms)
+
+    def write_node_states(self, states: Iterable[NodeTurn]) -> None:
+        """Insert or replace states of the past."""
+        self._store.write_node_states(states)
+
+    def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
+        """The last state of each node that was known at ``at_ms``, by node."""
+        return self._store.node_states(at_ms=at_ms)
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
         """Insert or replace the document ``key`` of ``kind``."""

@@ -12,6 +12,7 @@ from clusterscape.model import (
     AllocationSource,
     Node,
     NodeState,
+    NodeTurn,
     Partition,
     SourceStatus,
     Unit,
@@ -45,6 +46,7 @@ PARTITION_COLUMNS = _columns(tables.partitions, Partition)
 UNIT_COLUMNS = _columns(tables.units, Unit)
 WORKLOAD_COLUMNS = _columns(tables.workloads, Workload)
 ALLOCATION_COLUMNS = _columns(tables.allocations, Allocation)
+NODE_STATE_COLUMNS = _columns(tables.node_states, NodeTurn)
 VIOLATION_COLUMNS = _columns(tables.violations, Violation)
 SOURCE_COLUMNS = _columns(tables.sources, SourceStatus)
 DOCUMENT_COLUMNS = _columns(tables.documents, Document)
@@ -236,6 +238,21 @@ def allocation_of(row: Values) -> Allocation:
         source=_ALLOCATION_SOURCES[row[4]],
         confidence=row[5],
     )
+
+
+def node_turn_row(turn: NodeTurn) -> Row:
+    """The row of ``turn``."""
+    return {
+        "node": turn.node,
+        "from_at": turn.from_at,
+        "state": turn.state.value,
+        "reason": storable(turn.reason),
+    }
+
+
+def node_turn_of(row: Values) -> NodeTurn:
+    """The turn of a row of NODE_STATE_COLUMNS."""
+    return NodeTurn(node=row[0], from_at=row[1], state=_NODE_STATES[row[2]], reason=row[3])
 
 
 def violation_row(violation: Violation) -> Row:

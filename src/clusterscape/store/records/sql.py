@@ -11,9 +11,12 @@ from sqlalchemy import (
     Column,
     CompoundSelect,
     Connection,
+    Delete,
     Engine,
     Label,
     Select,
+    Subquery,
+    and_,
     delete,
     exists,
     func,
@@ -25,6 +28,8 @@ from clusterscape.model import (
     Allocation,
     Node,
     NodeId,
+    NodeState,
+    NodeTurn,
     Partition,
     SourceStatus,
     Unit,
@@ -50,6 +55,7 @@ from clusterscape.store.records.filters import (
 from clusterscape.store.records.upserts import Stored, changed, delete_each, upsert
 
 Record = TypeVar("Record")
+SERVES = "serves"
 Query = Select[Any] | CompoundSelect[Any]
 
 
@@ -75,7 +81,23 @@ class SqlRecordStore:
         )
         with self._writing() as connection:
             for table, records in written:
-                upsert(connection, table, changed(connection, table, records)[0])
+                news = changed(connection, table, records)[0]
+                if table is tables.nodes:
+                    upsert(connection, tables.node_states, _find_turned(connection, news, at_ms))
+                upsert(connection, table, news)
+
+    def write_node_states(self, states: Iterable[NodeTurn]) -> None:
+        """Insert or replace states of the past."""
+        with self._writing() as connection:
+            upsert(connection, tables.node_states, [rows.node_turn_row(turn) for turn in states])
+
+    def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
+        """The last state of each node that was known at ``at_ms``, by node."""
+        table = tables.node_states
+        last = _last_states_before(at_ms)
+        is_last = and_(table.c.node == last.c.node, table.c.from_at == last.c.from_at)
+        query = select(*rows.NODE_STATE_COLUMNS).join(last, is_last).order_by(table.c.node)
+        return self._read(query, rows.node_turn_of)
 
     def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
         """Forget nodes and their units; workloads and allocations stay as history."""
@@ -256,6 +278,7 @@ class SqlRecordStore:
             for table in (held, broken):
                 connection.execute(delete(table).where(table.c.workload.in_(select(workloads.c.id).where(is_old))))
             connection.execute(delete(held).where(held.c.to_at < at_ms, ~is_known))
+            connection.execute(_delete_states_before(at_ms))
             return connection.execute(delete(workloads).where(is_old)).rowcount
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
@@ -317,3 +340,33 @@ class SqlRecordStore:
 def _nodes_changed(row: rows.Row, stored: Stored) -> bool:
     before = stored.get((row["id"],))
     return before is None or before.nodes != row["nodes"]
+
+
+def _find_turned(connection: Connection, nodes: Sequence[rows.Row], at_ms: UnixMs) -> list[rows.Row]:
+    """The new states of nodes that went out of service or came back; those that serve turn all the time."""
+    if not nodes:
+        return []
+    stored = connection.execute(select(tables.nodes.c.id, tables.nodes.c.state)).fetchall()
+    known: dict[str, str] = {row[0]: row[1] for row in stored}
+    return [
+        {"node": row["id"], "from_at": at_ms, "state": row["state"], "reason": row["reason"]}
+        for row in nodes
+        if _service_of(known.get(str(row["id"]))) != _service_of(str(row["state"]))
+    ]
+
+
+def _service_of(state: str | None) -> str | None:
+    return SERVES if state is not None and NodeState(state).is_available else state
+
+
+def _last_states_before(at_ms: UnixMs) -> Subquery:
+    table = tables.node_states
+    last = select(table.c.node, func.max(table.c.from_at).label("from_at"))
+    return last.where(table.c.from_at <= at_ms).group_by(table.c.node).subquery()
+
+
+def _delete_states_before(at_ms: UnixMs) -> Delete:
+    """States that another one had followed by then."""
+    table, last = tables.node_states, _last_states_before(at_ms)
+    newer = select(last.c.from_at).where(last.c.node == table.c.node).scalar_subquery()
+    return delete(table).where(table.c.from_at < newer)

@@ -6,7 +6,7 @@ A change here needs a migration beside it and the new REVISION; a test compares 
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql
 
-REVISION = "0002"
+REVISION = "0003"
 """The schema these tables describe: the newest revision under ``migrations/versions``."""
 
 VERSION_TABLE = "clusterscape_version"
@@ -33,6 +33,17 @@ nodes = Table(
     Column("rack", TEXT),
     Column("driver_version", TEXT),
     Column("seen_at", BigInteger, nullable=False),
+)
+
+# One row whenever a node's state turned; the newest of a node is its state now.
+node_states = Table(
+    "node_states",
+    metadata,
+    Column("node", TEXT, primary_key=True),
+    Column("from_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", TEXT, nullable=False),
+    Column("reason", TEXT),
+    sqlite_with_rowid=False,
 )
 
 partitions = Table(
