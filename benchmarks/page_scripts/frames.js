@@ -1,11 +1,20 @@
 // Runs in the page. Moves the picture with real events, one step a frame, and reads a pixel of the squares back after each,
-// which waits until the frame is drawn. Every measurement answers with how many frames, and how many milliseconds.
+// which waits until the frame is drawn. Every measurement answers with how many frames, how many
+// milliseconds, and for how many of the frames the squares were drawn anew.
 
 (() => {
   const picture = document.querySelector("[role=application]");
   const squares = () => picture.querySelectorAll("canvas")[1];
   const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   const pixel = new Uint8Array(4);
+  let drawn = 0;
+  for (const name of ["drawArrays", "drawElements", "drawArraysInstanced"]) {
+    const draw = WebGL2RenderingContext.prototype[name];
+    WebGL2RenderingContext.prototype[name] = function (...rest) {
+      drawn += 1;
+      return draw.apply(this, rest);
+    };
+  }
 
   const finish = (canvas) => {
     const gl = canvas.getContext("webgl2");
@@ -21,12 +30,13 @@
   const count = async (step, canvas, steps) => {
     await nextFrame();
     const start = performance.now();
+    drawn = 0;
     for (let at = 0; at < steps; at += 1) {
       step(at);
       await nextFrame();
       finish(canvas());
     }
-    return [steps, performance.now() - start];
+    return [steps, performance.now() - start, drawn];
   };
 
   window.measureMoves = async (kind, steps) => {
@@ -52,12 +62,13 @@
     while (canvas.dataset.flying === undefined) await nextFrame();
     const start = performance.now();
     let frames = 0;
+    drawn = 0;
     while (canvas.dataset.flying !== undefined) {
       await nextFrame();
       finish(canvas);
       frames += 1;
     }
-    const answer = [frames, performance.now() - start];
+    const answer = [frames, performance.now() - start, drawn];
     return answer;
   };
 

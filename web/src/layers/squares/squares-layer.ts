@@ -102,6 +102,19 @@ export class SquaresLayer {
     else this.#drawSome(mode, listVertices(frame.visible, perSlot));
   }
 
+  /** To be asked whether all that was drawn until now is on the screen's buffer. */
+  watchDone(): () => boolean {
+    const gl = this.#gl;
+    const sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    return () => {
+      if (sync === null || gl.isContextLost()) return true;
+      if (gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
+      gl.deleteSync(sync);
+      return true;
+    };
+  }
+
   dispose(): void {
     const { programs, textures, indices } = this.#resources;
     for (const name of TEXTURES) this.#gl.deleteTexture(textures[name]);

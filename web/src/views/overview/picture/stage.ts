@@ -3,7 +3,6 @@
 
 import type { Marks, Projection, SlotNames } from "../../../layers/squares/marks.ts";
 import { PickGrid } from "../../../layers/squares/pick-grid.ts";
-import { OVERSCAN_PX, SquaresLayer } from "../../../layers/squares/squares-layer.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import {
   type Box,
@@ -30,6 +29,7 @@ import { findBar } from "./rules/rule-bars.ts";
 import type { RuleMarks } from "./rules/rule-marks.ts";
 import { paintRuleBars, paintUnitSigns } from "./rules/rule-painter.ts";
 import { Sheet, type SheetFrame } from "./sheet.ts";
+import { SquareSheet } from "./square-sheet.ts";
 import type { Tokens } from "./tokens.ts";
 import { type CaptionOf, paintCaptions } from "./unit-painter.ts";
 
@@ -52,7 +52,7 @@ export interface StageElements extends OverlayElements {
 
 export class Stage {
   readonly #elements: StageElements;
-  readonly #squares: SquaresLayer;
+  readonly #squares: SquareSheet;
   readonly #groupSheet: Sheet;
   readonly #outlineSheet: Sheet;
   readonly #overlay: Overlay;
@@ -69,21 +69,18 @@ export class Stage {
   #viewport: Size = { width: 0, height: 0 };
   /** What a fitted camera fills. */
   #fitSize: Size = { width: 0, height: 0 };
-  #pixelRatio = 1;
   #camera: Projection = { scale: 1, offsetX: 0, offsetY: 0 };
   #isFitted = true;
   #back: Projection[] = [];
   #flight: Flight | null = null;
   #frame: number | null = null;
-  /** What the squares were drawn for; null: they must be drawn anew. */
-  #drawn: Projection | null = null;
   #movedAt = Number.NEGATIVE_INFINITY;
   #rest: ReturnType<typeof setTimeout> | undefined;
 
   /** Throws where the browser cannot draw. */
   constructor(elements: StageElements) {
     this.#elements = elements;
-    this.#squares = new SquaresLayer(elements.squares);
+    this.#squares = new SquareSheet(elements.squares);
     this.#groupSheet = new Sheet(elements.groups);
     this.#outlineSheet = new Sheet(elements.outlines);
     this.#overlay = new Overlay(elements);
@@ -99,13 +96,9 @@ export class Stage {
   setSize(viewport: Size, pixelRatio: number, keepsFit = false): void {
     this.#viewport = viewport;
     if (!keepsFit) this.#fitSize = viewport;
-    this.#pixelRatio = pixelRatio;
-    const { squares } = this.#elements;
-    squares.width = Math.round((viewport.width + 2 * OVERSCAN_PX) * pixelRatio);
-    squares.height = Math.round((viewport.height + 2 * OVERSCAN_PX) * pixelRatio);
+    this.#squares.resize(viewport, pixelRatio);
     this.#groupSheet.resize(viewport, pixelRatio);
     this.#outlineSheet.resize(viewport, pixelRatio);
-    this.#drawn = null;
     if (this.#isFitted && this.#flight === null) this.#camera = this.#fitted();
     // A canvas is blank after a change of its size; waiting for the next frame would show it.
     this.#draw(performance.now());
@@ -133,7 +126,6 @@ export class Stage {
     this.#marks = marks;
     this.#captionOf = captionOf;
     this.#squares.setMarks(marks);
-    this.#drawn = null;
     this.#outlineSheet.invalidate();
     this.#request();
   }
@@ -307,7 +299,6 @@ export class Stage {
   }
 
   #invalidate(): void {
-    this.#drawn = null;
     this.#groupSheet.invalidate();
     this.#outlineSheet.invalidate();
   }
@@ -328,19 +319,14 @@ export class Stage {
     else this.#request();
     const flown = movesUnits ? progress : 1;
     if (flown >= 1) delete this.#elements.squares.dataset.flying;
-    this.#drawSquares(camera, flown, movesUnits);
     const isMoving = this.#flight !== null || now - this.#movedAt < REST_MS;
+    const areSquaresCrisp =
+      this.#layout === null ||
+      this.#squares.show({ camera, flown, movesUnits, isMoving, now }, () => this.#listVisible(camera));
     if (movesUnits && this.#hasManyGroups()) this.#hideSheets();
-    else this.#showSheets({ camera, target: this.#camera, isMoving, opacity: flown * flown });
+    else this.#showSheets({ camera, target: this.#camera, isMoving, opacity: flown * flown }, areSquaresCrisp);
     this.#placeOverlay(camera);
     for (const watcher of this.#watchers) watcher();
-  }
-
-  #drawSquares(camera: Projection, flown: number, movesUnits: boolean): void {
-    if (this.#layout === null || (!movesUnits && this.#drawn !== null && isSameCamera(this.#drawn, camera))) return;
-    this.#drawn = camera;
-    const visible = flown < 1 ? null : this.#listVisible(camera);
-    this.#squares.draw({ ...camera, pixelRatio: this.#pixelRatio, flown, visible });
   }
 
   /** The rows whose squares can be seen; null where it is not worth telling them from the others. */
@@ -353,7 +339,7 @@ export class Stage {
   }
 
   /** Boxes and outlines belong to the new places: they come into sight as units arrive. */
-  #showSheets(frame: SheetFrame): void {
+  #showSheets(frame: SheetFrame, areSquaresCrisp: boolean): void {
     const layout = this.#layout;
     const tokens = this.#tokens;
     if (layout === null || tokens === null) return;
@@ -371,7 +357,7 @@ export class Stage {
       }
       return painted + (rules ? paintUnitSigns(context, layout, rules, camera, viewport, tokens) : 0);
     });
-    if ((areGroupsCrisp && areOutlinesCrisp) || this.#flight !== null) return;
+    if ((areSquaresCrisp && areGroupsCrisp && areOutlinesCrisp) || this.#flight !== null) return;
     clearTimeout(this.#rest);
     this.#rest = setTimeout(() => this.#request(), REST_MS);
   }
