@@ -17,6 +17,8 @@ BENCHMARKS = (
     "demo_start",
     "layout_speed",
     "overview_columns",
+    "picture_frames",
+    "page_memory",
     "life_statistics",
     "diagnose_speed",
     "odd_gpu_detection",

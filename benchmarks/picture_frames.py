@@ -1,10 +1,8 @@
 """Frames a second of the picture while it is panned, zoomed and rearranged, in Chromium with software rendering.
 
-The real page on a real server, driven by real events; every frame is forced to complete by reading a pixel back. Beside it, in
-the same page and on a canvas of the same size, a plain instanced WebGL2 layer that draws as many squares and nothing else.
-Where drawing is slow the page moves the drawn squares along and draws them anew only so often: how often is said. CPU seconds of all
-of Chromium's processes are counted, too: unlike frames a second they say the same on a busy machine.
-Budgets: ≥ 20 frames/s at 10,000 units, ≥ 5 at 100,000; the first picture ≤ 1.5 s after navigation at 10,000.
+The real page on a real server, driven by events; a pixel read back completes each frame. The peer, in the same page: a plain
+instanced WebGL2 layer with as many squares and nothing else. CPU time, of all of Chromium, holds on a busy machine, too. Budgets:
+≥ 20 frames/s at 10,000 units, ≥ 5 at 100,000; the first picture ≤ 1.5 s after navigation at 10,000.
 """
 
 import argparse
@@ -110,6 +108,7 @@ def measure(url: str, gpus: int, report: Report) -> None:
                 f"{what}, {units:,} units", ours.per_second, "frames/s", peer.per_second, "plain instancing",
                 budget=BUDGETS.get(gpus), higher_is_better=True,
             )  # fmt: skip
+            # Where drawing is slow the page moves what was drawn along, and draws it anew only so often.
             report.add("  squares drawn anew", ours.drawn / ours.seconds, "times/s")
             report.add("  CPU a frame", ours.cpu_ms, "ms", peer.cpu_ms, "plain instancing")
         page.close()
