@@ -1,0 +1,47 @@
+"""Job-exact simulation of a batch queue on one homogeneous machine. Importing this does not import the compiled kernels."""
+
+from clusterscape.simulate.batch.contract import (
+    BACKFILLS,
+    Backfill,
+    BackfillKind,
+    BatchJobs,
+    Estimates,
+    Policy,
+    Scenario,
+    Schedule,
+    Waiting,
+)
+from clusterscape.simulate.batch.engine import simulate
+from clusterscape.simulate.batch.measures import (
+    Measures,
+    Spread,
+    compute_bounded_slowdown,
+    compute_measures,
+    jitter,
+    measure_spread,
+)
+from clusterscape.simulate.batch.policies import find_policy, policy_names
+from clusterscape.simulate.batch.semantics import PRESETS, Semantics
+
+__all__ = [
+    "BACKFILLS",
+    "PRESETS",
+    "Backfill",
+    "BackfillKind",
+    "BatchJobs",
+    "Estimates",
+    "Measures",
+    "Policy",
+    "Scenario",
+    "Schedule",
+    "Semantics",
+    "Spread",
+    "Waiting",
+    "compute_bounded_slowdown",
+    "compute_measures",
+    "find_policy",
+    "jitter",
+    "measure_spread",
+    "policy_names",
+    "simulate",
+]

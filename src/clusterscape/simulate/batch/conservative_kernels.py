@@ -1,0 +1,145 @@
+"""Conservative backfilling: every waiting job holds a reservation in a profile of free processors. Importing this imports numba.
+
+A look at the queue costs (waiting jobs) × (steps of the profile): meant for queues of hundreds, not of ten thousands.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from clusterscape.model.samples import Int64s
+from clusterscape.simulate.batch.indexed_kernels import FREE, HIGH, LOW, QUEUED, Books, Rows, Rules
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET
+from clusterscape.simulate.batch.listed_kernels import Lists, advance, drop_started, launch
+
+
+class Profile(NamedTuple):
+    """Free processors from ``times[k]`` until ``times[k + 1]``; ``size[0]`` steps, the last one without end."""
+
+    times: Int64s
+    free: Int64s
+    size: Int64s
+
+
+@njit(cache=True, nogil=True)
+def open_profile(count: int, total: int) -> Profile:
+    """Room for the running and the waiting jobs, two steps each."""
+    room = 2 * (count + min(count, total)) + 8
+    return Profile(np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(1, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def split(profile: Profile, time: int) -> int:
+    """The step that begins at ``time``, made where there is none. ``time`` is not before the first step."""
+    size = profile.size[0]
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) >> 1
+        if profile.times[middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    if low < size and profile.times[low] == time:
+        return int(low)
+    for at in range(size, low, -1):
+        profile.times[at] = profile.times[at - 1]
+        profile.free[at] = profile.free[at - 1]
+    profile.times[low] = time
+    profile.free[low] = profile.free[low - 1]
+    profile.size[0] += 1
+    return int(low)
+
+
+@njit(cache=True, nogil=True)
+def take(profile: Profile, start: int, end: int, processors: int) -> None:
+    """Take processors (negative: give back) from ``start`` until ``end``."""
+    first = split(profile, start)
+    last = split(profile, end)
+    for at in range(first, last):
+        profile.free[at] -= processors
+
+
+@njit(cache=True, nogil=True)
+def find_start(profile: Profile, now: int, processors: int, duration: int) -> int:
+    """The earliest time from ``now`` on at which so many processors are free for so long."""
+    size = profile.size[0]
+    at = 0
+    while True:
+        while profile.free[at] < processors:
+            at += 1  # the last step has the whole machine free
+        start = max(now, profile.times[at])
+        after = at + 1
+        while after < size and profile.times[after] < start + duration and profile.free[after] >= processors:
+            after += 1
+        if after == size or profile.times[after] >= start + duration:
+            return int(start)
+        at = after
+
+
+@njit(cache=True, nogil=True)
+def draw_profile(now: int, total: int, rows: Rows, books: Books, profile: Profile) -> None:
+    """The profile of the running jobs by their estimates, from ``now`` on."""
+    state = books.state
+    free = total
+    for at in range(state[LOW], state[HIGH]):
+        if books.run_ends[at] > now:
+            free -= rows.processors[books.run_jobs[at]]
+    profile.times[0], profile.free[0] = now, free
+    size = 1
+    for at in range(state[LOW], state[HIGH]):
+        if books.run_ends[at] <= now:
+            continue
+        free += rows.processors[books.run_jobs[at]]
+        if profile.times[size - 1] == books.run_ends[at]:
+            profile.free[size - 1] = free
+        else:
+            profile.times[size], profile.free[size] = books.run_ends[at], free
+            size += 1
+    profile.size[0] = size
+
+
+@njit(cache=True, nogil=True)
+def schedule_conservative(
+    now: int, rows: Rows, rules: Rules, books: Books, lists: Lists, planned: Int64s, profile: Profile
+) -> None:
+    """One look at the queue: each job in order gets the earliest start that delays nobody before it.
+
+    With fixed promises the others keep their plans meanwhile, so that no plan ever moves back (compression).
+    """
+    queued = books.state[QUEUED]
+    draw_profile(now, rules.total, rows, books, profile)
+    if rules.is_fixed:
+        for at in range(queued):
+            job = lists.queue[at]
+            if planned[job] >= now:
+                take(profile, planned[job], planned[job] + rows.estimate[job], rows.processors[job])
+    is_any = False
+    for at in range(queued):
+        job = lists.queue[at]
+        size, lasts = rows.processors[job], rows.estimate[job]
+        if rules.is_fixed and planned[job] >= now:
+            take(profile, planned[job], planned[job] + lasts, -size)
+        start = find_start(profile, now, size, lasts)
+        take(profile, start, start + lasts, size)
+        planned[job] = start
+        if start == now and size <= books.state[FREE]:
+            launch(job, now, rows, books, lists)
+            is_any = True
+        elif books.promises[job] == NOT_YET:
+            books.promises[job] = start
+    if is_any:
+        drop_started(books, lists)
+
+
+@njit(cache=True, nogil=True)
+def simulate_conservative(rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> None:
+    """The whole simulation, where the order of the queue never changes."""
+    planned = np.full(rows.submit.size, NOT_YET)
+    profile = open_profile(rows.submit.size, rules.total)
+    now = advance(rows, rules, books, lists)
+    while now != NEVER:
+        progress[0] += 1
+        if books.state[QUEUED] > 0:
+            schedule_conservative(now, rows, rules, books, lists, planned, profile)
+        now = advance(rows, rules, books, lists)

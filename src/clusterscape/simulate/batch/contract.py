@@ -1,0 +1,147 @@
+"""What goes into a batch simulation and what comes out: jobs, policies, ways of backfilling, schedules."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterscape.errors import QueryError
+from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.simulate.batch.semantics import Semantics
+
+Bools = NDArray[np.bool_]
+Estimates = Literal["request", "actual"]
+BackfillKind = Literal["none", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive"]
+BACKFILLS: tuple[BackfillKind, ...] = (
+    "none",
+    "easy",
+    "easy-sjbf",
+    "easy++",
+    "conservative",
+    "relaxed",
+    "adaptive",
+)
+
+ENGINE = "1"
+"""Raised whenever the same input may give another schedule: fingerprints then differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a policy sees of the jobs it orders, one row each; times are seconds, sizes processors.
+
+    ``user_usage`` is what the job's user has been charged (processor-seconds, decayed); 0 unless the policy sets a half-life.
+    """
+
+    now_s: int
+    origin_s: int
+    total_processors: int
+    submit_s: Int64s
+    estimate_s: Int64s
+    processors: Int64s
+    user_usage: Float64s
+
+    @property
+    def wait_s(self) -> Int64s:
+        """So far."""
+        return self.now_s - self.submit_s
+
+
+class Policy(Protocol):
+    """The order of a queue. ``is_static``: the score of a job never changes, so it is asked for once."""
+
+    @property
+    def is_static(self) -> bool:
+        """Whether scores do not change with time or usage."""
+        ...
+
+    def score(self, waiting: Waiting) -> Float64s:
+        """One number per job; the smallest goes first. Ties go to the earlier submission."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """How jobs may overtake. ``share``: ω of the relaxed ways; ``whole_at``: q0, the queue length at which ω is whole."""
+
+    kind: BackfillKind = "easy"
+    share: float = 0.1
+    whole_at: float = 150.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in BACKFILLS:
+            raise QueryError(f"there is no backfilling {self.kind!r}", hint=f"There are {', '.join(BACKFILLS)}.")
+        if not (self.share >= 0 and self.whole_at > 0):
+            raise QueryError("a relaxation is a factor from 0 on and a queue length above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJobs:
+    """Jobs as the engine takes them: whole seconds, in submit order, 1 ≤ run ≤ estimate, 1 ≤ processors ≤ the machine's.
+
+    ``row`` leads back to the rows of the trace; ``request_s`` is what EASY++ never predicts beyond; ``user`` is a code, and
+    ``number`` the place of the job's id among the ids (for ties).
+    """
+
+    row: Int64s
+    submit_s: Int64s
+    run_s: Int64s
+    estimate_s: Int64s
+    request_s: Int64s
+    processors: Int64s
+    user: Int64s
+    number: Int64s
+
+    def __len__(self) -> int:
+        return len(self.submit_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One simulation in full: equal scenarios give equal schedules."""
+
+    jobs: BatchJobs
+    total_processors: int
+    policy: Policy
+    backfill: Backfill
+    estimates: Estimates
+    semantics: Semantics
+
+    def fingerprint(self) -> str:
+        """A hash of every job and every choice."""
+        digest = hashlib.sha256()
+        choices = {
+            "engine": ENGINE,
+            "processors": self.total_processors,
+            "policy": repr(self.policy),
+            "backfill": asdict(self.backfill),
+            "estimates": self.estimates,
+            "semantics": asdict(self.semantics),
+        }
+        digest.update(json.dumps(choices, sort_keys=True).encode())
+        for name in ("submit_s", "run_s", "estimate_s", "request_s", "processors", "user", "number"):
+            digest.update(np.ascontiguousarray(getattr(self.jobs, name), dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When each job starts. ``promise_s`` means something only where ``has_promise``: the job held a reservation."""
+
+    scenario: Scenario
+    start_s: Int64s
+    promise_s: Int64s
+    has_promise: Bools
+
+    @property
+    def wait_s(self) -> Int64s:
+        """From submission to start."""
+        return self.start_s - self.scenario.jobs.submit_s
+
+    @property
+    def end_s(self) -> Int64s:
+        """When each job ends."""
+        return self.start_s + self.scenario.jobs.run_s

@@ -1,0 +1,180 @@
+"""Runs a scenario: turns its choices into the numbers the kernels take, picks the kernel, and lets policies order the queue.
+
+Pure: the same scenario gives the same schedule. Kernels are imported when first needed, because compiling takes a while.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.simulate.batch.contract import BatchJobs, Scenario, Schedule, Waiting
+from clusterscape.simulate.batch.semantics import Semantics
+
+if TYPE_CHECKING:
+    from clusterscape.simulate.batch.indexed_kernels import Books, Rows, Rules
+    from clusterscape.simulate.batch.listed_kernels import Lists
+
+_BASES = {"expected_wait": 0, "remaining_wait": 1, "request": 2}
+
+
+def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
+    """When every job starts. ``progress[0]`` counts events while it runs, for another thread to look at."""
+    from clusterscape.simulate.batch.indexed_kernels import simulate_indexed
+    from clusterscape.simulate.batch.kernels import NOT_YET
+
+    progress = np.zeros(1, np.int64) if progress is None else progress
+    if len(scenario.jobs) == 0:
+        starts = promises = np.zeros(0, np.int64)
+    elif scenario.policy.is_static and scenario.backfill.kind not in ("easy++", "conservative"):
+        starts, promises = simulate_indexed(_rows(scenario), _rules(scenario), progress)
+    else:
+        starts, promises = _simulate_lists(scenario, progress)
+    return Schedule(scenario, starts, promises, promises != NOT_YET)
+
+
+def _rules(scenario: Scenario) -> Rules:
+    from clusterscape.simulate.batch.indexed_kernels import Rules
+
+    how, backfill = scenario.semantics, scenario.backfill
+    is_relaxed = backfill.kind in ("relaxed", "adaptive")
+    return Rules(
+        total=scenario.total_processors,
+        is_batch=how.events == "batch",
+        is_submit_first=how.same_time == "submit_first",
+        is_free_at_estimate=how.freed == "at_estimated_end",
+        uses_extra=how.extra_nodes,
+        is_strict=how.bound == "strict",
+        is_fixed=how.promise == "fixed",
+        keeps_head=how.head == "kept",
+        backfills=backfill.kind != "none",
+        base=_BASES[how.relaxation_base],
+        share=backfill.share if is_relaxed else 0.0,
+        whole_at=backfill.whole_at if backfill.kind == "adaptive" else 0.0,
+        is_capped=how.adaptive_cap == "at_full_share",
+        is_queue_kept=how.adaptive_queue == "when_blocked",
+    )
+
+
+def _rows(scenario: Scenario) -> Rows:
+    from clusterscape.simulate.batch.indexed_kernels import Rows
+
+    jobs, how = scenario.jobs, scenario.semantics
+    ties = _tie_order(jobs, how)
+    head_rank = ties
+    if scenario.policy.is_static:
+        everything = np.arange(len(jobs))
+        head_rank = _rank(scenario.policy.score(_waiting(scenario, everything, 0, None)), ties)
+    tested = jobs.estimate_s if how.candidate_time == "estimate" else jobs.run_s
+    place = head_rank if how.candidate_order == "queue" else ties
+    if scenario.backfill.kind == "easy-sjbf":
+        place = _rank(tested.astype(float), ties)
+    job_at = np.empty(len(jobs), np.int64)
+    job_at[place] = np.arange(len(jobs))
+    # EASY++ writes its predictions into the estimates: every run has its own.
+    return Rows(
+        jobs.submit_s, jobs.run_s, jobs.estimate_s.copy(), tested.copy(), jobs.processors, head_rank, place, job_at
+    )
+
+
+def _tie_order(jobs: BatchJobs, how: Semantics) -> Int64s:
+    """Each job's place by submission, then by where it stands in the file or by its number there."""
+    if how.ties == "file_order":
+        return np.arange(len(jobs), dtype=np.int64)
+    return _rank(jobs.submit_s.astype(float), jobs.number)
+
+
+def _rank(score: Float64s, ties: Int64s) -> Int64s:
+    """Each job's place by score, then by ``ties``."""
+    ranks = np.empty(len(score), np.int64)
+    ranks[np.lexsort((ties, score))] = np.arange(len(score))
+    return ranks
+
+
+def _waiting(scenario: Scenario, chosen: Int64s, now_s: int, lists: Lists | None) -> Waiting:
+    jobs = scenario.jobs
+    usage = np.zeros(len(chosen))
+    if lists is not None and lists.half_life > 0:
+        users = lists.user[chosen]
+        usage = lists.usage[users] * 0.5 ** ((now_s - lists.usage_at[users]) / lists.half_life)
+    return Waiting(
+        now_s,
+        int(jobs.submit_s[0]),
+        scenario.total_processors,
+        jobs.submit_s[chosen],
+        jobs.estimate_s[chosen],
+        jobs.processors[chosen],
+        usage,
+    )
+
+
+def _open_lists(scenario: Scenario) -> Lists:
+    from clusterscape.simulate.batch.listed_kernels import Lists
+
+    jobs, count = scenario.jobs, len(scenario.jobs)
+    users = int(jobs.user.max()) + 1
+    return Lists(
+        queue=np.empty(count + 1, np.int64),
+        tail=np.empty(count + 1, np.int64),
+        request=jobs.request_s,
+        over_times=np.empty(count + 1, np.int64),
+        over_jobs=np.empty(count + 1, np.int64),
+        corrections=np.zeros(count, np.int64),
+        user=jobs.user,
+        last_run=np.zeros(users, np.int64),
+        former_run=np.zeros(users, np.int64),
+        usage=np.zeros(users),
+        usage_at=np.full(users, jobs.submit_s[0]),
+        half_life=float(getattr(scenario.policy, "half_life_s", 0)),
+        is_predicting=scenario.backfill.kind == "easy++",
+        is_by_estimate=scenario.backfill.kind in ("easy-sjbf", "easy++"),
+        state=np.zeros(2, np.int64),
+    )
+
+
+def _simulate_lists(scenario: Scenario, progress: Int64s) -> tuple[Int64s, Int64s]:
+    from clusterscape.simulate.batch.conservative_kernels import simulate_conservative
+    from clusterscape.simulate.batch.indexed_kernels import open_books
+    from clusterscape.simulate.batch.listed_kernels import simulate_listed
+
+    rows, rules, lists = _rows(scenario), _rules(scenario), _open_lists(scenario)
+    books = open_books(len(scenario.jobs), scenario.total_processors, False)
+    if not scenario.policy.is_static:
+        _order_and_schedule(scenario, rows, rules, books, lists, progress)
+    elif scenario.backfill.kind == "conservative":
+        simulate_conservative(rows, rules, books, lists, progress)
+    else:
+        simulate_listed(rows, rules, books, lists, progress)
+    return books.starts, books.promises
+
+
+def _order_and_schedule(
+    scenario: Scenario, rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s
+) -> None:
+    """Event by event, the policy ordering the queue before each look at it."""
+    from clusterscape.simulate.batch.conservative_kernels import open_profile, schedule_conservative
+    from clusterscape.simulate.batch.indexed_kernels import QUEUED
+    from clusterscape.simulate.batch.kernels import NEVER, NOT_YET
+    from clusterscape.simulate.batch.listed_kernels import advance, schedule_listed
+
+    is_conservative = scenario.backfill.kind == "conservative"
+    planned = np.full(len(scenario.jobs), NOT_YET)
+    profile = open_profile(len(scenario.jobs), scenario.total_processors) if is_conservative else None
+    follows_queue = not lists.is_by_estimate and scenario.semantics.candidate_order == "queue"
+    while (now_s := advance(rows, rules, books, lists)) != NEVER:
+        progress[0] += 1
+        queued = int(books.state[QUEUED])
+        if queued == 0:
+            continue
+        if queued > 1:
+            waiting = lists.queue[:queued]
+            scores = scenario.policy.score(_waiting(scenario, waiting, now_s, lists))
+            waiting[:] = waiting[np.lexsort((rows.head_rank[waiting], scores))]
+            if follows_queue:
+                lists.tail[:queued] = waiting
+        if profile is not None:
+            schedule_conservative(now_s, rows, rules, books, lists, planned, profile)
+        else:
+            schedule_listed(now_s, rows, rules, books, lists)

@@ -1,0 +1,29 @@
+"""Priority that grows with the wait up to a cap, plus one for size: Slurm's multifactor plugin with two of its factors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterscape.model.samples import Float64s
+from clusterscape.simulate.batch.contract import Waiting
+
+WEEK_S = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Ageing:
+    """``age_weight`` is reached after ``full_age_s``; ``size_weight`` by a job as large as the machine."""
+
+    age_weight: float = 1000.0
+    size_weight: float = 1000.0
+    full_age_s: int = WEEK_S
+    is_static: bool = False
+
+    def score(self, waiting: Waiting) -> Float64s:
+        """The priority, negated."""
+        age = np.minimum(waiting.wait_s / self.full_age_s, 1.0)
+        size = waiting.processors / waiting.total_processors
+        return np.asarray(-(self.age_weight * age + self.size_weight * size))
+
+
+POLICY = Ageing()

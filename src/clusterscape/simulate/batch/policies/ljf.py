@@ -1,0 +1,20 @@
+"""Longest job first, by the estimate."""
+
+from dataclasses import dataclass
+
+from clusterscape.model.samples import Float64s
+from clusterscape.simulate.batch.contract import Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Ljf:
+    """By estimate, downward."""
+
+    is_static: bool = True
+
+    def score(self, waiting: Waiting) -> Float64s:
+        """Estimated seconds, negated."""
+        return -waiting.estimate_s.astype(float)
+
+
+POLICY = Ljf()

@@ -1,0 +1,20 @@
+"""Shortest job first, by the estimate. Long jobs may starve."""
+
+from dataclasses import dataclass
+
+from clusterscape.model.samples import Float64s
+from clusterscape.simulate.batch.contract import Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Sjf:
+    """By estimate."""
+
+    is_static: bool = True
+
+    def score(self, waiting: Waiting) -> Float64s:
+        """Estimated seconds."""
+        return waiting.estimate_s.astype(float)
+
+
+POLICY = Sjf()
