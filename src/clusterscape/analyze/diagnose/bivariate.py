@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtr, chdtri
 
 from clusterscape.analyze.diagnose.samples import Flags, Floats, Ints
 
@@ -91,7 +91,7 @@ def compute_mahalanobis(
     centered = standard - center
     squared = np.full(len(points), np.nan)
     squared[is_known] = np.einsum("ij,jk,ik->i", centered, _pseudo_inverse(covariance, rank), centered)
-    cutoff = float(chi2.isf(significance, rank)) if rank else np.inf
+    cutoff = float(chdtri(rank, significance)) if rank else np.inf
     is_outside = np.zeros(len(points), np.bool_)
     is_outside[is_known] = squared[is_known] > cutoff
     return Mahalanobis(
@@ -105,7 +105,7 @@ def _undecided(points: Floats, significance: float) -> Mahalanobis:
     unknown = np.full((2, 2), np.nan)
     is_outside = np.zeros(len(points), np.bool_)
     return Mahalanobis(
-        nothing, float(chi2.isf(significance, 2)), is_outside, unknown[0], unknown, 0, False, (note,)
+        nothing, float(chdtri(2, significance)), is_outside, unknown[0], unknown, 0, False, (note,)
     )  # fmt: skip
 
 
@@ -133,10 +133,10 @@ def _fit_robust(standard: Floats, covariance: Floats, rank: int, most: int, seed
 def _reweight(points: Floats, location: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """The same from all points that the fit to a few of them finds inside, made consistent for a Gaussian (Croux 1999)."""
     rank = points.shape[1]
-    bound = chi2.isf(REWEIGHTING_TAIL, rank)
+    bound = chdtri(rank, REWEIGHTING_TAIL)
     centered = points - location
     inside = points[np.einsum("ij,jk,ik->i", centered, np.linalg.inv(covariance), centered) < bound]
-    factor = (1.0 - REWEIGHTING_TAIL) / chi2.cdf(bound, rank + 2)
+    factor = (1.0 - REWEIGHTING_TAIL) / chdtr(rank + 2, bound)
     return inside.mean(axis=0), np.atleast_2d(np.cov(inside, rowvar=False, bias=True)) * factor
 
 

@@ -30,7 +30,10 @@ class CutRule:
 
     min_silhouette: float = 0.25  # mean of all GPUs: below it there is no structure worth a color
     min_edge_silhouette: float = 0.1  # of the worst tenth of each cluster: in a continuum it is near 0
-    min_alone_ratio: float = 2.0  # a GPU alone: its distance, in mean distances of the cluster's most distant member
+    min_gap_ratio: float = (
+        1.25  # between clusters, in the largest distance of a member to its nearest: a tail has gaps, too
+    )
+    min_alone_ratio: float = 3.0  # a GPU alone: its distance, in mean distances of the cluster's most distant member
     null_draws: int = 39  # clouds without clusters that must all look less clustered: significance 1 in 40
     null_gpus: int = 96  # of at most so many points
     seed: int = 20230701
@@ -107,26 +110,36 @@ def compute_silhouettes(condensed: Floats, labels: Ints) -> Floats:
 
     a is the mean distance to its own cluster, b to the nearest other one. Needs two clusters or more.
     """
-    return _compare_clusters(condensed, labels)[2]
+    return _Comparison.compute(condensed, labels).silhouettes
 
 
-def _compare_clusters(condensed: Floats, labels: Ints) -> tuple[Floats, Floats, Floats]:
-    """Mean distance of each GPU to its own and to the nearest other cluster, and its silhouette."""
-    from clusterscape.analyze.diagnose import kernels
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Of each GPU: mean distance to its own and to the nearest other cluster, nearest GPU of each, silhouette."""
 
-    clusters = int(labels.max()) + 1
-    sizes = np.bincount(labels, minlength=clusters)
-    sums = kernels.cluster_sums(condensed, labels, clusters)
-    rows = np.arange(labels.size)
-    own_size = sizes[labels]
-    own = sums[rows, labels] / np.maximum(own_size - 1, 1)
-    means = sums / sizes
-    means[rows, labels] = np.inf
-    other = means.min(axis=1)
-    larger = np.maximum(own, other)
-    silhouettes = np.divide(other - own, larger, out=np.zeros(labels.size), where=larger > 0)
-    silhouettes[own_size == 1] = 0.0
-    return own, other, silhouettes
+    own: Floats
+    other: Floats
+    nearest_own: Floats
+    nearest_other: Floats
+    silhouettes: Floats
+
+    @classmethod
+    def compute(cls, condensed: Floats, labels: Ints) -> "_Comparison":
+        from clusterscape.analyze.diagnose import kernels
+
+        clusters = int(labels.max()) + 1
+        sizes = np.bincount(labels, minlength=clusters)
+        sums, nearest_own, nearest_other = kernels.compare_clusters(condensed, labels, clusters)
+        rows = np.arange(labels.size)
+        own_size = sizes[labels]
+        own = sums[rows, labels] / np.maximum(own_size - 1, 1)
+        means = sums / sizes
+        means[rows, labels] = np.inf
+        other = means.min(axis=1)
+        larger = np.maximum(own, other)
+        silhouettes = np.divide(other - own, larger, out=np.zeros(labels.size), where=larger > 0)
+        silhouettes[own_size == 1] = 0.0
+        return cls(own, other, nearest_own, nearest_other, silhouettes)
 
 
 def match_colors(previous: Ints, current: Ints) -> Ints:
@@ -216,28 +229,33 @@ def _best_cut(
         if tree[-count, 2] >= tree[1 - count, 2] or tree[1 - count, 2] <= noise:
             continue
         labels = _cut(tree, count)
-        own, other, silhouettes = _compare_clusters(condensed, labels)
-        mean = float(silhouettes.mean())
+        comparison = _Comparison.compute(condensed, labels)
+        mean = float(comparison.silhouettes.mean())
         if mean <= max(above, best or 0.0):
             continue
-        if _has_clear_edges(own, other, silhouettes, labels, rule):
+        if _has_clear_edges(comparison, labels, rule):
             best, best_labels = mean, labels
     return best, best_labels
 
 
-def _has_clear_edges(own: Floats, other: Floats, silhouettes: Floats, labels: Ints, rule: CutRule) -> bool:
-    """Whether nearly all members of each cluster are clearly nearer to it than to any other."""
+def _has_clear_edges(comparison: _Comparison, labels: Ints, rule: CutRule) -> bool:
+    """Whether clusters are apart where they are nearest, and nearly all members clearly nearer to their own."""
     sizes = np.bincount(labels)
-    for label, size in enumerate(sizes):
-        members = labels == label
-        worst_tenth = int(size) // 10
-        if size > 1 and np.partition(silhouettes[members], worst_tenth)[worst_tenth] < rule.min_edge_silhouette:
-            return False
     if sizes[0] == 1:
         return False
+    for label, size in enumerate(sizes):
+        members = labels == label
+        if size == 1:
+            continue
+        worst_tenth = int(size) // 10
+        edge = np.partition(comparison.silhouettes[members], worst_tenth)[worst_tenth]
+        inner_gap = np.partition(comparison.nearest_own[members], size - 1 - worst_tenth)[size - 1 - worst_tenth]
+        gap = np.partition(comparison.nearest_other[members], worst_tenth)[worst_tenth]
+        if edge < rule.min_edge_silhouette or gap < rule.min_gap_ratio * inner_gap:
+            return False
     # A cluster reaches as far as its most distant member; a GPU alone must be well beyond the main one's reach.
-    reach = own[labels == 0].max()
-    return bool((other[sizes[labels] == 1] >= rule.min_alone_ratio * reach).all())
+    reach = comparison.own[labels == 0].max()
+    return bool((comparison.other[sizes[labels] == 1] >= rule.min_alone_ratio * reach).all())
 
 
 def _principal_spreads(tree: Floats, condensed: Floats, most: int) -> Floats:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import hypergeom
 
 from clusterscape.analyze.diagnose.samples import Flags, Floats, Ints
 
@@ -104,6 +103,8 @@ def explain_clusters(
 
 def _best_set(attribute: str, values: Sequence[Value | None], is_member: Flags) -> _Candidate | None:
     """The most significant set of values; None where the attribute has but one value."""
+    from scipy.stats import hypergeom  # takes long to import
+
     names, codes = _encode(values)
     if len(names) < 2:
         return None

@@ -189,17 +189,22 @@ def euclidean(rows: Floats, needed: int) -> Floats:
 
 
 @njit(cache=True)
-def cluster_sums(condensed: Floats, labels: Ints, clusters: int) -> Floats:
-    """Sum of each row's distances to the members of each cluster (rows × clusters)."""
+def compare_clusters(condensed: Floats, labels: Ints, clusters: int) -> tuple[Floats, Floats, Floats]:
+    """Of each row: the sum of distances to the members of each cluster, the nearest of its own and the nearest of any other."""
     count = labels.size
-    out = np.zeros((count, clusters))
+    sums = np.zeros((count, clusters))
+    nearest_own, nearest_other = np.full(count, np.inf), np.full(count, np.inf)
     at = 0
     for i in range(count):
         for j in range(i + 1, count):
-            out[i, labels[j]] += condensed[at]
-            out[j, labels[i]] += condensed[at]
+            distance = condensed[at]
             at += 1
-    return out
+            sums[i, labels[j]] += distance
+            sums[j, labels[i]] += distance
+            nearest = nearest_own if labels[i] == labels[j] else nearest_other
+            nearest[i] = min(nearest[i], distance)
+            nearest[j] = min(nearest[j], distance)
+    return sums, nearest_own, nearest_other
 
 
 @njit(cache=True)

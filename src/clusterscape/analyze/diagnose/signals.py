@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import kendalltau, theilslopes
 
 from clusterscape.analyze.diagnose.samples import Floats, Ints
 
@@ -146,6 +145,8 @@ def find_change(course: Floats, *, min_rows: int = 3) -> Change | None:
 
 def fit_growth(times_s: Floats, course: Floats, *, max_points: int = 300) -> Growth | None:
     """Robust growth of a course; None for fewer than 5 values. Long courses are cut into medians of even pieces."""
+    from scipy.stats import kendalltau, theilslopes  # takes long to import
+
     is_known = np.isfinite(course)
     times, values = times_s[is_known], course[is_known]
     if values.size < 5:
