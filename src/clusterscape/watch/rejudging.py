@@ -6,6 +6,7 @@ open stays open; nobody is alerted of the past.
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,8 @@ PAST_MS = 7 * 86_400_000
 STEP_MS = 600_000
 """Begins and ends are exact to this; what is shorter may be missed."""
 RETRY_S = 60.0
+HISTORY_PAUSE_S = 2.0
+"""A past is stored in parts, one after the other: it is judged after the last."""
 
 Key = tuple[str, WorkloadId, UnitId | None]
 
@@ -57,14 +60,26 @@ class Rejudging:
         self._keeper = keeper
         self._judging = judging
         self._judge = judge
+        self._noting = threading.Lock()
         self._is_due = threading.Event()
         self._is_stopping = False
+        self._history_at = -HISTORY_PAUSE_S
 
     def note(self, before: Rule | None, after: Rule) -> None:
         """A rule was saved: its past is due where it judges differently now, or is new."""
         if before is None or (before.expression, before.scope) != (after.expression, after.scope):
             self._mark(after.key, is_due=True)
         self._is_due.set()  # It may be due for long, and on only now.
+
+    def note_history(self) -> None:
+        """A past was stored that no rule has judged."""
+        with self._noting:
+            due = set(self.due())
+            for rule in self._book.enabled():
+                if rule.key not in due:
+                    self._mark(rule.key, is_due=True)
+        self._history_at = time.monotonic()
+        self._is_due.set()
 
     def forget(self, rule: str) -> None:
         """A rule is gone."""
@@ -84,6 +99,8 @@ class Rejudging:
         while not self._is_stopping:
             pause_s = None
             try:
+                while (rest_s := self._history_at + HISTORY_PAUSE_S - time.monotonic()) > 0 and not self._is_stopping:
+                    time.sleep(min(rest_s, 0.1))
                 self.rejudge_due()
             except _StoppedError:
                 return
@@ -111,6 +128,7 @@ class Rejudging:
 
         # What goes on is found, and told, live: the past is then put before it.
         self._judge()
+        history_at = self._history_at
         cut = self._clock()
         start = UnixMs(cut - PAST_MS)
         trial = try_rule(
@@ -124,8 +142,9 @@ class Rejudging:
         )
         with self._judging:
             known = next((each for each in self._book.rules() if each.key == rule.key), None)
-            if known is None or (known.expression, known.scope) != (rule.expression, rule.scope):
-                return  # It changed meanwhile, and is due again.
+            is_same = known is not None and (known.expression, known.scope) == (rule.expression, rule.scope)
+            if not is_same or self._history_at != history_at:
+                return  # The rule or the past changed meanwhile: it is still due.
             stored = self._records.violations(rule=rule.key, start_ms=cut)
             opened = [each for key, each in self._keeper.open.items() if key[0] == rule.key]
             merged = merge_past(trial.violations, stored, opened, cut)

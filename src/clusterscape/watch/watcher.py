@@ -145,6 +145,7 @@ class Watch:
         """A past was stored."""
         if (statistics := self._gated()) is not None:
             statistics.on_history(batches)
+        self.rejudging.note_history()
 
     def _gated(self) -> "LifeStatistics | None":
         """Ingest waits here while ``open`` takes up the last run: what it has stored by then is read, the rest is told."""

@@ -114,6 +114,24 @@ def test_past_is_judged_anew_when_the_program_was_ended_before(site: WatchedSite
     assert len(site.records.violations()) == 1
 
 
+def test_stored_past_is_judged_when_a_history_comes(site: WatchedSite) -> None:
+    site.watch.save_rule(rule("gpu_util p95 < 50%"))
+    site.watch.rejudging.rejudge_due()
+    job = site.start_job("idled", [0])
+    parts = []
+    for minute in range(1, 61):
+        site.now = UnixMs(T0 + minute * MINUTE)
+        parts.append(site.sample(LEVELS))
+    site.end_job(job)
+    site.metrics.append_history(parts)
+    site.watch.on_history(parts)
+    assert site.watch.rejudging.due() == ["mine"]
+    site.now = UnixMs(site.now + MINUTE)
+    site.watch.rejudging.rejudge_due()
+    (found,) = site.records.violations()
+    assert (found.unit, found.until) == ("n1:0", T0 + 60 * MINUTE)
+
+
 def test_run_ends_when_it_is_stopped(site: WatchedSite) -> None:
     runner = threading.Thread(target=site.watch.rejudging.run)
     runner.start()

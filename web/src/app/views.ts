@@ -11,4 +11,5 @@ export interface View {
 
 export const VIEWS: readonly View[] = [
   { name: "overview", title: "Overview", component: lazy(() => import("../views/overview/index.tsx")) },
+  { name: "rules", title: "Rules", component: lazy(() => import("../views/rules/index.tsx")) },
 ];

@@ -1,5 +1,6 @@
 // A small line over time with the band of least and greatest behind it. Scales to its box; gaps in time stay gaps.
 
+import { joinSpans, placeSpan, type Span } from "./span-strip.tsx";
 import styles from "./sparkline.module.css";
 
 interface SparklineProps {
@@ -14,11 +15,16 @@ interface SparklineProps {
   readonly top: number;
   readonly color: string;
   readonly height?: number;
+  /** Times to mark behind the line, and in which color. */
+  readonly shaded?: readonly Span[];
+  readonly shade?: string;
 }
+
+const NO_SPANS: readonly Span[] = [];
 
 const WIDTH = 240;
 
-export function Sparkline({ label, height = 32, color, ...data }: SparklineProps) {
+export function Sparkline({ label, height = 32, color, shaded = NO_SPANS, shade, ...data }: SparklineProps) {
   const x = (timeMs: number) => ((timeMs - data.startMs) / Math.max(1, data.endMs - data.startMs)) * WIDTH;
   const y = (value: number) => height - 1 - (value / (data.top || 1)) * (height - 2);
   const runs = splitRuns(data.timesMs);
@@ -31,6 +37,19 @@ export function Sparkline({ label, height = 32, color, ...data }: SparklineProps
       preserveAspectRatio="none"
       style={{ height }}
     >
+      {joinSpans(shaded).map((span) => {
+        const { left, width } = placeSpan(span, data.startMs, data.endMs);
+        return (
+          <rect
+            key={span.fromMs}
+            x={left * WIDTH}
+            width={Math.max(1, width * WIDTH)}
+            height={height}
+            fill={shade}
+            fillOpacity={0.18}
+          />
+        );
+      })}
       {runs.map(([from, to]) => (
         <g key={from}>
           <path d={bandPath(data, from, to, x, y)} fill={color} fillOpacity={0.16} />

@@ -5,7 +5,7 @@ import type { RuleCounts } from "../../api/generated.ts";
 import { countWorkloads } from "../../data/row-rules.ts";
 import type { Units } from "../../data/units.ts";
 import { RuleBar } from "../../parts/rules/rule-bar.tsx";
-import { setNames, toggleRule } from "../../state/changes.ts";
+import { openRule, setNames, toggleRule } from "../../state/changes.ts";
 import { attributeOfRule } from "../../state/rules.ts";
 import type { Screen } from "../../state/screen.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
@@ -33,6 +33,7 @@ export function RuleStrip({ screen, units, light }: RuleStripProps) {
       onToggle={(key) => change(toggleRule(key))}
       onPoint={point}
       onFilter={(key) => change(setNames(attributeOfRule(key), ["broken"]))}
+      onOpenPage={(key) => change(openRule(key))}
     />
   );
 }

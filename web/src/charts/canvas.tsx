@@ -1,0 +1,86 @@
+// What every drawing on a canvas needs: its size in pixels, sharp on any screen, and the page's colors as the theme has them.
+
+import { type CanvasHTMLAttributes, type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** CSS pixels of an element's inside; 0 until it is laid out. */
+export function useSize(place: RefObject<HTMLElement | null>): Size {
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const read = () =>
+      setSize((last) => {
+        const { clientWidth: width, clientHeight: height } = element;
+        return last.width === width && last.height === height ? last : { width, height };
+      });
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [place]);
+  return size;
+}
+
+/** Any CSS color, tokens and `light-dark()` included, as one a canvas understands. */
+export type Ink = (css: string) => string;
+
+/** Another function when the theme changes, so that whoever draws with it draws again. */
+export function useInk(): Ink {
+  const [ink, setInk] = useState<{ readonly of: Ink }>(() => ({ of: createInk() }));
+  useEffect(() => {
+    const renew = () => setInk({ of: createInk() });
+    const scheme = window.matchMedia("(prefers-color-scheme: dark)");
+    const observer = new MutationObserver(renew);
+    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    scheme.addEventListener("change", renew);
+    return () => {
+      observer.disconnect();
+      scheme.removeEventListener("change", renew);
+    };
+  }, []);
+  return ink.of;
+}
+
+/** A custom property is only text; the color it stands for is that of an element that has it. */
+function createInk(): Ink {
+  const known = new Map<string, string>();
+  return (css) => {
+    let color = known.get(css);
+    if (color === undefined) {
+      const probe = document.createElement("span");
+      probe.style.color = css;
+      document.body.append(probe);
+      color = getComputedStyle(probe).color;
+      probe.remove();
+      known.set(css, color);
+    }
+    return color;
+  };
+}
+
+interface CanvasProps extends CanvasHTMLAttributes<HTMLCanvasElement> {
+  readonly size: Size;
+  /** Draws in CSS pixels on a clean sheet; called again whenever it is another function. */
+  readonly draw: (pen: CanvasRenderingContext2D, size: Size) => void;
+}
+
+export function Canvas({ size, draw, ...rest }: CanvasProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { width, height } = size;
+  useLayoutEffect(() => {
+    const element = canvas.current;
+    const pen = element?.getContext("2d");
+    if (!element || !pen || width <= 0 || height <= 0) return;
+    const ratio = window.devicePixelRatio || 1;
+    element.width = Math.round(width * ratio);
+    element.height = Math.round(height * ratio);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(pen, { width, height });
+  }, [width, height, draw]);
+  return <canvas ref={canvas} aria-hidden="true" {...rest} style={{ width, height, display: "block" }} />;
+}

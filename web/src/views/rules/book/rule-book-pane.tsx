@@ -1,0 +1,84 @@
+// The rules themselves: what each says, on or off, in which order; what is muted; and whom alerts reach.
+
+import { useState } from "react";
+import type { RuleAnswer, RuleList } from "../../../api/generated.ts";
+import type { Loadable } from "../../../base/loadable.ts";
+import { RuleEditor } from "../../../parts/rules/editor/rule-editor.tsx";
+import type { RuleColors } from "../../../parts/rules/rule-colors.ts";
+import type { RuleChanges } from "../../../parts/rules/use-rule-changes.ts";
+import { Button } from "../../../widgets/button.tsx";
+import { Frame } from "../../../widgets/frame.tsx";
+import { Icon } from "../../../widgets/icon.tsx";
+import styles from "./book.module.css";
+import { ChannelList } from "./channel-list.tsx";
+import { MuteList } from "./mute-list.tsx";
+import { RuleRow } from "./rule-row.tsx";
+
+interface RuleBookPaneProps {
+  readonly list: Loadable<RuleList>;
+  readonly colors: RuleColors;
+  readonly changes: RuleChanges;
+}
+
+export function RuleBookPane({ list, colors, changes }: RuleBookPaneProps) {
+  const [edited, setEdited] = useState<RuleAnswer | "new" | null>(null);
+  return (
+    <div className={styles.book}>
+      <Frame source={list} what="rules">
+        {({ rules, unreadable }) => (
+          <>
+            <section aria-label="All rules">
+              <ol className={styles.rules}>
+                {rules.map((rule, index) => (
+                  <RuleRow
+                    key={rule.key}
+                    rule={rule}
+                    colors={colors}
+                    changes={changes}
+                    isFirst={index === 0}
+                    isLast={index === rules.length - 1}
+                    onEdit={() => setEdited(rule)}
+                  />
+                ))}
+              </ol>
+              <Button onClick={() => setEdited("new")}>
+                <Icon name="plus" size={14} /> New rule
+              </Button>
+            </section>
+            <Unreadable faults={unreadable} />
+            {edited && (
+              <RuleEditor
+                key={edited === "new" ? "" : edited.key}
+                rule={edited === "new" ? null : edited}
+                rules={rules}
+                onRemove={changes.remove}
+                onClose={() => setEdited(null)}
+              />
+            )}
+          </>
+        )}
+      </Frame>
+      <MuteList rules={list.value?.rules ?? []} />
+      <ChannelList />
+    </div>
+  );
+}
+
+function Unreadable({ faults }: { faults: Readonly<Record<string, string>> }) {
+  const entries = Object.entries(faults);
+  if (entries.length === 0) return null;
+  return (
+    <section className={styles.unreadable} aria-label="Rules that cannot be read">
+      <h2>Cannot be read</h2>
+      <p>Stored by another version; they are kept and not judged.</p>
+      <dl>
+        {entries.map(([key, why]) => (
+          <div key={key}>
+            <dt>{key}</dt>
+            <dd>{why}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,93 @@
+// One rule in the list: a switch, its words, what it says now, and its reason on request.
+
+import { useId, useState } from "react";
+import type { RuleAnswer } from "../../../api/generated.ts";
+import { type RuleColors, toCssColor } from "../../../parts/rules/rule-colors.ts";
+import { describeCounts } from "../../../parts/rules/rule-words.ts";
+import type { RuleChanges } from "../../../parts/rules/use-rule-changes.ts";
+import { openRule } from "../../../state/changes.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { Button, IconButton } from "../../../widgets/button.tsx";
+import { Tag } from "../../../widgets/tag.tsx";
+import { SEVERITY_TONES } from "../words.ts";
+import styles from "./book.module.css";
+
+interface RuleRowProps {
+  readonly rule: RuleAnswer;
+  readonly colors: RuleColors;
+  readonly changes: RuleChanges;
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+  onEdit(): void;
+}
+
+export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: RuleRowProps) {
+  const [isOpen, setOpen] = useState(false);
+  const change = useChangeScreen();
+  const id = useId();
+  const { key, name, text, severity, is_enabled: isEnabled } = rule;
+  const canReset = !rule.is_shipped || rule.is_changed;
+  return (
+    <li className={styles.rule} data-off={!isEnabled || undefined}>
+      <input
+        type="checkbox"
+        role="switch"
+        className={styles.switch}
+        aria-label={`Judge by ${name}`}
+        data-tip={isEnabled ? "Switch off" : "Switch on"}
+        checked={isEnabled}
+        aria-checked={isEnabled}
+        onChange={() => changes.setEnabled(rule, !isEnabled)}
+      />
+      <i className={styles.mark} style={{ background: toCssColor(colors, key) }} />
+      <button
+        type="button"
+        className={styles.what}
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <span className={styles.name}>
+          <b title={name}>{name}</b>
+          <Tag tone={SEVERITY_TONES[severity]}>{severity}</Tag>
+          <Origin rule={rule} />
+        </span>
+        <code title={text}>{text}</code>
+      </button>
+      <button
+        type="button"
+        className={styles.counts}
+        data-tip="Show its violations"
+        disabled={!isEnabled}
+        onClick={() => change(openRule(key))}
+      >
+        {isEnabled ? describeCounts(rule.counts) : "off"}
+      </button>
+      <span className={styles.doing}>
+        <IconButton icon="up" label={`Move ${name} up`} disabled={isFirst} onClick={() => changes.move(key, -1)} />
+        <IconButton icon="down" label={`Move ${name} down`} disabled={isLast} onClick={() => changes.move(key, 1)} />
+        <Button onClick={onEdit} aria-label={`Edit ${name}`}>
+          Edit
+        </Button>
+      </span>
+      {isOpen && (
+        <div id={id} className={styles.why}>
+          {rule.reason && <p>{rule.reason}</p>}
+          <ul>
+            {rule.words.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+          {canReset && (
+            <Button onClick={() => changes.remove(rule)}>{rule.is_shipped ? "Reset to what it was" : "Delete"}</Button>
+          )}
+        </div>
+      )}
+    </li>
+  );
+}
+
+function Origin({ rule: { is_shipped, is_changed, owner } }: { rule: RuleAnswer }) {
+  const words = is_shipped ? (is_changed ? "shipped, changed" : "shipped") : owner ? `by ${owner}` : "own";
+  return <small>{words}</small>;
+}

@@ -1,0 +1,180 @@
+// One workload and what it broke: which rules with which numbers, when, what it did meanwhile, and what people say of it.
+
+import { useEffect, useMemo } from "react";
+import type { WorkloadAnswer, WorkloadVerdicts } from "../../../api/generated.ts";
+import { formatPlural } from "../../../base/format.ts";
+import { formatDuration, formatInstant } from "../../../base/time.ts";
+import { SpanStrip } from "../../../charts/span-strip.tsx";
+import { useWorkload } from "../../../data/queries.ts";
+import { useRules, useWorkloadVerdicts } from "../../../data/rules.ts";
+import { Card, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
+import { colorRules, toCssColor } from "../../../parts/rules/rule-colors.ts";
+import { WorkloadRules } from "../../../parts/rules/workload-rules.tsx";
+import { changeRulesPage, openView, select } from "../../../state/changes.ts";
+import type { ViewName } from "../../../state/screen.ts";
+import { useChangeScreen, useViewNames } from "../../../state/use-screen.ts";
+import { Button } from "../../../widgets/button.tsx";
+import { useNow } from "../../../widgets/clock-context.ts";
+import { Facts } from "../../../widgets/facts.tsx";
+import { Frame } from "../../../widgets/frame.tsx";
+import { RelativeTime } from "../../../widgets/relative-time.tsx";
+import { Tag } from "../../../widgets/tag.tsx";
+import { formatHours } from "../words.ts";
+import { CommentsCard } from "./comments-card.tsx";
+import styles from "./details.module.css";
+import { Life } from "./life.tsx";
+import { MuteCard } from "./mute-card.tsx";
+
+interface ViolationDetailsProps {
+  readonly workload: string;
+  /** The rule it was chosen with. */
+  readonly rule: string | null;
+}
+
+export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
+  const detail = useWorkload(workload);
+  const verdicts = useWorkloadVerdicts(workload);
+  useEscape();
+  const shown = rule ?? verdicts.value?.violations[0]?.rule ?? null;
+  return (
+    <Panel key={workload}>
+      <PanelHead
+        kind="Workload"
+        title={detail.value?.workload.name ?? workload}
+        tag={detail.value && <Tag>{detail.value.workload.state.replaceAll("_", " ")}</Tag>}
+        detail={detail.value ? <Owner workload={detail.value.workload} /> : null}
+      />
+      <Frame source={detail} what="the workload">
+        {(value) => (
+          <>
+            <Ways />
+            <Card label="Facts">
+              <Facts facts={facts(value.workload)} />
+            </Card>
+          </>
+        )}
+      </Frame>
+      {verdicts.value && verdicts.value.violations.length > 0 && (
+        <Broken verdicts={verdicts.value} shown={shown} workload={detail.value?.workload ?? null} />
+      )}
+      {detail.value?.workload.ended_at === null && (
+        <Card title="What the rules say now">
+          <WorkloadRules workload={workload} />
+        </Card>
+      )}
+      {shown !== null && verdicts.value && <MuteCard key={`${workload} ${shown}`} workload={workload} rule={shown} />}
+      {verdicts.value && <CommentsCard workload={workload} />}
+    </Panel>
+  );
+}
+
+function useEscape(): void {
+  const change = useChangeScreen();
+  useEffect(() => {
+    const close = (event: KeyboardEvent) => {
+      const isElsewhere =
+        event.target instanceof Element && event.target.closest("input, textarea, select, [role=dialog]") !== null;
+      if (event.key === "Escape" && !event.defaultPrevented && !isElsewhere) change(select(null));
+    };
+    document.addEventListener("keydown", close);
+    return () => document.removeEventListener("keydown", close);
+  }, [change]);
+}
+
+function Owner({ workload }: { workload: WorkloadAnswer }) {
+  const { name, user, project, workload: id } = workload;
+  return <>{[name && id, project, user && `by ${user}`].filter(Boolean).join(" · ")}</>;
+}
+
+const WAYS: readonly { readonly view: ViewName; readonly title: string }[] = [
+  { view: "overview", title: "Show in the overview" },
+  { view: "diagnostics", title: "Diagnose" },
+];
+
+/** To the other views, the workload kept. Only to those that exist. */
+function Ways() {
+  const change = useChangeScreen();
+  const views = useViewNames();
+  return (
+    <div className={styles.ways}>
+      {WAYS.filter(({ view }) => views.includes(view)).map(({ view, title }) => (
+        <Button key={view} onClick={() => change(openView(view))}>
+          {title}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+function facts(workload: WorkloadAnswer) {
+  const { gpus_requested, resource_type, partition, run_s, started_at, ended_at } = workload;
+  return [
+    { name: "GPUs", value: resource_type ?? formatPlural(gpus_requested, "GPU") },
+    { name: "partition", value: partition },
+    { name: ended_at === null ? "running for" : "ran for", value: run_s === null ? null : formatDuration(run_s) },
+    { name: "started", value: started_at === null ? null : <RelativeTime at={started_at} /> },
+    { name: "ended", value: ended_at === null ? null : <RelativeTime at={ended_at} /> },
+  ];
+}
+
+interface BrokenProps {
+  readonly verdicts: WorkloadVerdicts;
+  readonly shown: string | null;
+  /** Null: not known, or gone. */
+  readonly workload: WorkloadAnswer | null;
+}
+
+/** Each rule it broke over its life, and the metrics of the one chosen. */
+function Broken({ verdicts, shown, workload }: BrokenProps) {
+  const change = useChangeScreen();
+  const now = useNow();
+  const rules = useRules().value?.rules;
+  const colors = useMemo(() => colorRules(rules ?? []), [rules]);
+  const first = Math.min(...verdicts.spans.map(({ since }) => since));
+  const startMs = Math.min(workload?.started_at ?? first, first);
+  const endMs = workload?.ended_at ?? Math.max(now, ...verdicts.spans.map(({ until }) => until ?? 0));
+  const rule = rules?.find(({ key }) => key === shown);
+  const spansOf = (key: string) =>
+    verdicts.spans
+      .filter((span) => span.rule === key)
+      .map(({ since, until }) => ({ fromMs: since, toMs: until ?? endMs }));
+  return (
+    <Card title="Broken over its life">
+      <ul className={styles.broken}>
+        {verdicts.violations.map((each) => (
+          <li key={each.rule}>
+            <button
+              type="button"
+              aria-pressed={each.rule === shown}
+              onClick={() => change(changeRulesPage({ rule: each.rule }), "replace")}
+            >
+              <span>{each.rule_name}</span>
+              <small>
+                {formatHours(each.gpu_hours)} GPU-h{each.until === null ? " · now" : ""}
+                {each.mute ? " · muted" : ""}
+              </small>
+              <SpanStrip
+                label={`${each.rule_name}: ${formatInstant(each.since, now)} – ${each.until === null ? "now" : formatInstant(each.until, now)}`}
+                spans={spansOf(each.rule)}
+                startMs={startMs}
+                endMs={endMs}
+                color={toCssColor(colors, each.rule)}
+              />
+            </button>
+          </li>
+        ))}
+      </ul>
+      {rule && workload?.started_at != null && (
+        <Life
+          workload={workload.workload}
+          gpus={workload.gpus_requested}
+          rule={rule}
+          range={{ startMs, endMs: workload.ended_at }}
+          endMs={endMs}
+          shaded={spansOf(rule.key)}
+          shade={toCssColor(colors, rule.key)}
+        />
+      )}
+    </Card>
+  );
+}

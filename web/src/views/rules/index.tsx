@@ -1,0 +1,82 @@
+// The rules page: who breaks what and what it costs, when, by whom; and the rules themselves, mutes and alert channels.
+
+import { useDeferredValue, useEffect, useMemo } from "react";
+import type { RuleAnswer, ViolationList } from "../../api/generated.ts";
+import { useRules } from "../../data/rules.ts";
+import { useViolations } from "../../data/violations.ts";
+import { colorRules } from "../../parts/rules/rule-colors.ts";
+import { useRuleChanges } from "../../parts/rules/use-rule-changes.ts";
+import { useScreen, useScreenStore } from "../../state/use-screen.ts";
+import type { RulesPage } from "../../state/violations.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { Toast } from "../../widgets/toast.tsx";
+import { ViewLayout } from "../../widgets/view-layout.tsx";
+import { RuleBookPane } from "./book/rule-book-pane.tsx";
+import { Controls } from "./controls.tsx";
+import { ViolationDetails } from "./details/violation-details.tsx";
+import { narrow } from "./narrow.ts";
+import styles from "./rules.module.css";
+import { Strip } from "./strip.tsx";
+import { ViolationTable } from "./table/violation-table.tsx";
+import { Timeline } from "./timeline.tsx";
+import { Toolbar } from "./toolbar.tsx";
+
+const NO_RULES: readonly RuleAnswer[] = [];
+
+export default function Rules() {
+  const { rulesPage: page, selection } = useScreen();
+  const violations = useViolations(page);
+  const list = useRules();
+  const rules = list.value?.rules ?? NO_RULES;
+  const colors = useMemo(() => colorRules(rules), [rules]);
+  const changes = useRuleChanges(rules);
+  const narrowed = useNarrowed(violations.value, page);
+  useUnknownRules(list.value && rules, page.rules, violations.value);
+  return (
+    <>
+      <ViewLayout
+        strip={<Strip violations={violations.value} rules={rules} narrowed={narrowed} />}
+        controls={
+          <Controls page={page} rules={rules} colors={colors} violations={violations.value} narrowed={narrowed} />
+        }
+        details={selection?.kind === "workload" ? <ViolationDetails workload={selection.key} rule={page.rule} /> : null}
+      >
+        <Timeline page={page} rules={rules} colors={colors} />
+        <div className={styles.main}>
+          <Toolbar page={page} rows={narrowed?.rows} total={violations.value?.violations.length} rules={rules.length} />
+          {page.shows === "rules" ? (
+            <RuleBookPane list={list} colors={colors} changes={changes} />
+          ) : (
+            <Frame source={violations} what="violations">
+              {(value) =>
+                narrowed && <ViolationTable rows={narrowed.rows} total={value.violations.length} colors={colors} />
+              }
+            </Frame>
+          )}
+        </div>
+      </ViewLayout>
+      <Toast notice={changes.notice} onDismiss={changes.dismiss} />
+    </>
+  );
+}
+
+/** Typing stays quick however many violations there are. */
+function useNarrowed(list: ViolationList | undefined, page: RulesPage) {
+  const shown = useDeferredValue(page);
+  return useMemo(() => list && narrow(list.violations, shown), [list, shown]);
+}
+
+/** A link may name a rule that is gone: its violations may still be there, and else nothing would tell why nothing is shown. */
+function useUnknownRules(
+  rules: readonly RuleAnswer[] | undefined,
+  named: readonly string[],
+  list: ViolationList | undefined,
+): void {
+  const store = useScreenStore();
+  useEffect(() => {
+    if (!rules || !list) return;
+    const known = new Set([...rules.map(({ key }) => key), ...list.violations.map(({ rule }) => rule)]);
+    const unknown = named.filter((key) => !known.has(key));
+    if (unknown.length > 0) store.note([`There is no rule ${unknown.join(", ")}; nothing can have broken it.`]);
+  }, [rules, named, list, store]);
+}

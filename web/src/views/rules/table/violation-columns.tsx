@@ -1,0 +1,159 @@
+// Violations as a table: who broke what, since when, at what cost, by which numbers.
+
+import type { ViolationAnswer } from "../../../api/generated.ts";
+import { formatCount, formatPlural } from "../../../base/format.ts";
+import { formatExact } from "../../../base/time.ts";
+import { type RuleColors, toCssColor } from "../../../parts/rules/rule-colors.ts";
+import type { ViolationColumn } from "../../../state/violations.ts";
+import { Name, Text } from "../../../widgets/data-table/cells.tsx";
+import type { Column } from "../../../widgets/data-table/columns.ts";
+import { RelativeTime } from "../../../widgets/relative-time.tsx";
+import { Tag } from "../../../widgets/tag.tsx";
+import { severityOrder } from "../narrow.ts";
+import { formatHours, nativeId, SEVERITY_TONES } from "../words.ts";
+import styles from "./violation-columns.module.css";
+
+type Shown = Column<ViolationAnswer> & { readonly key: ViolationColumn };
+
+export function violationColumns(colors: RuleColors): readonly Shown[] {
+  return [
+    {
+      key: "rule",
+      title: "Rule",
+      width: 150,
+      grow: 1,
+      rank: 0,
+      cell: (row) => (
+        <Name
+          mark={<i className={styles.mark} style={{ background: toCssColor(colors, row.rule) }} />}
+          name={row.rule_name}
+        />
+      ),
+      sortKey: (row) => `${severityOrder(row.severity)} ${row.rule_name}`,
+      csv: (row) => row.rule,
+    },
+    {
+      key: "workload",
+      title: "Workload",
+      width: 150,
+      grow: 1.3,
+      rank: 0,
+      cell: (row) => (
+        <Name
+          mark={null}
+          name={row.workload_name ?? row.workload}
+          detail={row.workload_name ? nativeId(row.workload) : null}
+        />
+      ),
+      sortKey: (row) => row.workload_name ?? row.workload,
+      csv: (row) => row.workload,
+    },
+    nameColumn("user", "User", 70, 4),
+    nameColumn("project", "Project", 84, 5),
+    ...costColumns(),
+    ...timeColumns(),
+    {
+      key: "readings",
+      title: "What was measured",
+      tip: "The statistics when the rule was last found broken",
+      width: 150,
+      grow: 1.6,
+      rank: 6,
+      cell: (row) => <Text isMuted>{row.readings}</Text>,
+      sortKey: (row) => row.readings || null,
+      csv: (row) => row.readings,
+    },
+  ];
+}
+
+function costColumns(): readonly Shown[] {
+  return [
+    {
+      key: "gpus",
+      title: "GPUs",
+      tip: "GPUs that broke the rule",
+      width: 54,
+      grow: 0,
+      rank: 2,
+      align: "right",
+      isLargestFirst: true,
+      cell: (row) => (
+        <span data-tip={row.units.length > 0 ? listUnits(row.units) : "the whole workload is blamed"}>
+          {formatCount(row.gpus)}
+        </span>
+      ),
+      sortKey: (row) => row.gpus,
+      csv: (row) => row.gpus,
+    },
+    {
+      key: "gpu_hours",
+      title: "GPU-hours",
+      tip: "Held while the rule was broken, within the time that is shown",
+      width: 88,
+      grow: 0,
+      rank: 0,
+      align: "right",
+      isLargestFirst: true,
+      cell: (row) => <b className={styles.hours}>{formatHours(row.gpu_hours)}</b>,
+      sortKey: (row) => row.gpu_hours,
+      csv: (row) => row.gpu_hours,
+    },
+  ];
+}
+
+function timeColumns(): readonly Shown[] {
+  return [
+    {
+      key: "since",
+      title: "Since",
+      width: 82,
+      grow: 0,
+      rank: 3,
+      isLargestFirst: true,
+      cell: (row) => <RelativeTime at={row.since} />,
+      sortKey: (row) => row.since,
+      csv: (row) => new Date(row.since).toISOString(),
+    },
+    {
+      key: "until",
+      title: "Until",
+      tip: "Tinted: it goes on now, in the color of the rule's severity",
+      width: 82,
+      grow: 0,
+      rank: 1,
+      isLargestFirst: true,
+      cell: (row) => <Until row={row} />,
+      sortKey: (row) => row.until ?? Number.MAX_SAFE_INTEGER,
+      csv: (row) => (row.until === null ? null : new Date(row.until).toISOString()),
+    },
+  ];
+}
+
+function Until({ row: { until, mute, severity } }: { row: ViolationAnswer }) {
+  if (mute) {
+    const tip = `${until === null ? "goes on" : `until ${formatExact(until)}`}; muted by ${mute.author}: ${mute.reason}`;
+    return <Tag tip={tip}>muted</Tag>;
+  }
+  if (until === null) return <Tag tone={SEVERITY_TONES[severity]}>now</Tag>;
+  return <RelativeTime at={until} />;
+}
+
+function nameColumn(key: "user" | "project", title: string, width: number, rank: number): Shown {
+  return {
+    key,
+    title,
+    width,
+    grow: 0.5,
+    rank,
+    cell: (row) => <Text>{row[key]}</Text>,
+    sortKey: (row) => row[key],
+    csv: (row) => row[key],
+  };
+}
+
+const MOST_UNITS = 8;
+
+function listUnits(units: readonly string[]): string {
+  const rest = units.length - MOST_UNITS;
+  return units.slice(0, MOST_UNITS).join(", ") + (rest > 0 ? ` and ${formatPlural(rest, "more", "more")}` : "");
+}

@@ -1,0 +1,98 @@
+// The violations themselves, or that there are none.
+
+import { useMemo } from "react";
+import type { ViolationAnswer } from "../../../api/generated.ts";
+import { computeOrder } from "../../../base/order.ts";
+import type { RuleColors } from "../../../parts/rules/rule-colors.ts";
+import { changeRulesPage, selectViolation } from "../../../state/changes.ts";
+import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
+import { INITIAL_RULES_PAGE, VIOLATION_COLUMNS } from "../../../state/violations.ts";
+import { Button } from "../../../widgets/button.tsx";
+import { DataTable } from "../../../widgets/data-table/data-table.tsx";
+import { Icon } from "../../../widgets/icon.tsx";
+import { SPAN_WORDS } from "../words.ts";
+import { violationColumns } from "./violation-columns.tsx";
+import styles from "./violation-table.module.css";
+
+interface ViolationTableProps {
+  /** Those that pass the filters. */
+  readonly rows: readonly ViolationAnswer[];
+  /** How many there are without any. */
+  readonly total: number;
+  readonly colors: RuleColors;
+}
+
+export function ViolationTable({ rows, total, colors }: ViolationTableProps) {
+  const { rulesPage: page, selection } = useScreen();
+  const change = useChangeScreen();
+  const columns = useMemo(() => violationColumns(colors), [colors]);
+  const { sort } = page;
+  const ordered = useMemo(() => {
+    const column = columns.find(({ key }) => key === sort.column);
+    const order = computeOrder(
+      rows.map((row) => column?.sortKey(row) ?? null),
+      sort.descending,
+    );
+    return Array.from(order, (index) => rows[index] as ViolationAnswer);
+  }, [rows, columns, sort]);
+  if (rows.length === 0) return <NoViolations isFiltered={total > 0} />;
+  const selected =
+    selection?.kind === "workload"
+      ? ordered.find((row) => row.workload === selection.key && (page.rule === null || row.rule === page.rule))
+      : undefined;
+  return (
+    <div className={styles.table}>
+      <DataTable
+        label="Violations"
+        columns={columns}
+        rows={ordered}
+        keyOf={keyOf}
+        selectedKey={selected ? keyOf(selected) : null}
+        sort={sort}
+        onSort={({ column, descending }) => {
+          const known = VIOLATION_COLUMNS.find((name) => name === column);
+          if (known) change(changeRulesPage({ sort: { column: known, descending } }));
+        }}
+        onSelect={(row, isWalking) => change(selectViolation(row.workload, row.rule), isWalking ? "replace" : "push")}
+      />
+    </div>
+  );
+}
+
+function keyOf({ rule, workload }: ViolationAnswer): string {
+  return `${rule} ${workload}`;
+}
+
+function NoViolations({ isFiltered }: { isFiltered: boolean }) {
+  const { rulesPage: page } = useScreen();
+  const change = useChangeScreen();
+  if (isFiltered) {
+    const { shows, span, range, sort } = page;
+    return (
+      <div className={styles.none} role="status">
+        <strong>No violations match</strong>
+        <span>Loosen a filter or the search.</span>
+        <Button onClick={() => change(changeRulesPage({ ...INITIAL_RULES_PAGE, shows, span, range, sort }))}>
+          Clear filters
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <div className={styles.none} role="status">
+      <span className={styles.calm}>
+        <Icon name="check" size={20} />
+      </span>
+      <strong>All is well</strong>
+      <span>
+        {page.range
+          ? "No workload broke a rule in the chosen time."
+          : `No workload broke a rule in the last ${SPAN_WORDS[page.span]}.`}
+      </span>
+      {page.range && <Button onClick={() => change(changeRulesPage({ range: null }))}>Show all of the time</Button>}
+      {!page.range && page.span !== "30d" && (
+        <Button onClick={() => change(changeRulesPage({ span: "30d" }))}>Look at 30 days</Button>
+      )}
+    </div>
+  );
+}

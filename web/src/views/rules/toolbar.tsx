@@ -1,0 +1,104 @@
+// What stands above the list: which one, what is searched for, who is chosen, and a way to take the rows along.
+
+import type { ViolationAnswer } from "../../api/generated.ts";
+import { formatCsv } from "../../base/csv.ts";
+import { downloadText } from "../../base/download.ts";
+import { formatCount } from "../../base/format.ts";
+import { changeRulesPage } from "../../state/changes.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { type RulesPage, toggled } from "../../state/violations.ts";
+import { IconButton } from "../../widgets/button.tsx";
+import { Icon } from "../../widgets/icon.tsx";
+import { Segmented } from "../../widgets/segmented.tsx";
+import { TextSearch } from "../../widgets/text-search.tsx";
+import styles from "./rules.module.css";
+import { violationColumns } from "./table/violation-columns.tsx";
+import { UNKNOWN_NAME } from "./words.ts";
+
+interface ToolbarProps {
+  readonly page: RulesPage;
+  readonly rows: readonly ViolationAnswer[] | undefined;
+  /** How many violations there are without filters. */
+  readonly total: number | undefined;
+  readonly rules: number;
+}
+
+export function Toolbar({ page, rows, total, rules }: ToolbarProps) {
+  const change = useChangeScreen();
+  return (
+    <div className={styles.toolbar}>
+      <Segmented
+        label="Show"
+        name="shows"
+        value={page.shows}
+        options={[
+          { value: "violations", title: "Violations", count: total === undefined ? undefined : formatCount(total) },
+          { value: "rules", title: "Rules", count: rules > 0 ? formatCount(rules) : undefined },
+        ]}
+        onChange={(shows) => change(changeRulesPage({ shows }))}
+      />
+      {page.shows === "violations" && (
+        <>
+          <TextSearch
+            label="Filter violations"
+            value={page.text}
+            onChange={(text) => change(changeRulesPage({ text }), "replace")}
+          />
+          <Chips page={page} />
+          {rows && total !== undefined && (
+            <div className={styles.count}>
+              <span role="status">
+                {rows.length === total ? formatCount(total) : `${formatCount(rows.length)} of ${formatCount(total)}`}
+              </span>
+              <IconButton icon="download" label="Download these violations as CSV" onClick={() => exportCsv(rows)} />
+            </div>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Users and projects that are chosen: the list on the left may show the others. */
+function Chips({ page }: { page: RulesPage }) {
+  const change = useChangeScreen();
+  const chips = [
+    ...page.users.map((name) => ({
+      name,
+      title: "user",
+      clear: () => change(changeRulesPage({ users: toggled(page.users, name) })),
+    })),
+    ...page.projects.map((name) => ({
+      name,
+      title: "project",
+      clear: () => change(changeRulesPage({ projects: toggled(page.projects, name) })),
+    })),
+  ];
+  if (chips.length === 0) return null;
+  return (
+    <span className={styles.chips}>
+      {chips.map(({ name, title, clear }) => (
+        <button
+          key={`${title} ${name}`}
+          type="button"
+          aria-label={`Show all, not only ${title} ${name}`}
+          onClick={clear}
+        >
+          <span>
+            {title} {name || UNKNOWN_NAME}
+          </span>
+          <Icon name="close" size={10} />
+        </button>
+      ))}
+    </span>
+  );
+}
+
+function exportCsv(rows: readonly ViolationAnswer[]): void {
+  const columns = violationColumns(new Map());
+  const text = formatCsv(
+    columns.map(({ key }) => key),
+    rows.map((row) => columns.map((column) => column.csv(row))),
+  );
+  downloadText("clusterscape-violations.csv", text, "text/csv");
+}

@@ -1,0 +1,30 @@
+// Wordings of the rules page.
+
+import type { Severity } from "../../api/generated.ts";
+import { formatCount } from "../../base/format.ts";
+import type { Span, ViolationState } from "../../state/violations.ts";
+import type { Tone } from "../../widgets/tag.tsx";
+
+export const SPAN_WORDS: Readonly<Record<Span, string>> = { "2h": "2 h", "24h": "24 h", "7d": "7 d", "30d": "30 d" };
+
+export const STATE_WORDS: Readonly<Record<ViolationState, string>> = {
+  all: "All",
+  now: "Now",
+  past: "Past",
+  muted: "Muted",
+};
+
+export const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = { critical: "bad", warning: "warn", info: "accent" };
+
+export const UNKNOWN_NAME = "not known";
+
+/** Small sums keep a digit: 0.4 of an hour is not nothing. */
+export function formatHours(hours: number): string {
+  if (hours > 0 && hours < 0.05) return "<0.1";
+  return hours < 9.95 ? hours.toFixed(1) : formatCount(hours);
+}
+
+/** `slurm:4711` → `4711`: the source is the same for nearly all. */
+export function nativeId(workload: string): string {
+  return workload.slice(workload.indexOf(":") + 1);
+}
