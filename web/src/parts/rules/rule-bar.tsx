@@ -30,7 +30,7 @@ interface RuleBarProps {
 
 /** Pixels, as rule-bar.module.css has them. */
 const CHIP_GAP = 6;
-const CHIP_PADDING = 62;
+const CHIP_PADDING = 54;
 const LONGEST_NAME = 132;
 const MORE_WIDTH = 50;
 const ADD_WIDTH = 66;

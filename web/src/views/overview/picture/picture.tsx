@@ -11,6 +11,7 @@ import { findOutlined, NOTHING_OUTLINED } from "./outline-painter.ts";
 import styles from "./picture.module.css";
 import { PictureFooter } from "./picture-footer.tsx";
 import { NOTHING_POINTED } from "./pointed.ts";
+import { describeMarks } from "./rules/rule-marks.ts";
 import { RuleTip } from "./rules/rule-tip.tsx";
 import { useRuleMarks } from "./rules/use-rule-marks.ts";
 import type { Stage } from "./stage.ts";
@@ -86,6 +87,7 @@ export function Picture({ worker, model, selection }: PictureProps) {
         tabIndex={0}
         className={styles.picture}
         data-unit-count={placed && placed.view === model.arrangement.view ? placed.layout.unitCount : undefined}
+        data-marked-groups={ruleMarks?.groups.length}
         data-pointed={pointed !== NOTHING_POINTED || undefined}
         data-mode={mode}
         data-dragging={pointer.dragging ?? undefined}
@@ -117,7 +119,7 @@ export function Picture({ worker, model, selection }: PictureProps) {
           <path ref={refs.sketch} className={styles.sketch} />
         </svg>
         <p id={summaryId} className={styles.hidden}>
-          {placed && describePicture(model, placed.layout)} {KEY_WORDS}
+          {placed && describePicture(model, placed.layout)} {ruleMarks && describeMarks(ruleMarks)} {KEY_WORDS}
         </p>
         {stage && placed && units && pointer.dragging === null && (
           <>

@@ -2,6 +2,7 @@
 // code: it only looks at rows that break something.
 
 import type { Severity } from "../../../../api/generated.ts";
+import { formatPlural } from "../../../../base/format.ts";
 import { BROKEN, type RowRule } from "../../../../data/row-rules.ts";
 import type { PackedColor } from "../../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../../layout/layout.ts";
@@ -53,6 +54,16 @@ function listMarked(flags: Uint8Array): Uint32Array {
   const found: number[] = [];
   for (let index = 0; index < flags.length; index += 1) if (flags[index] === 1) found.push(index);
   return Uint32Array.from(found);
+}
+
+/** For those who hear the page. */
+export function describeMarks({ rules, counts }: RuleMarks): string {
+  const groups = counts.length / Math.max(1, rules.length);
+  const broken = rules.flatMap(({ name }, rule) => {
+    const units = counts[rule * groups] ?? 0;
+    return units === 0 ? [] : [`${name} by ${formatPlural(units, "unit")}`];
+  });
+  return broken.length > 0 ? `Rules broken: ${broken.join("; ")}.` : "";
 }
 
 /** How many units of a group break a rule. */
