@@ -6,8 +6,8 @@ import type { Marks, Places, Projection, SlotNames } from "../../../layers/squar
 import { OVERSCAN_PX, SquaresLayer } from "../../../layers/squares/squares-layer.ts";
 import { isSameCamera, type Size, transformBetween } from "./camera.ts";
 
-/** Drawing that takes longer than this is seen to stutter. */
-const SLOW_MS = 50;
+/** Drawing that takes longer than this, twice in a row, is seen to stutter. */
+const SLOW_MS = 100;
 /** How often a slow picture is drawn while the camera moves. */
 const REDRAW_MS = 400;
 /** How often it is asked whether the graphics card is done. */
@@ -30,7 +30,8 @@ export class SquareSheet {
   /** What it was drawn for; null: it must be drawn anew. */
   #drawn: Projection | null = null;
   #drawnAt = Number.NEGATIVE_INFINITY;
-  #isSlow = false;
+  /** How many times in a row drawing took too long. */
+  #slowTimes = 0;
   #isTimed = false;
 
   /** Throws where the browser cannot draw. */
@@ -63,7 +64,8 @@ export class SquareSheet {
 
   /** Whether it is drawn as it should be; otherwise it wants to be shown again when the camera rests. */
   show({ camera, flown, movesUnits, isMoving, now }: SquareFrame, listVisible: () => Uint32Array | null): boolean {
-    const isDue = this.#drawn === null || movesUnits || !this.#isSlow || !isMoving || now - this.#drawnAt > REDRAW_MS;
+    const isDue =
+      this.#drawn === null || movesUnits || this.#slowTimes < 2 || !isMoving || now - this.#drawnAt > REDRAW_MS;
     const isOld = this.#drawn === null || movesUnits || !isSameCamera(this.#drawn, camera);
     if (isOld && isDue) {
       this.#layer.draw({ ...camera, pixelRatio: this.#pixelRatio, flown, visible: flown < 1 ? null : listVisible() });
@@ -85,8 +87,8 @@ export class SquareSheet {
     const isDone = this.#layer.watchDone();
     const poll = () => {
       this.#isTimed = !isDone();
-      this.#isSlow = performance.now() - start > SLOW_MS;
       if (this.#isTimed) setTimeout(poll, POLL_MS);
+      else this.#slowTimes = performance.now() - start > SLOW_MS ? this.#slowTimes + 1 : 0;
     };
     setTimeout(poll, POLL_MS);
   }

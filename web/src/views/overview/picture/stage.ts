@@ -280,8 +280,7 @@ export class Stage {
   }
 
   #fly(from: Projection, durationMs: number, movesUnits: boolean): void {
-    this.#flight = { start: performance.now(), from, durationMs, movesUnits };
-    if (movesUnits && durationMs > 0) this.#elements.squares.dataset.flying = "";
+    this.#flight = { start: null, from, durationMs, movesUnits };
     this.#request();
   }
 
@@ -312,6 +311,7 @@ export class Stage {
   }
 
   #draw(now: number): void {
+    if (this.#flight?.start === null) this.#flight = { ...this.#flight, start: now };
     const progress = progressOf(this.#flight, now);
     const camera = this.#current(now);
     const movesUnits = this.#flight?.movesUnits ?? false;
@@ -319,6 +319,7 @@ export class Stage {
     else this.#request();
     const flown = movesUnits ? progress : 1;
     if (flown >= 1) delete this.#elements.squares.dataset.flying;
+    else this.#elements.squares.dataset.flying = "";
     const isMoving = this.#flight !== null || now - this.#movedAt < REST_MS;
     const areSquaresCrisp =
       this.#layout === null ||
