@@ -1,6 +1,7 @@
 // Everything the page may ask of a server, as one interface. network-client.ts asks a real one; static-client.ts
 // answers from given values, for tests and for pages without a server.
 
+import type { DiagnosisClient } from "./diagnosis-client.ts";
 import type {
   ClusterSummary,
   NodeAnswer,
@@ -73,6 +74,7 @@ export interface Client {
   at(moment: number | null): Client;
   readonly rules: RulesClient;
   readonly violations: ViolationsClient;
+  readonly diagnosis: DiagnosisClient;
   timeline(query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
   waste(hours: number, signal?: AbortSignal): Promise<WasteAnswer>;
   cluster(signal?: AbortSignal): Promise<ClusterSummary>;

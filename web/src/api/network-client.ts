@@ -4,6 +4,7 @@ import { request, toQuery } from "../base/request.ts";
 import { API, getJson, send } from "./ask.ts";
 import type { Client } from "./client.ts";
 import { decodeColumns } from "./columns.ts";
+import { createDiagnosisClient } from "./diagnosis-client.ts";
 import type {
   ClusterSummary,
   NodeAnswer,
@@ -32,6 +33,7 @@ export function createNetworkClient(at: number | null = null): Client {
     at: (other) => createNetworkClient(other),
     rules: createRulesClient(at),
     violations: createViolationsClient(),
+    diagnosis: createDiagnosisClient(),
     timeline: ({ startMs, endMs, points }, signal) =>
       getJson<Timeline>(`/timeline${toQuery({ start: startMs, end: endMs, points })}`, signal),
     waste: (hours, signal) => getJson<WasteAnswer>(`/waste${toQuery({ hours, at })}`, signal),

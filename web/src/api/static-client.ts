@@ -40,6 +40,13 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
       removeComment: absent("violations.removeComment"),
       alerts: absent("violations.alerts"),
     },
+    diagnosis: {
+      diagnosis: absent("diagnosis.diagnosis"),
+      histograms: absent("diagnosis.histograms"),
+      lines: absent("diagnosis.lines"),
+      scatter: absent("diagnosis.scatter"),
+      events: absent("diagnosis.events"),
+    },
     timeline: absent("timeline"),
     waste: absent("waste"),
     cluster: absent("cluster"),

@@ -144,9 +144,7 @@ function placeAt(
 
 /** The plot at a place; null between them. */
 export function findPlot({ plots, plotWidth, plotHeight }: MultiplesLayout, x: number, y: number): number | null {
-  const found = plots.find(
-    ({ left, top }) => x >= left && x < left + plotWidth && y >= top && y < top + plotHeight,
-  );
+  const found = plots.find(({ left, top }) => x >= left && x < left + plotWidth && y >= top && y < top + plotHeight);
   return found?.plot ?? null;
 }
 

@@ -3,6 +3,7 @@
 import type { View } from "../layout/grammar.ts";
 import type { AttributeName, NameAttributeName } from "./attributes.ts";
 import { type ColorSettings, DEFAULT_COLORS } from "./color.ts";
+import { diagnose } from "./diagnostics.ts";
 import { type Look, withLook } from "./look.ts";
 import { isMine, isSameView, type PictureRef } from "./picture.ts";
 import type { Range } from "./range.ts";
@@ -21,9 +22,14 @@ import { type Clause, findNames, replaceClause, type WantedName, withNames, with
 
 export type ScreenChange = (screen: Screen) => Screen;
 
+/** What is selected is what is diagnosed; what was looked at before stays where nothing else is selected. */
 export const openView =
   (view: ViewName): ScreenChange =>
-  (screen) => ({ ...screen, view });
+  (screen) => {
+    const { selection, diagnostics } = screen;
+    const isOther = selection?.kind === "workload" && selection.key !== diagnostics.workload;
+    return view === "diagnostics" && isOther ? diagnose(selection.key)(screen) : { ...screen, view };
+  };
 
 /** A column that the other table does not have is given up; all else stays. */
 export const showTable =

@@ -4,6 +4,7 @@
 import { serializeView, type View } from "../layout/grammar.ts";
 import { type AttributeName, findAttribute, type NameAttributeName } from "./attributes.ts";
 import { type ColorSettings, colorField, DEFAULT_COLORS, parseColors, writeColors } from "./color.ts";
+import { type DiagnosticsPage, INITIAL_DIAGNOSTICS, parseDiagnostics, writeDiagnostics } from "./diagnostics.ts";
 import { choiceField, type Field, textField } from "./fields.ts";
 import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
 import { hiddenRulesField } from "./rules.ts";
@@ -78,6 +79,7 @@ export interface Screen {
   /** Keys of rules that the picture does not show. */
   readonly hiddenRules: readonly string[];
   readonly rulesPage: RulesPage;
+  readonly diagnostics: DiagnosticsPage;
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -112,6 +114,7 @@ export const INITIAL_SCREEN: Screen = {
   within: null,
   hiddenRules: hiddenRulesField.initial,
   rulesPage: INITIAL_RULES_PAGE,
+  diagnostics: INITIAL_DIAGNOSTICS,
   at: null,
 };
 
@@ -151,6 +154,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     within: read(withinField),
     hiddenRules: read(hiddenRulesField),
     rulesPage: parseRulesPage(read),
+    diagnostics: parseDiagnostics(read),
     at: read(momentField),
   };
   return { screen, notices };
@@ -214,6 +218,7 @@ export function serializeScreen(screen: Screen): string {
   write(withinField, screen.within);
   write(hiddenRulesField, screen.hiddenRules);
   writeRulesPage(screen.rulesPage, write);
+  writeDiagnostics(screen.diagnostics, write);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.

@@ -1,0 +1,307 @@
+// What may be asked about the inside of one workload, and how a server is asked: its GPUs compared, their distributions and
+// courses, two metrics against one another, and what happened to it.
+
+import { request, toQuery } from "../base/request.ts";
+import { API, getJson } from "./ask.ts";
+import { type Columns, decodeColumns, type NameColumn } from "./columns.ts";
+import type { Severity, WorkloadState } from "./generated.ts";
+import { type SeriesLine, toSeriesLines } from "./series.ts";
+
+export interface DiagnosedMetric {
+  readonly name: string;
+  readonly label: string;
+  readonly unit: string;
+  readonly has_samples: boolean;
+}
+
+export interface DiagnosedUnit {
+  readonly unit: string;
+  readonly node: string;
+  readonly index: number | null;
+  readonly global_rank: number | null;
+  readonly local_rank: number | null;
+  /** Null: too few samples to compare it. */
+  readonly cluster: number | null;
+  /** 1 for the oddest; null for one that is not odd. */
+  readonly odd_rank: number | null;
+  readonly rules: readonly { readonly rule: string; readonly state: "now" | "past" }[];
+  readonly held_from: number | null;
+  readonly held_to: number | null;
+}
+
+export interface ClusterExplanation {
+  readonly sentence: string;
+  readonly attribute: string;
+  readonly values: readonly (string | number)[];
+  readonly gain: number;
+  readonly p_value: number;
+  readonly precision: number;
+  readonly recall: number;
+}
+
+export interface DiagnosedCluster {
+  readonly label: number;
+  readonly size: number;
+  readonly units: readonly string[];
+  readonly explanation: ClusterExplanation | null;
+}
+
+export interface OddUnit {
+  readonly unit: string;
+  readonly distance: number;
+  readonly p_value: number;
+  readonly kinds: readonly string[];
+  readonly sentence: string;
+}
+
+export interface FindingNumber {
+  readonly value: number;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly unit: string;
+}
+
+export interface FindingAnswer {
+  readonly kind: string;
+  readonly severity: Severity;
+  readonly title: string;
+  readonly reason: string;
+  readonly size: number;
+  readonly size_unit: string;
+  readonly units: readonly string[];
+  readonly start_at: number;
+  readonly end_at: number;
+  readonly metrics: readonly string[];
+  readonly numbers: Readonly<Record<string, FindingNumber>>;
+}
+
+export interface DiagnosisAnswer {
+  readonly workload: string;
+  readonly name: string | null;
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly partition: string | null;
+  readonly state: WorkloadState;
+  readonly machine_types: readonly string[];
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
+  readonly window: { readonly start: number; readonly end: number };
+  readonly gpus: number;
+  readonly nodes: number;
+  readonly gpu_hours: number | null;
+  readonly wasted_gpu_hours: number | null;
+  readonly energy_joules: number | null;
+  readonly metrics: readonly DiagnosedMetric[];
+  readonly metric: string | null;
+  readonly by: string;
+  readonly units: readonly DiagnosedUnit[];
+  readonly clusters: readonly DiagnosedCluster[];
+  /** SciPy's matrix: two nodes, their distance, how many leaves; leaves are numbered as in `leaves` sorted by unit. */
+  readonly linkage: readonly (readonly number[])[];
+  readonly leaves: readonly string[];
+  readonly cut_height: number | null;
+  readonly cut_kind: string;
+  /** The height that gives k + 1 clusters. */
+  readonly heights_for_counts: readonly number[];
+  readonly odd: readonly OddUnit[];
+  readonly odd_note: string | null;
+  readonly findings: readonly FindingAnswer[];
+  readonly notes: readonly string[];
+}
+
+export interface TimeSpan {
+  /** Null ends: those of the workload's life. */
+  readonly startMs: number | null;
+  readonly endMs: number | null;
+}
+
+export interface DiagnosisQuery extends TimeSpan {
+  readonly metric: string | null;
+  readonly by: "histogram" | "euclidean" | "correlation";
+  readonly maxLag: number;
+  readonly linkage: string;
+  readonly count: number | null;
+}
+
+/** Counts of one metric's values, by unit, in equal bins over one domain. */
+export interface Histograms {
+  readonly low: number;
+  readonly high: number;
+  readonly bins: number;
+  readonly counts: ReadonlyMap<string, Float64Array>;
+}
+
+export interface LinesQuery extends TimeSpan {
+  readonly metrics: readonly string[];
+  /** None: all, or of many only what they are together. */
+  readonly units: readonly string[];
+  /** Pixels. */
+  readonly points: number;
+  readonly isSummarized: boolean;
+}
+
+/** Lines that stand for all units together. */
+export const SUMMARY_UNITS = ["median", "p5", "p95"] as const;
+
+export interface ScatterQuery extends TimeSpan {
+  readonly x: string;
+  readonly y: string;
+  readonly units: readonly string[];
+  readonly isRobust: boolean;
+  readonly significance: number;
+  readonly most: number;
+}
+
+export interface Density {
+  readonly xLow: number;
+  readonly xHigh: number;
+  readonly yLow: number;
+  readonly yHigh: number;
+  /** Rows from the lowest y. */
+  readonly counts: readonly (readonly number[])[];
+}
+
+export interface Scatter {
+  readonly unit: NameColumn;
+  readonly timesMs: Float64Array;
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  readonly distance: Float64Array;
+  readonly isOutlier: Uint8Array;
+  readonly density: Density | null;
+  readonly note: string | null;
+  /** Of all there are, of which only some may be here. */
+  readonly points: number;
+  readonly outliers: number;
+}
+
+export interface DiagnosisEvent {
+  readonly at: number;
+  readonly until: number | null;
+  readonly kind: "start" | "end" | "violation" | "xid" | "cotenant_in" | "cotenant_out" | "annotation";
+  readonly unit: string | null;
+  readonly text: string;
+}
+
+export interface DiagnosisClient {
+  diagnosis(workload: string, query: DiagnosisQuery, signal?: AbortSignal): Promise<DiagnosisAnswer>;
+  histograms(workload: string, metric: string, span: TimeSpan, bins: number, signal?: AbortSignal): Promise<Histograms>;
+  lines(workload: string, query: LinesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;
+  scatter(workload: string, query: ScatterQuery, signal?: AbortSignal): Promise<Scatter>;
+  events(workload: string, span: TimeSpan, signal?: AbortSignal): Promise<readonly DiagnosisEvent[]>;
+}
+
+/** Longer lists are asked for in parts: proxies take addresses of some thousand characters. */
+const MOST_NAMED = 100;
+
+export function createDiagnosisClient(): DiagnosisClient {
+  return {
+    diagnosis: (workload, query, signal) =>
+      getJson<DiagnosisAnswer>(
+        pathOf(workload, "diagnosis", query, {
+          metric: query.metric,
+          by: query.by,
+          max_lag: query.maxLag || null,
+          linkage: query.linkage,
+          count: query.count,
+        }),
+        signal,
+      ),
+    async histograms(workload, metric, span, bins, signal) {
+      const { headers, columns } = await getColumns(pathOf(workload, "histograms", span, { metric, bins }), signal);
+      return toHistograms(columns, headers.get("X-Domain"));
+    },
+    async lines(workload, query, signal) {
+      const ask = async (units: readonly string[]) => {
+        const path = pathOf(workload, "lines", query, {
+          metrics: query.metrics.join(","),
+          units: units.length > 0 ? units.join(",") : null,
+          points: Math.max(2, Math.round(query.points)),
+          summary: query.isSummarized ? "median" : null,
+        });
+        return toSeriesLines((await getColumns(path, signal)).columns);
+      };
+      if (query.units.length <= MOST_NAMED) return ask(query.units);
+      const parts: Promise<readonly SeriesLine[]>[] = [];
+      for (let from = 0; from < query.units.length; from += MOST_NAMED) {
+        parts.push(ask(query.units.slice(from, from + MOST_NAMED)));
+      }
+      return (await Promise.all(parts)).flat();
+    },
+    async scatter(workload, query, signal) {
+      const { headers, columns } = await getColumns(
+        pathOf(workload, "scatter", query, {
+          x: query.x,
+          y: query.y,
+          units: query.units.length > 0 && query.units.length <= MOST_NAMED ? query.units.join(",") : null,
+          robust: String(query.isRobust),
+          significance: query.significance,
+          most: query.most,
+        }),
+        signal,
+      );
+      return toScatter(columns, headers);
+    },
+    events: (workload, span, signal) =>
+      getJson<readonly DiagnosisEvent[]>(pathOf(workload, "events", span, {}), signal),
+  };
+}
+
+type Parameters = Readonly<Record<string, string | number | null>>;
+
+function pathOf(workload: string, what: string, { startMs, endMs }: TimeSpan, parameters: Parameters): string {
+  return `/workloads/${encodeURIComponent(workload)}/${what}${toQuery({ from: startMs, to: endMs, ...parameters })}`;
+}
+
+async function getColumns(path: string, signal?: AbortSignal) {
+  const response = await request(`${API}${path}`, { signal: signal ?? null });
+  return { headers: response.headers, columns: decodeColumns(new Uint8Array(await response.arrayBuffer())) };
+}
+
+export function toHistograms(columns: Columns, domain: string | null): Histograms {
+  const [low = 0, high = 1] = JSON.parse(domain ?? "[0, 1]") as readonly number[];
+  const bins: Float64Array[] = [];
+  for (let bin = columns.findNumbers("b0"); bin !== null; bin = columns.findNumbers(`b${bins.length}`)) bins.push(bin);
+  const units = columns.findNames("unit");
+  const counts = new Map<string, Float64Array>();
+  for (let row = 0; row < columns.rowCount; row += 1) {
+    const unit = units?.names[units.codes[row] ?? 0];
+    if (unit)
+      counts.set(
+        unit,
+        Float64Array.from(bins, (bin) => bin[row] ?? 0),
+      );
+  }
+  return { low, high, bins: bins.length, counts };
+}
+
+const NO_NUMBERS = new Float64Array(0);
+
+export function toScatter(columns: Columns, headers: Headers): Scatter {
+  const flags = columns.findNumbers("is_outlier") ?? NO_NUMBERS;
+  const counts = JSON.parse(headers.get("X-Counts") ?? "{}") as { points?: number; outliers?: number };
+  return {
+    unit: columns.findNames("unit") ?? { codes: new Uint32Array(columns.rowCount), names: [null] },
+    timesMs: columns.findNumbers("time_ms") ?? NO_NUMBERS,
+    x: columns.findNumbers("x") ?? NO_NUMBERS,
+    y: columns.findNumbers("y") ?? NO_NUMBERS,
+    distance: columns.findNumbers("distance") ?? NO_NUMBERS,
+    isOutlier: Uint8Array.from(flags),
+    density: toDensity(headers.get("X-Density")),
+    note: headers.get("X-Note") || null,
+    points: counts.points ?? columns.rowCount,
+    outliers: counts.outliers ?? 0,
+  };
+}
+
+interface DensityHeader {
+  readonly x: readonly [number, number];
+  readonly y: readonly [number, number];
+  readonly counts: readonly (readonly number[])[];
+}
+
+function toDensity(text: string | null): Density | null {
+  const { x, y, counts } = JSON.parse(text || "{}") as Partial<DensityHeader>;
+  if (!x || !y || !counts || counts.length === 0) return null;
+  return { xLow: x[0], xHigh: x[1], yLow: y[0], yHigh: y[1], counts };
+}

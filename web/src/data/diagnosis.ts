@@ -1,0 +1,115 @@
+// The inside of one workload, as hooks: what the page asks, kept under what was asked. A run that goes on is asked for again
+// by the clock, unless the reader looks at a part of its past.
+
+import { useMemo } from "react";
+import type {
+  DiagnosisAnswer,
+  DiagnosisClient,
+  DiagnosisEvent,
+  Histograms,
+  LinesQuery,
+  Scatter,
+  ScatterQuery,
+  TimeSpan,
+} from "../api/diagnosis-client.ts";
+import type { SeriesLine } from "../api/series.ts";
+import type { Loadable } from "../base/loadable.ts";
+import { type DiagnosticsPage, resolveDistance, type Window } from "../state/diagnostics.ts";
+import { useVersionedQuery } from "./versioned-query.ts";
+
+const REFRESH_MS = 60_000;
+const BINS = 40;
+const MOST_POINTS = 20_000;
+
+export function spanOf(window: Window | null): TimeSpan {
+  return { startMs: window?.fromMs ?? null, endMs: window?.toMs ?? null };
+}
+
+type Comparison = Pick<DiagnosticsPage, "metric" | "plot" | "distance" | "lag" | "linkage" | "count" | "window">;
+
+export function useDiagnosis(workload: string, page: Comparison): Loadable<DiagnosisAnswer> {
+  const query = {
+    ...spanOf(page.window),
+    metric: page.metric,
+    by: resolveDistance(page),
+    maxLag: page.lag,
+    linkage: page.linkage,
+    count: page.count,
+  };
+  return useOfWorkload(workload, {
+    key: ["diagnosis", workload, query],
+    isOpen: page.window === null,
+    ask: (client, signal) => client.diagnosis(workload, query, signal),
+  });
+}
+
+export function useHistograms(
+  workload: string,
+  metric: string | null,
+  window: Window | null,
+  enabled: boolean,
+): Loadable<Histograms> {
+  const span = spanOf(window);
+  return useOfWorkload(workload, {
+    key: ["diagnosis-histograms", workload, metric, span],
+    isOpen: window === null,
+    enabled: enabled && metric !== null,
+    ask: (client, signal) => client.histograms(workload, metric ?? "", span, BINS, signal),
+  });
+}
+
+export function useLines(workload: string, query: LinesQuery, enabled = true): Loadable<readonly SeriesLine[]> {
+  return useOfWorkload(workload, {
+    key: ["diagnosis-lines", workload, query],
+    isOpen: query.startMs === null,
+    enabled: enabled && query.metrics.length > 0 && query.points > 1,
+    ask: (client, signal) => client.lines(workload, query, signal),
+  });
+}
+
+export function useScatter(
+  workload: string,
+  query: Omit<ScatterQuery, "most" | "x" | "y"> & { readonly x: string | null; readonly y: string | null },
+): Loadable<Scatter> {
+  const { x, y } = query;
+  return useOfWorkload(workload, {
+    key: ["diagnosis-scatter", workload, query],
+    isOpen: query.startMs === null,
+    enabled: x !== null && y !== null,
+    ask: (client, signal) => client.scatter(workload, { ...query, x: x ?? "", y: y ?? "", most: MOST_POINTS }, signal),
+  });
+}
+
+export function useDiagnosisEvents(workload: string, window: Window | null): Loadable<readonly DiagnosisEvent[]> {
+  const span = spanOf(window);
+  return useOfWorkload(workload, {
+    key: ["diagnosis-events", workload, span],
+    isOpen: window === null,
+    ask: (client, signal) => client.events(workload, span, signal),
+  });
+}
+
+interface Question<T> {
+  readonly key: readonly unknown[];
+  /** Whether the answer grows with time. */
+  readonly isOpen: boolean;
+  readonly enabled?: boolean;
+  ask(client: DiagnosisClient, signal: AbortSignal): Promise<T>;
+}
+
+/** The last answer stays in sight while a new one comes, but never that about another workload. */
+function useOfWorkload<T>(workload: string, { key, isOpen, enabled = true, ask }: Question<T>): Loadable<T> {
+  const answer = useVersionedQuery<{ readonly workload: string; readonly value: T }>({
+    key,
+    follows: "nothing",
+    keepsLast: true,
+    enabled,
+    ...(isOpen ? { everyMs: REFRESH_MS } : {}),
+    ask: async (client, signal) => ({ workload, value: await ask(client.diagnosis, signal) }),
+  });
+  return useMemo(
+    () => ({ ...answer, value: answer.value?.workload === workload ? answer.value.value : undefined }),
+    // biome-ignore lint/correctness/useExhaustiveDependencies: an answer is a new object each time it is looked at
+    [answer.value, answer.problem, answer.receivedAt, workload],
+  );
+}
