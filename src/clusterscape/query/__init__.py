@@ -3,6 +3,7 @@
 from clusterscape.query.alerts import AlertQuery
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
+from clusterscape.query.diagnosis import DiagnosisQuery
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
 from clusterscape.query.search import SearchQuery
@@ -37,6 +38,7 @@ class Queries:
         self.rule_notes = RuleNotes(context, watch.book)
         self.alerts = AlertQuery(watch)
         self.violations = ViolationQuery(context, watch, self.rule_notes)
+        self.diagnosis = DiagnosisQuery(context, self.workloads, watch.book, self.rule_notes)
 
 
 __all__ = ["IngestState", "Queries", "QueryContext"]

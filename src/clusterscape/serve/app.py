@@ -17,6 +17,7 @@ from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
 from clusterscape.serve.routes import (
     alerts,
     cluster,
+    diagnosis,
     health,
     live,
     rules,
@@ -32,7 +33,21 @@ from clusterscape.serve.state import AppState
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
 from clusterscape.serve.wire import Wire
 
-ROUTES = (cluster, units, workloads, violations, alerts, series, views, rules, sources, session, live, health)
+ROUTES = (
+    cluster,
+    units,
+    workloads,
+    diagnosis,
+    violations,
+    alerts,
+    series,
+    views,
+    rules,
+    sources,
+    session,
+    live,
+    health,
+)
 
 
 def create_app(

@@ -44,6 +44,17 @@ export interface ChosenUnits {
   readonly units: readonly string[];
 }
 
+/** What the GPUs of a cluster share and the others do not. `gain`: adjusted mutual information, 0–1. */
+export interface ClusterExplanation {
+  readonly attribute: string;
+  readonly gain: number;
+  readonly p_value: number;
+  readonly precision: number;
+  readonly recall: number;
+  readonly sentence: string;
+  readonly values: readonly string[];
+}
+
 /** The cluster in one line, now or (`is_past`) at a past minute, of which node and source states are not known. */
 export interface ClusterSummary {
   readonly at: number;
@@ -84,6 +95,66 @@ export interface CompletionQuestion {
   readonly text: string;
 }
 
+/** A metric that can be looked at; `has_samples`: the workload's GPUs have it. */
+export interface DiagnosedMetric {
+  readonly has_samples: boolean;
+  readonly label: string;
+  readonly name: string;
+  readonly unit: MetricUnit;
+}
+
+/** One GPU of the workload. `cluster` null: it cannot be compared; `odd_rank` 1 is the oddest of all, odd or not. `rules` stand in the order of the rule bar. `held_to` null: it is still held. */
+export interface DiagnosedUnit {
+  readonly cluster: number | null;
+  readonly global_rank: number | null;
+  readonly held_from: number;
+  readonly held_to: number | null;
+  readonly index: number | null;
+  readonly local_rank: number | null;
+  readonly node: string | null;
+  readonly odd_rank: number | null;
+  readonly rules: readonly UnitRule[];
+  readonly unit: string;
+}
+
+/** One workload, diagnosed over a window of its life. `linkage` is SciPy's (n − 1) × 4 over the units of clusters in the order of `compared`; `leaves` is the order of the dendrogram; `heights_for_counts[k − 1]` cuts it into k clusters. `gpu_hours` and what follows are those of the window. */
+export interface DiagnosisAnswer {
+  readonly by: "histogram" | "euclidean" | "correlation";
+  readonly clusters: readonly GpuCluster[];
+  readonly compared: readonly string[];
+  readonly cut_height: number;
+  readonly cut_kind: "automatic" | "height" | "count";
+  readonly ended_at: number | null;
+  readonly energy_from: EnergySource | null;
+  readonly energy_joules: number | null;
+  readonly findings: readonly FindingAnswer[];
+  readonly gpu_hours: number;
+  readonly gpus: number;
+  readonly heights_for_counts: readonly number[];
+  readonly layout: Readonly<Record<string, number>>;
+  readonly leaves: readonly string[];
+  readonly life: TimeWindow | null;
+  readonly linkage: readonly (readonly number[])[];
+  readonly machine_types: readonly string[];
+  readonly metric: string | null;
+  readonly metrics: readonly DiagnosedMetric[];
+  readonly name: string | null;
+  readonly nodes: number;
+  readonly notes: readonly string[];
+  readonly odd: readonly OddUnit[];
+  readonly odd_note: string | null;
+  readonly partition: string | null;
+  readonly project: string | null;
+  readonly started_at: number | null;
+  readonly state: WorkloadState;
+  readonly step_ms: number | null;
+  readonly units: readonly DiagnosedUnit[];
+  readonly user: string | null;
+  readonly wasted_gpu_hours: number | null;
+  readonly window: TimeWindow | null;
+  readonly workload: string;
+}
+
 /** Rows that shared one fate: not stored, or (`is_stored`) stored though odd; `meaning` is the reason in words. */
 export interface DropAnswer {
   readonly count: number;
@@ -91,6 +162,38 @@ export interface DropAnswer {
   readonly kind: string;
   readonly meaning: string | null;
   readonly reason: string;
+}
+
+/** How the energy is known. */
+export type EnergySource = "counter" | "power";
+
+/** What happened to a workload. */
+export type EventKind = "start" | "end" | "violation" | "xid" | "cotenant_in" | "cotenant_out" | "annotation";
+
+/** A conclusion in words, with its size and its evidence. */
+export interface FindingAnswer {
+  readonly end_at: number;
+  readonly kind: FindingKind;
+  readonly metrics: readonly string[];
+  readonly numbers: Readonly<Record<string, FindingNumber>>;
+  readonly reason: string;
+  readonly severity: Severity;
+  readonly size: number | null;
+  readonly size_unit: SizeUnit;
+  readonly start_at: number;
+  readonly title: string;
+  readonly units: readonly string[];
+}
+
+/** What was found. */
+export type FindingKind = "imbalance" | "slow_node" | "periodic_dips" | "stall" | "memory_growth" | "throttling" | "communication_bound" | "idle_tail" | "odd_gpu";
+
+/** An estimate with its 95 % interval; null where it is not bounded or not known. */
+export interface FindingNumber {
+  readonly high: number | null;
+  readonly low: number | null;
+  readonly unit: string;
+  readonly value: number | null;
 }
 
 /** One condition as a form has it; see `FormRow` of the answers. */
@@ -119,6 +222,14 @@ export interface FormRow {
   readonly unit?: string;
   readonly value: string;
   readonly window_ms?: number | null;
+}
+
+/** GPUs that behave alike; label 0 is the largest. */
+export interface GpuCluster {
+  readonly explanation: ClusterExplanation | null;
+  readonly label: number;
+  readonly size: number;
+  readonly units: readonly string[];
 }
 
 /** Alive; `paused` says why nothing is stored now. */
@@ -204,6 +315,15 @@ export interface NodeDetail {
 
 /** A node's state for scheduling, reduced to what a reader must tell apart. */
 export type NodeState = "idle" | "mixed" | "allocated" | "draining" | "drained" | "down" | "unknown";
+
+/** A GPU further from the others than chance explains. `kinds`: by what, most telling first. */
+export interface OddUnit {
+  readonly distance: number;
+  readonly kinds: readonly string[];
+  readonly p_value: number;
+  readonly sentence: string;
+  readonly unit: string;
+}
 
 /** How the statistic compares with the value. */
 export type Operator = "<" | "<=" | ">" | ">=" | "=" | "!=";
@@ -391,6 +511,9 @@ export interface SignIn {
   readonly token: string;
 }
 
+/** What a finding's size counts. */
+export type SizeUnit = "gpu_hours" | "seconds" | "share";
+
 /** One source that fails, or stands for all well ones of its kind. */
 export interface SourceAnswer {
   readonly at: number;
@@ -448,6 +571,12 @@ export interface StoreAnswer {
   readonly samples: number | null;
 }
 
+/** [start, end). */
+export interface TimeWindow {
+  readonly end: number;
+  readonly start: number;
+}
+
 /** The cluster at even steps of its history, as columns of one length; counts are those of the picture at `time_ms`. */
 export interface Timeline {
   readonly allocated_gpus: readonly number[];
@@ -482,6 +611,12 @@ export interface UnitCounts {
   readonly stale: number;
   readonly total: number;
   readonly unavailable: number;
+}
+
+/** A rule that a GPU breaks now or broke in the window. */
+export interface UnitRule {
+  readonly rule: string;
+  readonly state: "now" | "past";
 }
 
 /** What a rule says of a workload on a unit, and why. `state`: met, not met, not judged, out of scope. */
@@ -592,6 +727,15 @@ export interface WorkloadAnswer {
 export interface WorkloadDetail {
   readonly allocations: readonly AllocationAnswer[];
   readonly workload: WorkloadAnswer;
+}
+
+/** Something on the time axis; `until` null: a moment, or it goes on. `unit` null: it concerns all. */
+export interface WorkloadEvent {
+  readonly at: number;
+  readonly kind: EventKind;
+  readonly text: string;
+  readonly unit: string | null;
+  readonly until: number | null;
 }
 
 /** How a workload came to be. */

@@ -1,0 +1,205 @@
+"""The shapes of a diagnosis's answers; the API's schema and the client's types are generated from these.
+
+Times are Unix ms, ratios 0–1, missing is null. Histograms, lines and scatter are Arrow tables (``pictures.py``, ``lines.py``).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+import polars as pl
+
+from clusterscape.model import MetricUnit, WorkloadState
+from clusterscape.model.findings import FindingKind, SizeUnit
+from clusterscape.model.rules import Severity
+
+By = Literal["histogram", "euclidean", "correlation"]
+Linkage = Literal["average", "single", "complete", "weighted", "ward", "centroid", "median"]
+
+
+class EnergySource(StrEnum):
+    """How the energy is known."""
+
+    COUNTER = "counter"  # the GPUs' own energy counters
+    POWER = "power"  # mean power times the time measured
+
+
+class EventKind(StrEnum):
+    """What happened to a workload."""
+
+    START = "start"
+    END = "end"
+    VIOLATION = "violation"
+    XID = "xid"
+    COTENANT_IN = "cotenant_in"
+    COTENANT_OUT = "cotenant_out"
+    ANNOTATION = "annotation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeWindow:
+    """[start, end)."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosedMetric:
+    """A metric that can be looked at; ``has_samples``: the workload's GPUs have it."""
+
+    name: str
+    label: str
+    unit: MetricUnit
+    has_samples: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRule:
+    """A rule that a GPU breaks now or broke in the window."""
+
+    rule: str
+    state: Literal["now", "past"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosedUnit:
+    """One GPU of the workload. ``cluster`` null: it cannot be compared; ``odd_rank`` 1 is the oddest of all, odd or not.
+
+    ``rules`` stand in the order of the rule bar. ``held_to`` null: it is still held.
+    """
+
+    unit: str
+    node: str | None
+    index: int | None
+    global_rank: int | None
+    local_rank: int | None
+    cluster: int | None
+    odd_rank: int | None
+    rules: list[UnitRule]
+    held_from: int
+    held_to: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterExplanation:
+    """What the GPUs of a cluster share and the others do not. ``gain``: adjusted mutual information, 0–1."""
+
+    sentence: str
+    attribute: str
+    values: list[str]
+    gain: float
+    p_value: float
+    precision: float
+    recall: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuCluster:
+    """GPUs that behave alike; label 0 is the largest."""
+
+    label: int
+    size: int
+    units: list[str]
+    explanation: ClusterExplanation | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OddUnit:
+    """A GPU further from the others than chance explains. ``kinds``: by what, most telling first."""
+
+    unit: str
+    distance: float
+    p_value: float
+    kinds: list[str]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingNumber:
+    """An estimate with its 95 % interval; null where it is not bounded or not known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingAnswer:
+    """A conclusion in words, with its size and its evidence."""
+
+    kind: FindingKind
+    severity: Severity
+    title: str
+    reason: str
+    size: float | None
+    size_unit: SizeUnit
+    units: list[str]
+    start_at: int
+    end_at: int
+    metrics: list[str]
+    numbers: dict[str, FindingNumber]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosisAnswer:
+    """One workload, diagnosed over a window of its life.
+
+    ``linkage`` is SciPy's (n − 1) × 4 over the units of clusters in the order of ``compared``; ``leaves`` is the order of the
+    dendrogram; ``heights_for_counts[k − 1]`` cuts it into k clusters. ``gpu_hours`` and what follows are those of the window.
+    """
+
+    workload: str
+    name: str | None
+    user: str | None
+    project: str | None
+    partition: str | None
+    state: WorkloadState
+    machine_types: list[str]
+    layout: dict[str, int]
+    started_at: int | None
+    ended_at: int | None
+    life: TimeWindow | None
+    window: TimeWindow | None
+    gpus: int
+    nodes: int
+    gpu_hours: float
+    wasted_gpu_hours: float | None
+    energy_joules: float | None
+    energy_from: EnergySource | None
+    metrics: list[DiagnosedMetric]
+    metric: str | None
+    by: By
+    step_ms: int | None
+    units: list[DiagnosedUnit]
+    clusters: list[GpuCluster]
+    compared: list[str]
+    linkage: list[list[float]]
+    leaves: list[str]
+    cut_height: float
+    cut_kind: Literal["automatic", "height", "count"]
+    heights_for_counts: list[float]
+    odd: list[OddUnit]
+    odd_note: str | None
+    findings: list[FindingAnswer]
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadEvent:
+    """Something on the time axis; ``until`` null: a moment, or it goes on. ``unit`` null: it concerns all."""
+
+    at: int
+    until: int | None
+    kind: EventKind
+    unit: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A bulk answer: a table, and what the headers of its response say of it."""
+
+    table: pl.DataFrame
+    headers: dict[str, str]

@@ -1,0 +1,190 @@
+"""A workload's samples as (time × GPU) arrays: raw while they are few, means of even steps beyond that; kept for who asks next.
+
+Exporters are scraped at offsets of their own, so raw samples are brought onto the slots of one interval.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from clusterscape.model import METRICS, MetricKind, UnitId, UnixMs
+from clusterscape.query.cache import VersionedCache
+from clusterscape.query.context import QueryContext
+from clusterscape.query.diagnosis.holding import Holding
+from clusterscape.query.series import NICE_STEPS_S
+from clusterscape.query.timeline import find_units
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_VALUES = 3_000_000
+"""Values of one answer in memory; 64 GPUs over a week at 15 s are 2.6 million."""
+
+PROBE_MS = 600_000
+PROBED_UNITS = 8
+DEFAULT_INTERVAL_MS = 15_000
+RUNS_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """``values``: metric → (time × GPU), NaN where missing or not held. ``step_ms`` None: raw samples, else means of steps.
+
+    ``low`` and ``high`` are the extremes of each step; of raw samples they are the values themselves.
+    """
+
+    times_ms: Ints
+    values: Mapping[str, Floats]
+    low: Mapping[str, Floats]
+    high: Mapping[str, Floats]
+    step_ms: int | None
+
+
+class RunLoader:
+    """Loads samples of workloads and keeps the last few."""
+
+    def __init__(self, context: QueryContext) -> None:
+        self._context = context
+        self._runs = VersionedCache(RUNS_KEPT)
+        self._probes = VersionedCache(64)
+
+    def known_metrics(self, holding: Holding) -> frozenset[str]:
+        """The metrics that the workload's GPUs have near the begin, the middle or the end of the window."""
+        return self._probe(holding)[0]
+
+    def interval_ms(self, holding: Holding) -> int:
+        """The usual time between samples."""
+        return self._probe(holding)[1]
+
+    def load(self, holding: Holding, metrics: Sequence[str], *, most: int = MOST_VALUES) -> Samples:
+        """Samples of the window while the units were held, at most ``most`` values in all."""
+        if holding.window is None:
+            return _empty(metrics, 0)
+        start, end = holding.window
+        size = max(1, len(holding.units) * len(metrics))
+        interval = self.interval_ms(holding)
+        wanted_ms = (end - start) * size / most
+        step = None if wanted_ms <= interval else nice_step_ms(wanted_ms, at_least=2 * interval)
+        return self.load_steps(holding, metrics, step)
+
+    def load_steps(self, holding: Holding, metrics: Sequence[str], step_ms: int | None) -> Samples:
+        """The same by steps, or raw for None."""
+        names = tuple(sorted(set(metrics)))
+        return self._runs.get((holding.key, names, step_ms), None, lambda: self._read(holding, names, step_ms))
+
+    def _read(self, holding: Holding, metrics: Sequence[str], step_ms: int | None) -> Samples:
+        if holding.window is None or not holding.units:
+            return _empty(metrics, len(holding.units))
+        start, end = holding.window
+        table = self._context.metrics.series(
+            metrics, holding.names, start_ms=UnixMs(start), end_ms=UnixMs(end), step_ms=step_ms
+        )
+        if table.is_empty():
+            return _empty(metrics, len(holding.units))
+        column = find_units(pl.Series(holding.names, dtype=pl.String), table["unit"])
+        times_ms = table["time_ms"].to_numpy()
+        if step_ms is None:
+            grid, row = align(times_ms, column, self.interval_ms(holding))
+        else:
+            first = int(times_ms.min())
+            grid = np.arange(first, int(times_ms.max()) + 1, step_ms, dtype=np.int64)
+            row = (times_ms - first) // step_ms
+        is_held = holding.mask(grid, step_ms=step_ms or 0)
+        picks = {
+            name: (slice(begin, stop), row[begin:stop], column[begin:stop])
+            for name, begin, stop in _ranges(table["metric"])
+        }
+        parts = {}
+        for part in ("value",) if step_ms is None else ("value", "min", "max"):
+            numbers = table[part].to_numpy()
+            parts[part] = {name: _fill(picks.get(name), numbers, is_held) for name in metrics}
+        value = parts["value"]
+        return Samples(grid, value, parts.get("min", value), parts.get("max", value), step_ms)
+
+    def _probe(self, holding: Holding) -> tuple[frozenset[str], int]:
+        return self._probes.get(holding.key, None, lambda: self._read_probe(holding))
+
+    def _read_probe(self, holding: Holding) -> tuple[frozenset[str], int]:
+        """What a few units have in three short times, and how often."""
+        if holding.window is None:
+            return frozenset(), DEFAULT_INTERVAL_MS
+        start, end = holding.window
+        chosen = [holding.names[i] for i in np.unique(np.linspace(0, len(holding.names) - 1, PROBED_UNITS).astype(int))]
+        middle = (start + end) // 2
+        begins = {start, max(start, middle - PROBE_MS // 2), max(start, end - PROBE_MS)}
+        tables = [self._read_all(chosen, begin, min(begin + PROBE_MS, end)) for begin in sorted(begins)]
+        table = pl.concat(tables)
+        if table.is_empty():
+            # A gap wherever we looked: what is known must then come from the whole window.
+            table = self._read_all(chosen, start, end, step_ms=nice_step_ms((end - start) / 50))
+            return frozenset(table["metric"].unique()), DEFAULT_INTERVAL_MS
+        gaps = table.select(gap=pl.col("time_ms").diff().over("metric", "unit"))["gap"]
+        usual = gaps.filter(gaps > 0).median()
+        interval = int(usual) if isinstance(usual, (int, float)) else DEFAULT_INTERVAL_MS
+        return frozenset(table["metric"].unique()), max(1, interval)
+
+    def _read_all(self, units: Sequence[UnitId], start: int, end: int, step_ms: int | None = None) -> pl.DataFrame:
+        table = self._context.metrics.series(
+            list(METRICS), units, start_ms=UnixMs(start), end_ms=UnixMs(end), step_ms=step_ms
+        )
+        return table.select("metric", "unit", "time_ms")
+
+
+def nice_step_ms(wanted_ms: float, *, at_least: float = 0.0) -> int:
+    """The shortest nice step that is not shorter than either."""
+    wanted_s = max(wanted_ms, at_least) / 1000
+    return next((step for step in NICE_STEPS_S if step >= wanted_s), NICE_STEPS_S[-1]) * 1000
+
+
+def align(times_ms: Ints, column: Ints, interval_ms: int) -> tuple[Ints, Ints]:
+    """The grid of times and the row of each sample.
+
+    Where units share their times these are the grid. Otherwise each unit has slots of the interval at its own usual offset, and
+    the grid has the slots' times at the offset of the usual unit.
+    """
+    distinct = np.unique(times_ms)
+    per_unit = np.bincount(column)
+    # Each sample of a unit stands in as many metrics as there are; their times are the same.
+    if distinct.size <= 1.1 * max(_longest(times_ms, column, per_unit), 1):
+        return distinct, np.searchsorted(distinct, times_ms)
+    angle = 2.0 * np.pi * ((times_ms % interval_ms) / interval_ms)
+    sine, cosine = np.bincount(column, np.sin(angle)), np.bincount(column, np.cos(angle))
+    offset = (np.arctan2(sine, cosine) / (2.0 * np.pi) % 1.0) * interval_ms
+    slot = np.rint((times_ms - offset[column]) / interval_ms).astype(np.int64)
+    first, last = int(slot.min()), int(slot.max())
+    usual = int(np.median(offset[per_unit > 0]))
+    return np.arange(first, last + 1) * interval_ms + usual, slot - first
+
+
+def _longest(times_ms: Ints, column: Ints, per_unit: Ints) -> int:
+    """Distinct times of the unit that has most samples."""
+    return int(np.unique(times_ms[column == per_unit.argmax()]).size)
+
+
+def _ranges(metric: pl.Series) -> list[tuple[str, int, int]]:
+    """(name, begin, stop) of each metric's rows; the table is sorted by metric."""
+    runs = metric.rle().struct.unnest()
+    stops = runs["len"].cum_sum()
+    return [(name, stop - length, stop) for length, name, stop in zip(runs["len"], runs["value"], stops, strict=True)]
+
+
+def _fill(pick: tuple[slice, Ints, Ints] | None, numbers: Floats, is_held: NDArray[np.bool_]) -> Floats:
+    out = np.full(is_held.shape, np.nan)
+    if pick is not None:
+        rows, row, column = pick
+        out[row, column] = numbers[rows]
+        out[~is_held] = np.nan
+    return out
+
+
+def _empty(metrics: Sequence[str], units: int) -> Samples:
+    nothing = {name: np.empty((0, units)) for name in metrics}
+    return Samples(np.empty(0, np.int64), nothing, nothing, nothing, None)
+
+
+def is_counter(metric: str) -> bool:
+    """Whether only its increase means something."""
+    return metric in METRICS and METRICS[metric].kind is MetricKind.COUNTER

@@ -1,0 +1,259 @@
+"""Questions about one workload's GPUs. The analysis is imported when it is first asked for: it is heavy."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from clusterscape.errors import QueryError
+from clusterscape.model import CATALOGUE, METRICS, MetricKind, WorkloadState
+from clusterscape.query.context import QueryContext
+from clusterscape.query.diagnosis.answers import (
+    By,
+    DiagnosedMetric,
+    DiagnosisAnswer,
+    Linkage,
+    Picture,
+    TimeWindow,
+    UnitRule,
+    WorkloadEvent,
+)
+from clusterscape.query.diagnosis.holding import Holding, describe_units, find_holding, read_layout
+from clusterscape.query.diagnosis.loading import Floats, RunLoader, Samples, is_counter
+from clusterscape.query.rule_notes import RuleNotes
+from clusterscape.query.series import NICE_STEPS_S
+from clusterscape.query.workloads import WorkloadQuery
+from clusterscape.watch.rulebook import RuleBook
+
+MOST_COMPANIONS = 1_500_000
+"""Values that findings are drawn from, of all metrics together."""
+
+
+class DiagnosisQuery:
+    """Questions about the GPUs of one workload."""
+
+    def __init__(self, context: QueryContext, workloads: WorkloadQuery, book: RuleBook, notes: RuleNotes) -> None:
+        self._context = context
+        self._workloads = workloads
+        self._book = book
+        self._notes = notes
+        self._loader = RunLoader(context)
+
+    def diagnosis(
+        self,
+        workload: str,
+        *,
+        start_ms: int | None = None,
+        end_ms: int | None = None,
+        metric: str | None = None,
+        by: By = "histogram",
+        max_lag: int = 0,
+        linkage: Linkage = "average",
+        count: int | None = None,
+        height: float | None = None,
+        significance: float = 0.05,
+    ) -> DiagnosisAnswer:
+        """Clusters by one metric, odd GPUs, what they share, and findings. Without samples: empty, and a note says why."""
+        from clusterscape.analyze.diagnose import Options
+        from clusterscape.query.diagnosis import describing, diagnosing
+        from clusterscape.query.diagnosis.costs import compute_energy, compute_wasted_hours
+
+        check_metrics([metric] if metric else [])
+        if count is not None and height is not None:
+            raise QueryError("give a number of clusters or a height, not both")
+        holding = self._holding(workload, start_ms, end_ms)
+        known = self._loader.known_metrics(holding)
+        metric = metric or next((each.name for each in _offered() if each.name in known), None)
+        fine = self._loader.load(holding, [metric] if metric else [])
+        wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
+        companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
+        units = {each.id: each for each in self._context.records.units()} if holding.units else {}
+        nodes = {each.id: each for each in self._context.records.nodes()} if holding.units else {}
+        attributes = describe_units(holding, nodes, units)
+        sizes = [unit.memory_bytes for each in holding.units if (unit := units.get(each.unit)) and unit.memory_bytes]
+        options = Options(
+            metric=metric,
+            by=by,
+            max_lag=max_lag,
+            linkage=linkage,
+            count=None if count is None else min(count, max(1, len(holding.units))),
+            height=height,
+            significance=significance,
+        )
+        memory = float(np.median(sizes)) if sizes else None
+        judged = diagnosing.judge(holding, metric, fine, companions, attributes, memory, options)
+        found, clustering = judged.diagnosis, judged.diagnosis.clustering
+        energy, energy_from = compute_energy(holding, companions)
+        record = holding.workload
+        return DiagnosisAnswer(
+            workload=record.id,
+            name=record.name,
+            user=record.user,
+            project=record.project,
+            partition=record.partition,
+            state=record.state,
+            machine_types=sorted({str(each) for each in attributes.get("machine type", []) if each is not None}),
+            layout=read_layout(record, record.gpus_requested),
+            started_at=None if record.state is WorkloadState.WAITING else record.started_at,
+            ended_at=record.ended_at,
+            life=_window(holding.life),
+            window=_window(holding.window),
+            gpus=len(holding.units),
+            nodes=len({each.node for each in holding.units}),
+            gpu_hours=holding.gpu_hours(),
+            wasted_gpu_hours=compute_wasted_hours(self._context, holding),
+            energy_joules=energy,
+            energy_from=energy_from,
+            metrics=[replace(each, has_samples=each.name in known) for each in _offered()],
+            metric=metric,
+            by=by,
+            step_ms=fine.step_ms,
+            units=describing.describe_units(holding, judged, self._rules_of(holding)),
+            clusters=describing.describe_clusters(judged),
+            compared=[str(unit) for unit in found.run.pick(clustering.compared)],
+            linkage=clustering.tree.tolist(),
+            leaves=[str(unit) for unit in found.run.pick(describing.order_leaves(clustering))],
+            cut_height=clustering.height,
+            cut_kind=clustering.cut.value,
+            heights_for_counts=describing.heights_for_counts(clustering),
+            odd=describing.describe_odd(judged),
+            odd_note=found.odd.note,
+            findings=[describing.describe_finding(finding) for finding in judged.findings],
+            notes=_notes(holding, judged.notes),
+        )
+
+    def histograms(
+        self, workload: str, *, metric: str, start_ms: int | None = None, end_ms: int | None = None, bins: int = 40
+    ) -> Picture:
+        """How a metric is distributed on each GPU."""
+        from clusterscape.query.diagnosis.pictures import draw_histograms
+
+        check_metrics([metric])
+        holding = self._holding(workload, start_ms, end_ms)
+        return draw_histograms(self._loader.load(holding, [metric]), metric, holding, bins)
+
+    def lines(
+        self,
+        workload: str,
+        *,
+        metrics: Sequence[str],
+        units: Sequence[str] = (),
+        start_ms: int | None = None,
+        end_ms: int | None = None,
+        points: int = 1000,
+        with_median: bool = False,
+    ) -> pl.DataFrame:
+        """Lines of a picture ``points`` pixels wide; every extreme is in it."""
+        from clusterscape.query.diagnosis.lines import draw_lines
+
+        check_metrics(metrics)
+        holding = self._holding(workload, start_ms, end_ms)
+        samples = self._load_lines(holding, metrics, points)
+        return draw_lines(samples, metrics, holding, units, pixels=points, with_median=with_median)
+
+    def scatter(
+        self,
+        workload: str,
+        *,
+        x: str,
+        y: str,
+        start_ms: int | None = None,
+        end_ms: int | None = None,
+        units: Sequence[str] = (),
+        robust: bool = False,
+        significance: float = 0.001,
+        most: int = 20_000,
+    ) -> Picture:
+        """Two metrics against each other, and which points lie outside."""
+        from clusterscape.query.diagnosis.pictures import draw_scatter
+
+        check_metrics([x, y])
+        holding = self._holding(workload, start_ms, end_ms)
+        pair = [self._loader.load(holding, [name]) for name in (x, y)]
+        if pair[0].step_ms != pair[1].step_ms:
+            both = self._loader.load_steps(holding, [x, y], max(each.step_ms or 0 for each in pair))
+            pair = [both, both]
+        names = set(units)
+        left_out = [column for column, unit in enumerate(holding.names) if names and unit not in names]
+        first, second = (
+            (each.times_ms, _without(each.values[name], left_out)) for each, name in zip(pair, (x, y), strict=True)
+        )
+        return draw_scatter(first, second, holding, robust=robust, significance=significance, most=most)
+
+    def events(self, workload: str, *, start_ms: int | None = None, end_ms: int | None = None) -> list[WorkloadEvent]:
+        """What happened to the workload."""
+        from clusterscape.query.diagnosis.events import list_events
+
+        holding = self._holding(workload, start_ms, end_ms)
+        return list_events(self._context, holding, {rule.key: rule for rule in self._book.rules()}, self._notes)
+
+    # parts
+
+    def _holding(self, workload: str, start: int | None, end: int | None) -> Holding:
+        return find_holding(self._context, self._workloads.find(workload), start, end)
+
+    def _load_lines(self, holding: Holding, metrics: Sequence[str], points: int) -> Samples:
+        """Steps no longer than a pixel, with their extremes; raw samples where a pixel has few of them."""
+        if holding.window is None:
+            return self._loader.load(holding, metrics)
+        pixel_ms = (holding.window[1] - holding.window[0]) / points
+        step = max((each * 1000 for each in NICE_STEPS_S if each * 1000 <= pixel_ms), default=0)
+        is_raw = step < 2 * self._loader.interval_ms(holding) or any(is_counter(name) for name in metrics)
+        if is_raw:
+            return self._loader.load(holding, metrics)
+        return self._loader.load_steps(holding, metrics, step)
+
+    def _rules_of(self, holding: Holding) -> dict[str, list[UnitRule]]:
+        """Rules that each unit breaks or broke in the window, in the order of the bar."""
+        start, end = holding.window or (0, 0)
+        found: dict[str, dict[str, bool]] = {}
+        for each in self._context.records.violations(workload=holding.workload.id):
+            if each.since >= end or (each.until is not None and each.until <= start):
+                continue
+            for unit in holding.names if each.unit is None else [each.unit]:
+                broken = found.setdefault(unit, {})
+                broken[each.rule] = broken.get(each.rule, False) or each.until is None
+        order = {rule.key: place for place, rule in enumerate(self._book.rules())}
+        return {
+            unit: [
+                UnitRule(rule=rule, state="now" if is_now else "past")
+                for rule, is_now in sorted(broken.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+            ]
+            for unit, broken in found.items()
+        }
+
+
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Raise QueryError for a metric that there is not."""
+    unknown = [name for name in metrics if name not in METRICS]
+    if unknown:
+        raise QueryError(f"unknown metric {', '.join(unknown)}", hint="GET /api/v1/metrics lists them.")
+
+
+def _offered() -> list[DiagnosedMetric]:
+    """Gauges, those of the summary first: of a counter only the increase means something."""
+    gauges = [each for each in CATALOGUE if each.kind is MetricKind.GAUGE]
+    gauges.sort(key=lambda each: not each.summary)
+    return [DiagnosedMetric(name=e.name, label=e.label, unit=e.unit, has_samples=False) for e in gauges]
+
+
+def _window(span: tuple[int, int] | None) -> TimeWindow | None:
+    return None if span is None else TimeWindow(start=span[0], end=span[1])
+
+
+def _notes(holding: Holding, notes: Sequence[str]) -> list[str]:
+    """A workload that never held a GPU needs no further words."""
+    if holding.units:
+        return list(notes)
+    if holding.workload.state is WorkloadState.WAITING:
+        return ["The workload waits and has not held a GPU yet: there is nothing to diagnose."]
+    return ["It is not known which GPUs the workload held: there is nothing to diagnose."]
+
+
+def _without(values: Floats, columns: Sequence[int]) -> Floats:
+    if not columns:
+        return values
+    out = values.copy()
+    out[:, columns] = np.nan
+    return out

@@ -1,0 +1,140 @@
+"""One workload, diagnosed: clusters and findings as JSON; histograms, lines and scatter as Arrow."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from clusterscape.query.diagnosis.answers import By, DiagnosisAnswer, Linkage, WorkloadEvent
+from clusterscape.query.picture import encode_strings
+from clusterscape.serve.state import State
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
+
+router = APIRouter(prefix="/api/v1/workloads/{workload}", tags=["diagnosis"])
+
+WindowStart = Annotated[
+    int | None, Query(alias="from", ge=0, description="Unix ms; by default the begin of the workload's life.")
+]
+WindowEnd = Annotated[int | None, Query(alias="to", ge=0, description="Unix ms; by default its end, or now.")]
+Significance = Annotated[float, Query(gt=0, lt=1)]
+NameList = Annotated[str, Query(max_length=200_000, description="Names, separated by commas.")]
+
+
+@router.get("/diagnosis")
+def get_diagnosis(
+    workload: str,
+    state: State,
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    metric: Annotated[str | None, Query(description="By default the first that has samples.")] = None,
+    by: Annotated[By, Query(description="What GPUs are compared by.")] = "histogram",
+    max_lag: Annotated[int, Query(ge=0, le=64, description="Of timelines, in steps of the grid.")] = 0,
+    linkage: Linkage = "average",
+    count: Annotated[int | None, Query(ge=1, description="Clusters; by default chosen.")] = None,
+    height: Annotated[float | None, Query(ge=0, description="Where to cut the tree; by default chosen.")] = None,
+    significance: Significance = 0.05,
+) -> DiagnosisAnswer:
+    """Clusters of the workload's GPUs, odd ones, what they share, and findings in words."""
+    return state.queries.diagnosis.diagnosis(
+        workload,
+        start_ms=start,
+        end_ms=end,
+        metric=metric,
+        by=by,
+        max_lag=max_lag,
+        linkage=linkage,
+        count=count,
+        height=height,
+        significance=significance,
+    )
+
+
+@router.get("/histograms", response_class=Response, responses=ARROW_RESPONSE)
+def get_workload_histograms(
+    request: Request,
+    workload: str,
+    state: State,
+    metric: str,
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    bins: Annotated[int, Query(ge=1, le=512)] = 40,
+) -> Response:
+    """``unit`` and the counts ``b0`` … of shared bins. ``X-Domain``: JSON [low, high], or null without samples."""
+    picture = state.queries.diagnosis.histograms(workload, metric=metric, start_ms=start, end_ms=end, bins=bins)
+    response = arrow_once(request, encode_strings(picture.table, ["unit"]))
+    response.headers.update(picture.headers)
+    return response
+
+
+@router.get("/lines", response_class=Response, responses=ARROW_RESPONSE)
+def get_workload_lines(
+    request: Request,
+    workload: str,
+    state: State,
+    metrics: NameList,
+    units: NameList = "",
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    points: Annotated[int, Query(ge=1, le=10_000, description="Width of the picture in pixels.")] = 1000,
+    summary: Annotated[
+        Literal["none", "median"],
+        Query(description="Also the `median` of all units; more than 64 units always have `median`, `p5` and `p95`."),
+    ] = "none",
+) -> Response:
+    """``metric``, ``unit``, ``time_ms``, ``value``: every extreme, at most two points a pixel; null breaks a line."""
+    table = state.queries.diagnosis.lines(
+        workload,
+        metrics=_split(metrics),
+        units=_split(units),
+        start_ms=start,
+        end_ms=end,
+        points=points,
+        with_median=summary == "median",
+    )
+    return arrow_once(request, encode_strings(table, ["metric", "unit"]))
+
+
+@router.get("/scatter", response_class=Response, responses=ARROW_RESPONSE)
+def get_workload_scatter(
+    request: Request,
+    workload: str,
+    state: State,
+    x: str,
+    y: str,
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    units: NameList = "",
+    robust: bool = False,
+    significance: Significance = 0.001,
+    most: Annotated[int, Query(ge=1, le=500_000, description="Points besides the outliers.")] = 20_000,
+) -> Response:
+    """``unit``, ``time_ms``, ``x``, ``y``, ``distance`` (Mahalanobis), ``is_outlier``.
+
+    Headers in JSON: ``X-Density`` (grid of all points), ``X-Counts``, ``X-Cutoff`` (of the distance), ``X-Note``.
+    """
+    picture = state.queries.diagnosis.scatter(
+        workload,
+        x=x,
+        y=y,
+        start_ms=start,
+        end_ms=end,
+        units=_split(units),
+        robust=robust,
+        significance=significance,
+        most=most,
+    )
+    response = arrow_once(request, encode_strings(picture.table, ["unit"]))
+    response.headers.update(picture.headers)
+    return response
+
+
+@router.get("/events")
+def list_workload_events(
+    workload: str, state: State, start: WindowStart = None, end: WindowEnd = None
+) -> list[WorkloadEvent]:
+    """Start, end, violations, XID errors, other workloads on the same GPUs, what people wrote."""
+    return state.queries.diagnosis.events(workload, start_ms=start, end_ms=end)
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
