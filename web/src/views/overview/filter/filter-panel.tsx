@@ -2,9 +2,12 @@
 
 import * as Popover from "@radix-ui/react-popover";
 import { useState } from "react";
+import type { RuleAnswer } from "../../../api/generated.ts";
+import { useRules } from "../../../data/rules.ts";
 import { FILTERED_MODES, type FilteredMode } from "../../../layout/grammar.ts";
 import { ATTRIBUTES, type AttributeName } from "../../../state/attributes.ts";
 import { setClause } from "../../../state/changes.ts";
+import { attributeOfRule } from "../../../state/rules.ts";
 import type { TableName } from "../../../state/screen.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { MOST_CLAUSES, type Where } from "../../../state/where.ts";
@@ -90,6 +93,7 @@ interface AddConditionProps {
 
 export function AddCondition({ title, columns, onChoose }: AddConditionProps) {
   const [isOpen, setOpen] = useState(false);
+  const rules = useRules().value?.rules;
   return (
     <Popover.Root open={isOpen} onOpenChange={setOpen}>
       <Popover.Trigger className={styles.add}>{title}</Popover.Trigger>
@@ -98,7 +102,7 @@ export function AddCondition({ title, columns, onChoose }: AddConditionProps) {
           {isOpen && (
             <OptionList
               label="Search attributes"
-              options={listOptions(columns)}
+              options={[...listOptions(columns), ...listRules(columns, rules ?? [])]}
               onChoose={(attribute) => {
                 setOpen(false);
                 onChoose(attribute);
@@ -113,6 +117,12 @@ export function AddCondition({ title, columns, onChoose }: AddConditionProps) {
 
 const GROUPS = { name: "Names", now: "Metrics now", life: "Metrics over the workload's life", other: "Other numbers" };
 const ORDER = [GROUPS.name, GROUPS.other, GROUPS.now, GROUPS.life];
+
+function listRules(columns: FilterColumns, rules: readonly RuleAnswer[]) {
+  return rules
+    .filter((rule) => rule.is_enabled && columns.has(attributeOfRule(rule.key)))
+    .map(({ key, name }) => ({ value: attributeOfRule(key), title: name, group: "Rules" }));
+}
 
 function listOptions(columns: FilterColumns) {
   return ATTRIBUTES.filter(({ name }) => columns.has(name))

@@ -12,6 +12,7 @@ import {
   type NameAttributeName,
   type NumberAttribute,
 } from "../../../state/attributes.ts";
+import { ruleOfAttribute } from "../../../state/rules.ts";
 import {
   type FilterColumn,
   type FilterColumns,
@@ -74,7 +75,10 @@ export function workloadColumns(workloads: readonly WorkloadAnswer[], units: Uni
     if (attribute.kind === "name") {
       const read = WORKLOAD_NAMES[attribute.name];
       if (read) return toNameColumn(workloads, read);
-      return name === "node" ? toNameLists(workloads, (row) => row.nodes) : null;
+      if (name === "node") return toNameLists(workloads, (row) => row.nodes);
+      if (!units || !isOfRules(attribute.name)) return null;
+      const keys = workloads.map((row) => row.workload);
+      return collectNames(keys, readNames(units, "workload"), readNames(units, attribute.name));
     }
     const read = WORKLOAD_NUMBERS[name];
     if (read) return toNumberColumn(workloads, read);
@@ -87,10 +91,18 @@ export function workloadColumns(workloads: readonly WorkloadAnswer[], units: Uni
   ];
   const has = (name: AttributeName) => {
     const attribute = attributeOf(name);
-    if (attribute.kind === "name") return attribute.name in WORKLOAD_NAMES || name === "node";
+    if (attribute.kind === "name") {
+      const isOwn = attribute.name in WORKLOAD_NAMES || name === "node";
+      return isOwn || (units !== undefined && isOfRules(attribute.name));
+    }
     return name in WORKLOAD_NUMBERS || (attribute.metric !== null && units !== undefined);
   };
   return keepColumns(workloads.length, has, make, searched);
+}
+
+/** A workload breaks what any of its units breaks. */
+function isOfRules(name: NameAttributeName): boolean {
+  return name === "violations" || ruleOfAttribute(name) !== null;
 }
 
 /** What a node has of its own; all other names come from its units. */
@@ -114,7 +126,12 @@ export function nodeColumns(nodes: readonly NodeAnswer[], units: Units | undefin
       case "rack":
         return toNameColumn(nodes, (row) => row.rack);
       default:
-        return units ? collectNames(nodes, readNames(units, "node"), readNames(units, attribute.name)) : null;
+        if (!units) return null;
+        return collectNames(
+          nodes.map((row) => row.node),
+          readNames(units, "node"),
+          readNames(units, attribute.name),
+        );
     }
   };
   const searched = () => [
@@ -145,24 +162,20 @@ function meanOf<Row>(
   return toNumberColumn(rows, (row) => means.get(keyOf(row))?.mean);
 }
 
-/** The names that the units of each node have, each once. */
-export function collectNames(
-  nodes: readonly NodeAnswer[],
-  nodeOf: NameColumn,
-  { codes, names }: NameColumn,
-): NameLists {
-  const placeOf = new Map(nodes.map(({ node }, place) => [node, place]));
-  const placeOfCode = nodeOf.names.map((node) => (node === null ? -1 : (placeOf.get(node) ?? -1)));
-  const ends = new Uint32Array(nodes.length + 1);
+/** The names that the units of each node or workload have, each once. */
+export function collectNames(keys: readonly string[], keyOf: NameColumn, { codes, names }: NameColumn): NameLists {
+  const placeOf = new Map(keys.map((key, place) => [key, place]));
+  const placeOfCode = keyOf.names.map((key) => (key === null ? -1 : (placeOf.get(key) ?? -1)));
+  const ends = new Uint32Array(keys.length + 1);
   for (let row = 0; row < codes.length; row += 1) {
-    const place = placeOfCode[nodeOf.codes[row] ?? 0] ?? -1;
+    const place = placeOfCode[keyOf.codes[row] ?? 0] ?? -1;
     if (place >= 0 && codes[row] !== 0) ends[place + 1] = (ends[place + 1] ?? 0) + 1;
   }
-  for (let place = 0; place < nodes.length; place += 1) ends[place + 1] = (ends[place + 1] ?? 0) + (ends[place] ?? 0);
+  for (let place = 0; place < keys.length; place += 1) ends[place + 1] = (ends[place + 1] ?? 0) + (ends[place] ?? 0);
   const fill = new Uint32Array(ends);
-  const grouped = new Uint32Array(ends[nodes.length] ?? 0);
+  const grouped = new Uint32Array(ends[keys.length] ?? 0);
   for (let row = 0; row < codes.length; row += 1) {
-    const place = placeOfCode[nodeOf.codes[row] ?? 0] ?? -1;
+    const place = placeOfCode[keyOf.codes[row] ?? 0] ?? -1;
     if (place < 0 || codes[row] === 0) continue;
     const at = fill[place] ?? 0;
     grouped[at] = codes[row] ?? 0;

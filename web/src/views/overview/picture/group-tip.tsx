@@ -13,6 +13,8 @@ import type { Size } from "./camera.ts";
 import { boxOf } from "./group-painter.ts";
 import { listGroupRows, listLabels } from "./groups.ts";
 import styles from "./picture.module.css";
+import { GroupRuleLines } from "./rules/rule-lines.tsx";
+import { listBroken, type RuleMarks } from "./rules/rule-marks.ts";
 import type { Stage } from "./stage.ts";
 
 interface GroupTipProps {
@@ -20,6 +22,7 @@ interface GroupTipProps {
   readonly layout: UnitLayout;
   readonly units: Units;
   readonly group: number;
+  readonly marks: RuleMarks | null;
 }
 
 const TIP_WIDTH = 264;
@@ -27,7 +30,7 @@ const LINE_PX = 18;
 const HEAD_PX = 48;
 const GAP = 10;
 
-export function GroupTip({ stage, layout, units, group }: GroupTipProps) {
+export function GroupTip({ stage, layout, units, group, marks }: GroupTipProps) {
   const isPast = useScreen().at !== null;
   const minute = Math.floor(useNow() / 60_000) * 60_000;
   const cluster = useCluster().value;
@@ -38,8 +41,9 @@ export function GroupTip({ stage, layout, units, group }: GroupTipProps) {
   }, [units, layout, group, minute, waste, isPast]);
   const labels = listLabels(layout, group);
   const facts = totalFacts(totals, cluster?.gpu_util_ratio ?? null).filter(({ value }) => value !== null);
+  const ruleLines = marks ? Math.min(5, listBroken(marks, group).length) : 0;
   const box = boxOf(layout, group, stage.camera);
-  const place = placeTip(box, stage.viewport, HEAD_PX + facts.length * LINE_PX);
+  const place = placeTip(box, stage.viewport, HEAD_PX + (facts.length + ruleLines) * LINE_PX);
   return (
     <div role="tooltip" className={styles.tip} style={{ ...place, width: TIP_WIDTH }}>
       {labels.length > 1 && <p className={styles.quiet}>{labels.slice(0, -1).join(" › ")}</p>}
@@ -55,6 +59,7 @@ export function GroupTip({ stage, layout, units, group }: GroupTipProps) {
           </div>
         ))}
       </dl>
+      {marks && <GroupRuleLines marks={marks} group={group} units={layout.groups.unitCount[group] ?? 0} />}
     </div>
   );
 }

@@ -11,7 +11,8 @@ import { findOutlined, NOTHING_OUTLINED } from "./outline-painter.ts";
 import styles from "./picture.module.css";
 import { PictureFooter } from "./picture-footer.tsx";
 import { NOTHING_POINTED } from "./pointed.ts";
-import { describeMarks } from "./rules/rule-marks.ts";
+import { UnitRuleLines } from "./rules/rule-lines.tsx";
+import { describeMarks, type RuleMarks } from "./rules/rule-marks.ts";
 import { RuleTip } from "./rules/rule-tip.tsx";
 import { useRuleMarks } from "./rules/use-rule-marks.ts";
 import type { Stage } from "./stage.ts";
@@ -123,9 +124,9 @@ export function Picture({ worker, model, selection }: PictureProps) {
         </p>
         {stage && placed && units && pointer.dragging === null && (
           <>
-            {told !== null && <Tip stage={stage} model={model} row={told} />}
+            {told !== null && <Tip stage={stage} model={model} row={told} marks={ruleMarks} />}
             {told === null && pointed.group !== null && (
-              <GroupTip stage={stage} layout={placed.layout} units={units} group={pointed.group} />
+              <GroupTip stage={stage} layout={placed.layout} units={units} group={pointed.group} marks={ruleMarks} />
             )}
             {pointed.rule && ruleMarks && (
               <RuleTip stage={stage} layout={placed.layout} marks={ruleMarks} pointed={pointed.rule} />
@@ -165,9 +166,10 @@ interface TipProps {
   readonly stage: Stage;
   readonly model: PictureModel;
   readonly row: number;
+  readonly marks: RuleMarks | null;
 }
 
-function Tip({ stage, model, row }: TipProps) {
+function Tip({ stage, model, row, marks }: TipProps) {
   const watch = useCallback((watcher: () => void) => stage.watch(watcher), [stage]);
   useSyncExternalStore(watch, () => stage.camera);
   const place = stage.locate(row);
@@ -181,7 +183,9 @@ function Tip({ stage, model, row }: TipProps) {
   if (place === null) return null;
   return (
     <>
-      <UnitTip words={words} held={held} x={place[0]} y={place[1]} picture={stage.viewport} />
+      <UnitTip words={words} held={held} x={place[0]} y={place[1]} picture={stage.viewport}>
+        {marks && <UnitRuleLines marks={marks} row={row} />}
+      </UnitTip>
       <p className={styles.hidden} aria-live="polite">
         {[words.title, words.state, words.holder, words.owner, words.value].filter(Boolean).join(", ")}
       </p>

@@ -1,5 +1,6 @@
 // What a unit is, beside its square.
 
+import type { ReactNode } from "react";
 import { formatPlural } from "../../../base/format.ts";
 import type { Size } from "./camera.ts";
 import styles from "./picture.module.css";
@@ -13,14 +14,16 @@ interface UnitTipProps {
   readonly x: number;
   readonly y: number;
   readonly picture: Size;
+  /** What the rules say of it. */
+  readonly children?: ReactNode;
 }
 
 const TIP_WIDTH = 248;
 /** Of the tallest one, with all its lines. */
-const TIP_HEIGHT = 108;
+const TIP_HEIGHT = 196;
 const GAP = 14;
 
-export function UnitTip({ words, held, x, y, picture }: UnitTipProps) {
+export function UnitTip({ words, held, x, y, picture, children }: UnitTipProps) {
   const isLeft = x + GAP + TIP_WIDTH > picture.width;
   const left = Math.max(4, isLeft ? x - GAP - TIP_WIDTH : x + GAP);
   const top = Math.max(4, Math.min(y - 20, picture.height - TIP_HEIGHT));
@@ -41,6 +44,7 @@ export function UnitTip({ words, held, x, y, picture }: UnitTipProps) {
         <small>{words.valueTitle}</small>
         <b>{words.value}</b>
       </p>
+      {children}
     </div>
   );
 }

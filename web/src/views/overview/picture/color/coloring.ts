@@ -8,8 +8,10 @@ import type { Units } from "../../../../data/units.ts";
 import { type Marks, type PackedColor, SHAPES } from "../../../../layers/squares/marks.ts";
 import type { Attribute, NameAttribute, NameAttributeName, NumberAttribute } from "../../../../state/attributes.ts";
 import { type ColorSettings, NAME_SCHEMES } from "../../../../state/color.ts";
+import { ruleOfAttribute } from "../../../../state/rules.ts";
 import { countBins, type Histogram, type RowMasks } from "../../filter/histogram.ts";
 import { toUnitState } from "../../words.ts";
+import { listRuleColors } from "../rules/rule-tones.ts";
 import type { Tokens } from "../tokens.ts";
 import { colorNames, NAME_PALETTES, NO_COLOR, ownNameScheme } from "./name-color.ts";
 import { computeNumberColors } from "./number-colors.ts";
@@ -94,7 +96,9 @@ function colorByName(input: ColoringInput, attribute: NameAttribute): Colored {
   const { codes, names } = column;
   const scheme = NAME_SCHEMES.find((known) => known === settings.scheme) ?? ownNameScheme(attribute.name);
   const isState = attribute.name === "unit_state";
-  const palette = isState ? stateColors(names, input.tokens) : colorNames(names, scheme);
+  const palette = isState
+    ? stateColors(names, input.tokens)
+    : (ruleColors(input, attribute.name, names) ?? colorNames(names, scheme));
   const all = new Uint32Array(names.length);
   const kept = new Uint32Array(names.length);
   const colors = new Uint32Array(codes.length);
@@ -113,6 +117,23 @@ function colorByName(input: ColoringInput, attribute: NameAttribute): Colored {
 /** Only what is held is colored by its state; the other states have shapes of their own. */
 function stateColors(names: readonly (string | null)[], tokens: Tokens): Uint32Array {
   return Uint32Array.from(names, (name) => (name === "allocated" ? tokens.accent : NO_COLOR));
+}
+
+/** Broken rules have the colors of the bar; what keeps them all is quiet. Null for other attributes. */
+function ruleColors(
+  { units: { rules }, tokens }: ColoringInput,
+  attribute: NameAttributeName,
+  names: readonly (string | null)[],
+): Uint32Array | null {
+  const key = ruleOfAttribute(attribute);
+  if (rules === undefined || (attribute !== "violations" && key === null)) return null;
+  const colors = listRuleColors(rules.all, tokens);
+  const byName = new Map(rules.all.map((rule) => [rule.name, colors.get(rule.key) ?? tokens.muted]));
+  return Uint32Array.from(names, (name) => {
+    if (name === null) return NO_COLOR;
+    if (key === null) return byName.get(name) ?? tokens.line;
+    return name === "broken" ? (colors.get(key) ?? tokens.muted) : tokens.line;
+  });
 }
 
 function nameWorkloads(units: Units, { codes, names }: NameColumn): readonly (string | null)[] {

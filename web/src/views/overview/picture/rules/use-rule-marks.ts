@@ -2,31 +2,25 @@
 
 import { useEffect, useMemo } from "react";
 import type { UnitRules } from "../../../../data/row-rules.ts";
-import { colorRules } from "../../../../parts/rules/rule-colors.ts";
 import type { Stage } from "../stage.ts";
 import type { Tokens } from "../tokens.ts";
 import type { PlacedUnits } from "../use-layout.ts";
 import type { PictureModel } from "../use-picture.ts";
 import { computeRuleMarks, type RuleMarks, type ShownRule } from "./rule-marks.ts";
-
-/** Half of the way from black to white. */
-const MIDDLE = 0x80;
+import { listRuleColors } from "./rule-tones.ts";
 
 export function listShownRules(
   rules: UnitRules | undefined,
   hidden: readonly string[],
-  { bg }: Pick<Tokens, "bg">,
+  tokens: Pick<Tokens, "bg" | "muted">,
 ): readonly ShownRule[] {
   if (rules === undefined) return [];
-  const colors = colorRules(rules.all);
-  const isDark = ((bg >> 8) & 255) < MIDDLE;
+  const colors = listRuleColors(rules.all, tokens);
   return rules.rules
     .filter(({ rule }) => !hidden.includes(rule.key))
     .map((rows) => {
       const { key, name, severity } = rows.rule;
-      const color = colors.get(key);
-      const css = (isDark ? color?.dark : color?.light) ?? "#9aa4b2";
-      return { key, name, severity, color: Number.parseInt(css.slice(1), 16), rows };
+      return { key, name, severity, color: colors.get(key) ?? tokens.muted, rows };
     });
 }
 
