@@ -21,6 +21,7 @@ from clusterscape.simulate.batch.measures import (
     measure_spread,
 )
 from clusterscape.simulate.batch.policies import find_policy, policy_names
+from clusterscape.simulate.batch.preparing import prepare_jobs
 from clusterscape.simulate.batch.semantics import PRESETS, Semantics
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "jitter",
     "measure_spread",
     "policy_names",
+    "prepare_jobs",
     "simulate",
 ]

@@ -1,0 +1,38 @@
+"""The CSV of DIR-LAB's Lumos: ALCF's Mira, Theta and ThetaGPU, and the four columns it keeps of Philly."""
+
+from pathlib import Path
+
+from clusterscape.collect.job_traces import statuses
+from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.delimited import read_delimited
+from clusterscape.model.jobs import JobTrace, SizeUnit
+
+_FIELDS = {
+    "job_id": "job",
+    "user": "user",
+    "project": "project",
+    "submit_s": "submit_time",
+    "wait_s": "wait_time",
+    "run_s": "run_time",
+    "requested_s": "wall_time",
+    "processors": "cpu_num",
+    "gpus": "gpu_num",
+    "nodes": "node_num",
+    "status": "new_status",
+}
+
+
+def is_lumos(start: str) -> bool:
+    """Whether a file that begins like this is of Lumos."""
+    heading = start.splitlines()[0].split(",") if start.strip() else []
+    return {"submit_time", "run_time", "wait_time", "gpu_num"} <= set(heading)
+
+
+def read_lumos(path: Path, name: str) -> JobTrace:
+    """A machine that gives whole nodes is measured in nodes, one of GPUs in GPUs."""
+    cleaner = Cleaner(statuses.PHILLY)
+    headings = read_delimited(path, cleaner, _FIELDS, required=("submit_time", "run_time", "wait_time", "gpu_num"))
+    unit: SizeUnit = "nodes" if "node_num" in headings else "processors"
+    if cleaner.share_with("gpus") > 0.5:
+        unit = "gpus"
+    return cleaner.finish(name, "lumos", unit)

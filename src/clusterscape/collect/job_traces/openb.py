@@ -1,0 +1,76 @@
+"""Alibaba's openb: a list of pods (jobs of one pod each), and the list of nodes they ran on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from clusterscape.collect.job_traces import statuses
+from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.delimited import read_delimited
+from clusterscape.collect.job_traces.text import FileFaults, iter_blocks
+from clusterscape.errors import SourceError
+from clusterscape.model.jobs import JobTrace
+
+_PODS = ("name", "cpu_milli", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
+_NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenbNodes:
+    """The nodes, one row each: name, cpu_milli, memory_mib, gpus, model (null where there is no GPU)."""
+
+    frame: pl.DataFrame
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in all."""
+        return int(self.frame["gpus"].sum())
+
+
+def is_openb(start: str) -> bool:
+    """Whether a file that begins like this is a list of pods."""
+    heading = start.splitlines()[0].split(",") if start.strip() else []
+    return set(_PODS) <= set(heading)
+
+
+def read_openb(path: Path, name: str) -> JobTrace:
+    """GPUs are ``num_gpu · gpu_milli / 1000``: less than one where a GPU is shared. The quality of service is the queue."""
+    cleaner = Cleaner(statuses.PODS)
+
+    def reshape(frame: pl.DataFrame) -> pl.DataFrame:
+        def number(column: str) -> pl.Expr:
+            return pl.col(column).cast(pl.Float64, strict=False)
+
+        run = number("deletion_time") - number("scheduled_time")
+        return frame.with_columns(
+            (number("scheduled_time") - number("creation_time")).alias("wait_s"),
+            pl.when(number("scheduled_time").is_null()).then(None).otherwise(run).alias("run_s"),
+            (number("num_gpu") * number("gpu_milli") / 1000).alias("gpus"),
+            (number("cpu_milli") / 1000).ceil().alias("processors"),
+            pl.lit(1.0).alias("nodes"),
+        )
+
+    fields = {column: column for column in ("wait_s", "run_s", "gpus", "processors", "nodes")}
+    fields |= {"job_id": "name", "queue": "qos", "submit_s": "creation_time", "status": "pod_phase"}
+    read_delimited(path, cleaner, fields, required=_PODS, reshape=reshape)
+    return cleaner.finish(name, "openb", "gpus")
+
+
+def read_openb_nodes(path: Path) -> OpenbNodes:
+    """``openb_node_list_*.csv``; raises SourceError at the first line that is not a node."""
+    rows: list[tuple[str, int, int, int, str | None]] = []
+    for number, lines in iter_blocks(path, FileFaults()):
+        for place, line in enumerate(lines, start=number):
+            cells = [cell.strip() for cell in line.split(",")]
+            if place == 1 and tuple(cells) != _NODES:
+                raise SourceError(f"{path}, line 1: a list of nodes begins with {','.join(_NODES)}")
+            if place == 1 or not line.strip():
+                continue
+            try:
+                name, cpu_milli, memory_mib, gpus, model = cells
+                rows.append((name, int(cpu_milli), int(memory_mib), int(gpus), model or None))
+            except ValueError as error:
+                raise SourceError(f"{path}, line {place}: not a node: {line[:80]!r}") from error
+    schema = {"name": pl.String, "cpu_milli": pl.Int64, "memory_mib": pl.Int64, "gpus": pl.Int64, "model": pl.String}
+    return OpenbNodes(pl.DataFrame(rows, schema=schema, orient="row"))

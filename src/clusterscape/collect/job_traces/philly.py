@@ -1,0 +1,75 @@
+"""Microsoft's ``cluster_job_log`` of Philly, a JSON list, from its published schema. A job counts once, whatever its attempts."""
+
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import polars as pl
+
+from clusterscape.collect.job_traces import statuses
+from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.json_objects import iter_objects
+from clusterscape.collect.slurm.values import as_list, as_object, read_text
+from clusterscape.errors import QueryError
+from clusterscape.model.jobs import JobTrace
+
+
+def is_philly(start: str) -> bool:
+    """Whether a file that begins like this is Philly's log."""
+    return start.lstrip().startswith("[") and '"submitted_time"' in start
+
+
+def read_philly(path: Path, name: str, timezone: str) -> JobTrace:
+    """The run lasts from the first attempt's start to the last one's end; its size is the largest attempt's."""
+    cleaner = Cleaner(statuses.PHILLY)
+    zone = _zone(timezone)
+    rows = [_to_row(place, job, zone) for place, job in enumerate(iter_objects(path, None), start=1)]
+    if rows:
+        cleaner.add(pl.DataFrame(rows, infer_schema_length=None))
+    return cleaner.finish(name, "philly", "gpus")
+
+
+def _zone(timezone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise QueryError(f"there is no time zone {timezone!r}", hint="Write it as Europe/Berlin or UTC.") from error
+
+
+def _to_row(place: int, job: dict[str, object], zone: ZoneInfo) -> dict[str, object]:
+    attempts = [as_object(attempt) for attempt in as_list(job.get("attempts"))]
+    submit_s = _seconds(job.get("submitted_time"), zone)
+    starts = [at for attempt in attempts if (at := _seconds(attempt.get("start_time"), zone)) is not None]
+    end_s = _seconds(attempts[-1].get("end_time"), zone) if attempts else None
+    sizes = [_count_gpus(attempt) for attempt in attempts]
+    start_s = min(starts) if starts else None
+    nodes = [len(as_list(attempt.get("detail"))) for attempt in attempts]
+    return {
+        "line": place,
+        "job_id": read_text(job.get("jobid")),
+        "user": read_text(job.get("user")),
+        "project": None,
+        "queue": read_text(job.get("vc")),
+        "submit_s": submit_s,
+        "wait_s": start_s - submit_s if start_s is not None and submit_s is not None else None,
+        "run_s": end_s - start_s if end_s is not None and start_s is not None else None,
+        "processors": None,
+        "gpus": float(max(sizes)) if sizes else None,
+        "nodes": float(max(nodes)) if nodes else None,
+        "requested_s": None,
+        "status": read_text(job.get("status")),
+    }
+
+
+def _seconds(value: object, zone: ZoneInfo) -> float | None:
+    text = read_text(value)
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=zone).timestamp()
+    except ValueError:
+        return None
+
+
+def _count_gpus(attempt: dict[str, object]) -> int:
+    return sum(len(as_list(as_object(host).get("gpus"))) for host in as_list(attempt.get("detail")))

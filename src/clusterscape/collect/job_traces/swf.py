@@ -1,0 +1,92 @@
+"""The Standard Workload Format of the Parallel Workloads Archive (version 2.2): 18 numbers a line, a header in comments."""
+
+from pathlib import Path
+
+import polars as pl
+
+from clusterscape.collect.job_traces import statuses
+from clusterscape.collect.job_traces.cleaning import Cleaner
+from clusterscape.collect.job_traces.text import iter_blocks
+from clusterscape.model.jobs import JobTrace
+
+FIELDS = 18
+# Place in the line → column.
+_COLUMNS = {
+    0: "job_id",
+    1: "submit_s",
+    2: "wait_s",
+    3: "run_s",
+    8: "requested_s",
+    10: "status",
+    11: "user",
+    12: "project",
+}
+_ALLOCATED, _REQUESTED, _QUEUE = 4, 7, 14
+
+
+def is_swf(start: str) -> bool:
+    """Whether a file that begins like this is SWF."""
+    lines = [line for line in start.splitlines() if line.strip()]
+    body = next((line for line in lines if not line.lstrip().startswith(";")), None)
+    if body is None:
+        return bool(lines)
+    cells = body.split()
+    return (
+        len(lines) > 0
+        and ("," not in body and "|" not in body)
+        and (lines[0].lstrip().startswith(";") or len(cells) == FIELDS)
+    )
+
+
+def read_swf(path: Path, name: str) -> JobTrace:
+    """−1 means not stated; a job is as large as what it got, or as what it asked for where that is not stated."""
+    cleaner = Cleaner(statuses.SWF, missing=-1)
+    header: dict[str, str] = {}
+    queues: dict[str, str] = {}
+    for number, lines in iter_blocks(path, cleaner.faults):
+        texts = pl.DataFrame(
+            {"line": pl.int_range(number, number + len(lines), eager=True), "text": pl.Series(lines, dtype=pl.String)}
+        ).with_columns(pl.col("text").str.strip_chars())
+        for line in texts.filter(pl.col("text").str.starts_with(";"))["text"]:
+            _read_header(line, header, queues)
+        rows = texts.filter((pl.col("text") != "") & ~pl.col("text").str.starts_with(";"))
+        cleaner.add(_to_columns(rows, cleaner, queues))
+    total = next((int(header[key]) for key in ("MaxProcs", "MaxNodes") if _is_count(header.get(key))), None)
+    return cleaner.finish(name, "swf", "processors", total=total, header=header)
+
+
+def _is_count(text: str | None) -> bool:
+    return text is not None and text.isascii() and text.isdigit() and int(text) > 0
+
+
+def _read_header(line: str, header: dict[str, str], queues: dict[str, str]) -> None:
+    key, colon, value = line.lstrip("; \t").partition(":")
+    key, value = key.strip(), value.strip()
+    if not colon or not key or " " in key:
+        return
+    if key == "Queue":
+        code, _, queue = value.partition(" ")
+        queues[code] = queue.strip() or code
+    else:
+        header.setdefault(key, value)
+
+
+def _to_columns(rows: pl.DataFrame, cleaner: Cleaner, queues: dict[str, str]) -> pl.DataFrame:
+    cells = rows.select("line", pl.col("text").str.extract_all(r"\S+").alias("cells"))
+    count = pl.col("cells").list.len()
+    cells = cleaner.notes.drop(f"fewer than {FIELDS} fields", cells, count < FIELDS)
+    cells = cleaner.notes.drop(f"more than {FIELDS} fields", cells, count > FIELDS)
+
+    def cell(place: int) -> pl.Expr:
+        return pl.col("cells").list.get(place, null_on_oob=True)
+
+    got = cell(_ALLOCATED)
+    size = pl.when(got == "-1").then(cell(_REQUESTED)).otherwise(got)
+    who = {place: pl.when(cell(place) != "-1").then(cell(place)) for place in (11, 12, _QUEUE)}
+    queue = who[_QUEUE].replace(queues) if queues else who[_QUEUE]
+    return cells.select(
+        "line",
+        *(who.get(place, cell(place)).alias(column) for place, column in _COLUMNS.items()),
+        size.alias("processors"),
+        queue.alias("queue"),
+    )
