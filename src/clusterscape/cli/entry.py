@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from clusterscape import __version__
-from clusterscape.cli import alerts, demo, doctor, listing, rule_notes, rules, rules_site, serve, status
+from clusterscape.cli import alerts, demo, doctor, listing, rule_notes, rules, rules_site, sched, serve, status
 from clusterscape.cli.output import ConsoleLog, errors
 from clusterscape.errors import ClusterScapeError
 
@@ -29,6 +29,7 @@ rules.app.add_typer(rule_notes.app)
 app.add_typer(rules.app, name="rules")
 app.command("violations")(rules_site.list_violations)
 app.add_typer(alerts.app, name="alerts")
+app.add_typer(sched.app, name="sched")
 
 
 def _show_version(wanted: bool) -> None:
