@@ -21,10 +21,11 @@ describe("stacked counts", () => {
   it.each([
     [0, 1],
     [1, 1],
-    [3, 5],
-    [6, 10],
+    [3, 3],
+    [7, 8],
+    [11, 15],
     [99, 100],
-    [101, 200],
+    [101, 150],
     [4097, 5000],
   ])("of %i end at %i", (value, top) => {
     expect(niceTop(value)).toBe(top);

@@ -119,7 +119,7 @@ export function StackedTimeline(props: StackedTimelineProps) {
       {hovered !== null && (
         <>
           <i className={styles.cursor} style={{ left: percent(startMs + (hovered + 0.5) * stepMs) }} />
-          <div className={styles.tip} data-right={hovered > steps / 2 || undefined} role="status">
+          <div className={styles.tip} style={placeTip((hovered + 0.5) / steps)} role="status">
             <b>{sayTime(startMs + hovered * stepMs)}</b>
             {(totals[hovered] ?? 0) === 0 && <span>nothing broken</span>}
             {listStep(series, hovered).map(({ key, title, color, count }) => (
@@ -132,6 +132,12 @@ export function StackedTimeline(props: StackedTimelineProps) {
       )}
     </div>
   );
+}
+
+/** Beside the cursor, on the side with more room. */
+function placeTip(ratio: number) {
+  const gap = "10px";
+  return ratio < 0.5 ? { left: `calc(${ratio * 100}% + ${gap})` } : { right: `calc(${(1 - ratio) * 100}% + ${gap})` };
 }
 
 const MOST_LISTED = 8;
@@ -153,11 +159,11 @@ export function sumSteps(series: readonly TimelineSeries[], steps: number): read
   return totals;
 }
 
-/** 1, 2 or 5 times a power of ten, at least the value. */
+/** A round number, at least the value and not much more. */
 export function niceTop(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
-  const factor = [1, 2, 5, 10].find((each) => each * power >= value) ?? 10;
-  return factor * power;
+  const factor = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((each) => each * power >= value) ?? 10;
+  return Math.ceil(factor * power);
 }
 
 /** One closed step line per series, each upon the ones before; nothing where a series is 0 throughout. */

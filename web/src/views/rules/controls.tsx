@@ -81,7 +81,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
                       )
                     }
                   />
-                  <span>
+                  <span className={styles.severity}>
                     <Tag tone={SEVERITY_TONES[severity]}>{severity}</Tag>
                   </span>
                   <small>{formatCount(count)}</small>

@@ -2,6 +2,7 @@
 
 import { useId, useState } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
+import { formatPlural } from "../../../base/format.ts";
 import { type RuleColors, toCssColor } from "../../../parts/rules/rule-colors.ts";
 import { describeCounts } from "../../../parts/rules/rule-words.ts";
 import type { RuleChanges } from "../../../parts/rules/use-rule-changes.ts";
@@ -57,11 +58,11 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
       <button
         type="button"
         className={styles.counts}
-        data-tip="Show its violations"
+        data-tip={`${describeCounts(rule.counts)}; show its violations`}
         disabled={!isEnabled}
         onClick={() => change(openRule(key))}
       >
-        {isEnabled ? describeCounts(rule.counts) : "off"}
+        {isEnabled ? shortCounts(rule) : "off"}
       </button>
       <span className={styles.doing}>
         <IconButton icon="up" label={`Move ${name} up`} disabled={isFirst} onClick={() => changes.move(key, -1)} />
@@ -85,6 +86,12 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
       )}
     </li>
   );
+}
+
+function shortCounts({ counts }: RuleAnswer): string {
+  if (counts === null) return "not judged yet";
+  if (counts.units === 0) return "not broken";
+  return `${formatPlural(counts.workloads, "workload")}, ${formatPlural(counts.units, "GPU")}`;
 }
 
 function Origin({ rule: { is_shipped, is_changed, owner } }: { rule: RuleAnswer }) {
