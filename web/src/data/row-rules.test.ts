@@ -44,7 +44,7 @@ describe("what rules say of rows", () => {
 
   it("names the most severe broken rule, none, or nothing for what nobody holds", () => {
     const { codes, names } = readWorst(rules);
-    expect([...codes].map((code) => names[code])).toEqual(["Rule low", "Rule stall", "none", null]);
+    expect([...codes].map((code) => names[code])).toEqual(["Rule low", "Rule stall", "none broken", null]);
   });
 
   it("tells of one rule who breaks it, broke it and keeps it", () => {
@@ -66,6 +66,6 @@ describe("what rules say of rows", () => {
 
   it("says nothing of anybody before the server has judged", () => {
     const { codes, names } = readWorst(alignRules(SNAPSHOT, RULES, undefined));
-    expect([...codes].map((code) => names[code])).toEqual(["none", "none", "none", null]);
+    expect([...codes].map((code) => names[code])).toEqual(["none broken", "none broken", "none broken", null]);
   });
 });

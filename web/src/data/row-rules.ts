@@ -1,7 +1,7 @@
 // What the rules say, in the rows of a snapshot. Pure, and column code: built once for what the server says, then only read.
 
 import type { NameColumn } from "../api/columns.ts";
-import type { RuleAnswer, Severity, UnitViolations } from "../api/generated.ts";
+import type { RuleAnswer, RuleUnits, Severity, UnitViolations } from "../api/generated.ts";
 import type { Snapshot } from "../api/snapshot.ts";
 import { RULE_STATES } from "../state/rules.ts";
 
@@ -17,6 +17,8 @@ export interface RowRule {
   /** The rows that break it, and those that did; ascending. */
   readonly broken: Uint32Array;
   readonly past: Uint32Array;
+  /** What was said of it. */
+  readonly said: RuleUnits | undefined;
 }
 
 export interface UnitRules {
@@ -65,15 +67,27 @@ export function alignRules(
     .filter((rule) => rule.is_enabled)
     .map((rule): RowRule => {
       const found = byKey.get(rule.key);
+      const known = last?.snapshot === snapshot ? last.rules.find((one) => one.rule.key === rule.key) : undefined;
+      // Rules are judged again and again, mostly with the same outcome; names are dear to look up.
+      if (known && isSaidAgain(found, known.said)) return { ...known, rule };
       const states = new Uint8Array(snapshot.rowCount);
       const past = mark(states, rows, found?.past ?? [], PAST);
       const broken = mark(states, rows, found?.units ?? [], BROKEN);
-      return { rule, states, broken, past: past.filter((row) => states[row] === PAST) };
+      return { rule, states, broken, past: past.filter((row) => states[row] === PAST), said: found };
     });
   if (last?.snapshot === snapshot && isSame(rules, last.rules)) {
     return last.all === all ? last : { ...last, rules, all };
   }
   return { rules, all, snapshot, version: (last?.version ?? 0) + 1 };
+}
+
+function isSaidAgain(a: RuleUnits | undefined, b: RuleUnits | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return isSameList(a.units, b.units) && isSameList(a.past, b.past);
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a === b || (a.length === b.length && a.every((name, index) => name === b[index]));
 }
 
 function mark(
@@ -101,7 +115,7 @@ function isSame(a: readonly RowRule[], b: readonly RowRule[]): boolean {
       one.rule.key === other.rule.key &&
       one.rule.name === other.rule.name &&
       one.rule.severity === other.rule.severity &&
-      isEqual(one.states, other.states)
+      (one.states === other.states || isEqual(one.states, other.states))
     );
   });
 }
@@ -112,7 +126,8 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-export const NO_RULE_BROKEN = "none";
+/** Not `none`: so the page calls what has no name at all, such as what nobody holds. */
+export const NO_RULE_BROKEN = "none broken";
 
 const columns = new WeakMap<UnitRules, Map<string, NameColumn>>();
 

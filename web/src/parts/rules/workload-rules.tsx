@@ -1,6 +1,6 @@
 // Every rule and what it says of a workload, or of it on one GPU, with the numbers behind it.
 
-import { formatCount, formatPlural, isKnown, MISSING } from "../../base/format.ts";
+import { formatPlural, isKnown, MISSING } from "../../base/format.ts";
 import { formatAgo, formatDuration } from "../../base/time.ts";
 import { useRules, useWorkloadVerdicts } from "../../data/rules.ts";
 import { useNow } from "../../widgets/clock-context.ts";
@@ -69,7 +69,9 @@ function describeState({ state, broken, units, why, violations }: RuleVerdict, n
   switch (state) {
     case "broken": {
       const since = last && isKnown(last.since) ? ` for ${formatDuration((now - last.since) / 1000)}` : "";
-      return units > 1 ? `broken by ${formatCount(broken)} of ${formatPlural(units, "GPU")}${since}` : `broken${since}`;
+      if (units <= 1) return `broken${since}`;
+      const who = broken === units ? `all ${formatPlural(units, "GPU")}` : `${broken} of ${formatPlural(units, "GPU")}`;
+      return `broken by ${who}${since}`;
     }
     case "past":
       return last?.until ? `past, until ${formatAgo(last.until, now)}` : "past";

@@ -29,7 +29,7 @@ function shown(key: string, severity: Severity, broken: readonly number[], past:
   for (const row of past) states[row] = PAST;
   for (const row of broken) states[row] = BROKEN;
   const rule = { key, severity, name: key } as RuleAnswer;
-  const rows = { rule, states, broken: Uint32Array.from(broken), past: Uint32Array.from(past) };
+  const rows = { rule, states, broken: Uint32Array.from(broken), past: Uint32Array.from(past), said: undefined };
   return { key, name: key, severity, color: 0, rows };
 }
 

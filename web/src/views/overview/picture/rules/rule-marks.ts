@@ -33,8 +33,12 @@ export function computeRuleMarks(layout: UnitLayout, rules: readonly ShownRule[]
   const isNamed = new Uint8Array(layout.size.length);
   rules.forEach(({ rows: { broken, past } }, rule) => {
     const start = rule * count;
-    for (const row of past) if ((layout.size[row] ?? 0) > 0) isNamed[row] = 1;
-    for (const row of broken) {
+    for (let index = 0; index < past.length; index += 1) {
+      const row = past[index] ?? 0;
+      if ((layout.size[row] ?? 0) > 0) isNamed[row] = 1;
+    }
+    for (let index = 0; index < broken.length; index += 1) {
+      const row = broken[index] ?? 0;
       if ((layout.size[row] ?? 0) <= 0) continue;
       isNamed[row] = 1;
       const group = layout.group[row] ?? 0;

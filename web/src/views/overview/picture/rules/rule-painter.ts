@@ -92,7 +92,7 @@ function fillBox(pen: Pen, left: number, top: number, width: number, height: num
   pen.fill();
 }
 
-/** A sign for each rule in the corner of squares that are near enough; of what is past only the outline. */
+/** A sign for each rule in the lower corner of squares that are near enough; of what is past only the outline. */
 export function paintUnitSigns(
   pen: Pen,
   layout: UnitLayout,
@@ -121,7 +121,7 @@ export function paintUnitSigns(
       const state = states[place];
       const left = box.left + box.width - SIGN_INSET_PX - (shown.length - index) * (side + SIGN_GAP_PX) + SIGN_GAP_PX;
       const color = toCss(marks.rules[state?.rule ?? 0]?.color ?? tokens.muted);
-      paintSign(pen, left, box.top + SIGN_INSET_PX, side, color, state?.isPast ?? false, tokens);
+      paintSign(pen, left, box.top + box.height - SIGN_INSET_PX - side, side, color, state?.isPast ?? false, tokens);
     });
     painted += 1;
   }
