@@ -1,0 +1,51 @@
+"""Which collective a kernel or annotation is: NCCL, RCCL, HCCL, oneCCL, gloo, MPI, in the spellings their versions use."""
+
+import re
+from functools import lru_cache
+
+HOST_BACKENDS = ("gloo", "mpi", "ucc")
+"""Their annotations are the communication itself; those of NCCL and its like only enclose the launch of a kernel."""
+
+DEVICE_BACKENDS = ("nccl", "rccl", "hccl", "xccl", "oneccl")
+
+_KERNEL = re.compile(r"(?:nccl|rccl|mscclpp|msccl|oneccl|hcom_|hccl)", re.IGNORECASE)
+_ANNOTATION = re.compile(r"^(nccl|rccl|hccl|xccl|gloo|mpi|ucc|oneccl):\s*(.+)$", re.IGNORECASE)
+# The order matters: ReduceScatter before Reduce, AllToAll before All…
+_KINDS = (
+    ("reduce_scatter", re.compile(r"reduce[_ ]?scatter", re.IGNORECASE)),
+    ("all_reduce", re.compile(r"all[_ ]?reduce", re.IGNORECASE)),
+    ("all_gather", re.compile(r"all[_ ]?gather", re.IGNORECASE)),
+    ("all_to_all", re.compile(r"all[_ ]?to[_ ]?all|alltoall", re.IGNORECASE)),
+    ("broadcast", re.compile(r"broadcast|bcast", re.IGNORECASE)),
+    ("barrier", re.compile(r"barrier", re.IGNORECASE)),
+    ("send_recv", re.compile(r"send[_ ]?recv|batch_isend_irecv|coalesced", re.IGNORECASE)),
+    ("gather", re.compile(r"gather", re.IGNORECASE)),
+    ("scatter", re.compile(r"scatter", re.IGNORECASE)),
+    ("reduce", re.compile(r"reduce", re.IGNORECASE)),
+    ("recv", re.compile(r"recv|receive", re.IGNORECASE)),
+    ("send", re.compile(r"send", re.IGNORECASE)),
+)
+SYNCHRONOUS = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
+"""No member can end before the last has come: their ends tell the clocks."""
+POINT_TO_POINT = frozenset({"send", "recv"})
+
+
+@lru_cache(maxsize=65536)
+def is_communication_kernel(name: str) -> bool:
+    """Whether a device kernel is a collective's."""
+    return _KERNEL.search(name) is not None
+
+
+@lru_cache(maxsize=65536)
+def find_kind(name: str) -> str | None:
+    """``all_reduce`` for "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "allreduce", "c10d::allreduce_" …"""
+    return next((kind for kind, pattern in _KINDS if pattern.search(name)), None)
+
+
+@lru_cache(maxsize=65536)
+def parse_annotation(name: str) -> tuple[str, str] | None:
+    """(backend, kind) of "gloo:all_reduce" and its like."""
+    found = _ANNOTATION.match(name)
+    if found is None:
+        return None
+    return found[1].lower(), find_kind(found[2]) or found[2].strip().replace(" ", "_")

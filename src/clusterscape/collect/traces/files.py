@@ -1,0 +1,107 @@
+"""Finds trace files in folders and archives and gets their bytes. A file cut short gives what was there before the cut."""
+
+import gzip
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusterscape.errors import SourceError
+
+TRACE_ENDINGS = (".json", ".json.gz", ".parquet", ".sqlite")
+ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz")
+_PIECE_BYTES = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """One file, or one member of a tar archive."""
+
+    path: Path
+    member: str | None = None
+    size_bytes: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name that may tell the rank."""
+        return self.member or str(self.path)
+
+    @property
+    def title(self) -> str:
+        """For people: short, yet different for different files."""
+        return Path(self.name).name
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Bytes of a file; ``cut`` says in words why there may have been more."""
+
+    data: bytes
+    cut: str | None = None
+
+
+def find_trace_files(paths: Sequence[Path]) -> list[TraceFile]:
+    """All trace files under the paths, by name with numbers in order. Raises ``SourceError`` where there is none."""
+    found: dict[tuple[Path, str | None], TraceFile] = {}
+    for path in paths:
+        if not path.exists():
+            raise SourceError(
+                f"there is no file or folder {path}", hint="Name a trace file, a folder or a tar archive."
+            )
+        for file in _files_of(path):
+            found.setdefault((file.path, file.member), file)
+    if not found:
+        names = ", ".join(str(path) for path in paths)
+        raise SourceError(f"no traces in {names}", hint=f"Traces end in {', '.join(TRACE_ENDINGS + ARCHIVE_ENDINGS)}.")
+    return sorted(found.values(), key=lambda file: natural_key(file.name))
+
+
+def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Sorts rank2 before rank10."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
+
+
+def _files_of(path: Path) -> Iterator[TraceFile]:
+    if path.is_dir():
+        for inner in sorted(path.rglob("*")):
+            if inner.is_file() and inner.name.endswith(TRACE_ENDINGS + ARCHIVE_ENDINGS):
+                yield from _files_of(inner)
+    elif path.name.endswith(ARCHIVE_ENDINGS):
+        try:
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    if member.isfile() and member.name.endswith(TRACE_ENDINGS):
+                        yield TraceFile(path, member.name, member.size)
+        except (tarfile.TarError, EOFError, zlib.error) as error:
+            raise SourceError(f"{path} is no readable archive: {error}", hint="Was it copied whole?") from error
+    else:
+        yield TraceFile(path, None, path.stat().st_size)
+
+
+def read_content(file: TraceFile) -> Content:
+    """The file's bytes, unpacked. A truncated gzip stream gives what could be unpacked."""
+    if file.member is None:
+        raw = file.path.read_bytes()
+    else:
+        with tarfile.open(file.path) as archive:
+            opened = archive.extractfile(file.member)
+            raw = opened.read() if opened else b""
+    if raw[:2] != b"\x1f\x8b":
+        return Content(raw)
+    try:
+        return Content(gzip.decompress(raw))
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return Content(_unpack_what_is_there(raw), "its gzip stream is cut short or damaged")
+
+
+def _unpack_what_is_there(raw: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    parts: list[bytes] = []
+    # What came before the damage is kept; small pieces, for the piece it lies in is lost.
+    with suppress(zlib.error):
+        parts.extend(unpacker.decompress(raw[at : at + _PIECE_BYTES]) for at in range(0, len(raw), _PIECE_BYTES))
+    return b"".join(parts)

@@ -1,0 +1,148 @@
+"""Where in the step a Kineto span belongs: step, phase, micro-batch, namespace, and when a collective's input was ready.
+
+A device span belongs where its launch was called; a thread of the backward pass belongs where the main thread is.
+"""
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from clusterscape.collect.traces.kineto_spans import STEP_NAME
+from clusterscape.model.spans import Phase, SpanClass
+
+_MICRO_BATCH = re.compile(r"(?:\bmb|micro[-_ ]?batch)[-_ #:]?(\d+)", re.IGNORECASE)
+_PHASES = (
+    (Phase.DATA, re.compile(r"data[-_ ]?load|dataloader|load[-_ ]?batch|next[-_ ]?batch|copy_batch", re.IGNORECASE)),
+    (Phase.OPTIMIZER, re.compile(r"^optimizer|optimizer\.|## *optimizer|zero_grad", re.IGNORECASE)),
+    (Phase.FORWARD, re.compile(r"(?:^|[^a-z])(?:forward|fwd)(?![a-z])", re.IGNORECASE)),
+    (Phase.BACKWARD, re.compile(r"(?:^|[^a-z])(?:backward|bwd)(?![a-z])", re.IGNORECASE)),
+)
+SYNC_CALLS = ("cudaStreamSynchronize", "cudaEventSynchronize", "hipStreamSynchronize", "hipEventSynchronize")
+READY_SLACK_NS = 1_000_000
+"""A synchronisation that begins so soon after a host collective waits for the collective's own input."""
+
+Ints = NDArray[np.int64]
+
+
+@lru_cache(maxsize=65536)
+def find_phase(name: str) -> Phase | None:
+    """The phase an annotation names."""
+    return next((phase for phase, pattern in _PHASES if pattern.search(name)), None)
+
+
+@lru_cache(maxsize=65536)
+def find_micro_batch(name: str) -> int | None:
+    """The micro-batch an annotation names."""
+    found = _MICRO_BATCH.search(name)
+    return int(found[1]) if found else None
+
+
+def place_in_steps(spans: pl.DataFrame) -> pl.DataFrame:
+    """The spans of one rank with step, phase, micro_batch, namespace and ready_ns filled."""
+    moments = _moments(spans)
+    spans = spans.with_columns(_steps(spans, moments))
+    changes = _context_changes(spans)
+    if changes is not None:
+        at = np.searchsorted(changes["at_ns"].to_numpy(), moments, side="right") - 1
+        known = pl.Series(np.where(at >= 0, at, 0))
+        is_known = pl.Series(at >= 0)
+        columns = [changes[name].gather(known).alias(name) for name in ("phase", "micro_batch", "namespace")]
+        filled = pl.DataFrame(columns).with_columns(
+            pl.when(is_known).then(pl.col(name)).otherwise(None).alias(name)
+            for name in ("phase", "micro_batch", "namespace")
+        )
+        spans = spans.with_columns(filled.get_columns())
+        spans = _own_names(spans)
+    return _ready(spans)
+
+
+def _moments(spans: pl.DataFrame) -> Ints:
+    """When each span was asked for: a device span's launch, else its own start."""
+    launches = spans.filter((pl.col("span_class") == SpanClass.LAUNCH.value) & pl.col("correlation").is_not_null())
+    launches = launches.select("correlation", pl.col("start_ns").alias("launch_ns")).unique("correlation")
+    joined = spans.select("correlation", "start_ns", "is_device").join(
+        launches, on="correlation", how="left", maintain_order="left"
+    )
+    chosen = pl.when(pl.col("is_device")).then(pl.col("launch_ns").fill_null(pl.col("start_ns")))
+    return joined.select(chosen.otherwise(pl.col("start_ns"))).to_series().to_numpy()
+
+
+def _steps(spans: pl.DataFrame, moments: Ints) -> pl.Series:
+    steps = spans.filter(pl.col("span_class") == SpanClass.STEP.value).sort("start_ns")
+    if not steps.height:
+        return pl.Series("step", [None], dtype=pl.Int32).new_from_index(0, spans.height)
+    starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    numbers = np.array([int(m[1]) if (m := STEP_NAME.match(name)) else 0 for name in steps["name"].cast(pl.String)])
+    at = np.searchsorted(starts, moments, side="right") - 1
+    inside = (at >= 0) & (moments < ends[np.maximum(at, 0)])
+    return (
+        pl.select(pl.when(pl.Series(inside)).then(pl.Series(numbers[np.maximum(at, 0)])).otherwise(None).cast(pl.Int32))
+        .to_series()
+        .alias("step")
+    )
+
+
+def _context_changes(spans: pl.DataFrame) -> pl.DataFrame | None:
+    """Each moment at which the main thread enters or leaves an annotation: the phase, micro-batch and path from then on."""
+    steps = spans.filter(pl.col("span_class") == SpanClass.STEP.value)
+    marks = spans.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device"))
+    if not marks.height:
+        return None
+    main = steps["lane"][0] if steps.height else marks["lane"].cast(pl.String).mode()[0]
+    marks = marks.filter(pl.col("lane").cast(pl.String) == str(main)).sort(
+        "start_ns", "end_ns", descending=[False, True]
+    )
+    times: list[int] = []
+    rows: list[tuple[str | None, int | None, str | None]] = []
+    stack: list[tuple[int, str, str | None, int | None]] = []
+
+    def say(at_ns: int) -> None:
+        phase = next((each[2] for each in reversed(stack) if each[2]), None)
+        micro_batch = next((each[3] for each in reversed(stack) if each[3] is not None), None)
+        times.append(at_ns)
+        rows.append((phase, micro_batch, "/".join(each[1] for each in stack) or None))
+
+    for name, start, end in marks.select(pl.col("name").cast(pl.String), "start_ns", "end_ns").iter_rows():
+        while stack and stack[-1][0] <= start:
+            left = stack.pop()[0]
+            say(left)
+        stack.append((end, name, find_phase(name), find_micro_batch(name)))
+        say(start)
+    while stack:
+        left = stack.pop()[0]
+        say(left)
+    schema = {"phase": spans.schema["phase"], "micro_batch": pl.Int32(), "namespace": pl.Categorical()}
+    return (
+        pl.DataFrame(rows, schema=schema, orient="row")
+        .with_columns(pl.Series("at_ns", times))
+        .sort("at_ns", maintain_order=True)
+    )
+
+
+def _own_names(spans: pl.DataFrame) -> pl.DataFrame:
+    """An annotation's own name is not part of the path that leads to it."""
+    is_mark = (pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device")
+    path, name = pl.col("namespace").cast(pl.String), pl.col("name").cast(pl.String)
+    above = path.str.strip_suffix(name).str.strip_suffix("/")
+    trimmed = pl.when(above == "").then(None).otherwise(above).cast(pl.Categorical())
+    return spans.with_columns(pl.when(is_mark).then(trimmed).otherwise(pl.col("namespace")).alias("namespace"))
+
+
+def _ready(spans: pl.DataFrame) -> pl.DataFrame:
+    """A collective of the host on data of the device first waits for the device: only then has its rank arrived."""
+    calls = spans.filter(
+        (pl.col("span_class") == SpanClass.LAUNCH.value) & pl.col("name").cast(pl.String).is_in(SYNC_CALLS)
+    ).select("lane", "start_ns", pl.col("start_ns").alias("sync_ns"), pl.col("end_ns").alias("synced_ns"))
+    is_host = (pl.col("span_class") == SpanClass.COMMUNICATION.value) & ~pl.col("is_device")
+    if not calls.height or not spans.select(is_host.any()).item():
+        return spans
+    numbered = spans.with_row_index("place")
+    host = numbered.filter(is_host).select("place", "lane", "start_ns", "end_ns").sort("start_ns")
+    found = host.join_asof(
+        calls.sort("start_ns"), on="start_ns", by="lane", strategy="forward", check_sortedness=False
+    ).filter((pl.col("sync_ns") - pl.col("start_ns") <= READY_SLACK_NS) & (pl.col("synced_ns") <= pl.col("end_ns")))
+    ready = found.select("place", pl.col("synced_ns").alias("ready_ns"))
+    return numbered.drop("ready_ns").join(ready, on="place", how="left", maintain_order="left").select(spans.columns)

@@ -1,0 +1,245 @@
+"""What Kineto's events mean: spans with their class, step, phase and collective. Decoding is ``kineto.py``."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from clusterscape.collect.traces.collective_names import (
+    HOST_BACKENDS,
+    find_kind,
+    is_communication_kernel,
+    parse_annotation,
+)
+from clusterscape.collect.traces.kineto import Document, Event, EventArguments, Number
+from clusterscape.model.spans import ProcessGroup, RankFacts, SpanClass, make_spans
+
+CLASSES = {
+    "kernel": SpanClass.COMPUTE,
+    "gpu_memcpy": SpanClass.MEMORY,
+    "gpu_memset": SpanClass.MEMORY,
+    "cuda_runtime": SpanClass.LAUNCH,
+    "cuda_driver": SpanClass.LAUNCH,
+    "hip_runtime": SpanClass.LAUNCH,
+    "xpu_runtime": SpanClass.LAUNCH,
+    "cpu_op": SpanClass.HOST,
+    "python_function": SpanClass.HOST,
+    "user_annotation": SpanClass.ANNOTATION,
+    "gpu_user_annotation": SpanClass.ANNOTATION,
+}
+"""Category → class. Others (flows, counters, the profiler's own overhead) are no work of the run."""
+DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
+STEP_NAME = re.compile(r"^ProfilerStep#(\d+)$")
+ELEMENT_BYTES = {
+    "float": 4, "int": 4, "double": 8, "long": 8, "long int": 8, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2,
+    "char": 1, "byte": 1, "bool": 1, "signed char": 1, "unsigned char": 1, "short": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
+}  # fmt: skip
+_COMMS = "record_param_comms"
+
+
+def to_whole(value: Number) -> int | None:
+    """The number, where it is one."""
+    if value is None or isinstance(value, int):
+        return value
+    try:
+        return int(float(value))
+    except ValueError:
+        return None
+
+
+def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
+    """Spans of one rank (its rank still null), without step, phase and namespace; and notes."""
+    events = [each for each in document.events if each.ph == "X" and each.ts is not None and each.cat in CLASSES]
+    kept = [each for each in events if (each.dur or 0) >= 0]
+    notes = []
+    if len(kept) < len(events):
+        notes.append(f"{len(events) - len(kept):,} spans with a negative duration were left out")
+    base_ns = document.base_ns or 0
+    arguments = [each.args or _NO_ARGUMENTS for each in kept]
+    names = [str(each.name) for each in kept]
+    classes = [_classify(each, name) for each, name in zip(kept, names, strict=True)]
+    start = pl.Series([each.ts for each in kept], dtype=pl.Float64, strict=False)
+    starts = _to_ns([each.ts for each in kept], start, base_ns)
+    durations = pl.Series([each.dur or 0 for each in kept], dtype=pl.Float64, strict=False)
+    spans = make_spans(
+        {
+            "lane": [f"{'stream' if each.cat in DEVICE_CATEGORIES else 'thread'} {each.tid}" for each in kept],
+            "is_device": [each.cat in DEVICE_CATEGORIES for each in kept],
+            "span_class": [each.value for each in classes],
+            "name": names,
+            "start_ns": starts,
+            "end_ns": starts + (durations * 1000).round().cast(pl.Int64),
+            "bytes": [to_whole(each.bytes) for each in arguments],
+            "flops": [None if each.flops is None else float(each.flops) for each in arguments],
+            "correlation": [to_whole(each.correlation) for each in arguments],
+        },
+        len(kept),
+    )
+    return describe_collectives(spans, arguments, classes, names), notes
+
+
+_NO_ARGUMENTS = EventArguments()
+
+
+def _to_ns(values: Sequence[int | float | None], floats: pl.Series, base_ns: int) -> pl.Series:
+    """Whole microseconds since 1970 need more than a float's 53 bits once they are nanoseconds."""
+    if all(isinstance(value, int) for value in values):
+        return pl.Series(values, dtype=pl.Int64) * 1000 + base_ns
+    whole = floats.floor().cast(pl.Int64)
+    return whole * 1000 + ((floats - floats.floor()) * 1000).round().cast(pl.Int64) + base_ns
+
+
+def _classify(event: Event, name: str) -> SpanClass:
+    found = CLASSES[event.cat or ""]
+    if found is SpanClass.COMPUTE and is_communication_kernel(name):
+        return SpanClass.COMMUNICATION
+    if found is SpanClass.ANNOTATION and event.cat == "user_annotation":
+        if STEP_NAME.match(name):
+            return SpanClass.STEP
+        collective = parse_annotation(name)
+        if collective and collective[0] in HOST_BACKENDS:
+            return SpanClass.COMMUNICATION
+    return found
+
+
+def describe_collectives(
+    spans: pl.DataFrame, arguments: Sequence[EventArguments], classes: Sequence[SpanClass], names: Sequence[str]
+) -> pl.DataFrame:
+    """Kind, process group, size and number of each communication: its own, else of the call that launched it."""
+    rows = [
+        _describe(place, own, name)
+        for place, (own, kind, name) in enumerate(zip(arguments, classes, names, strict=True))
+        if kind is SpanClass.COMMUNICATION or name == _COMMS or parse_annotation(name)
+    ]
+    if not rows:
+        return spans
+    facts = pl.DataFrame(rows, schema=_FACTS, orient="row")
+    numbered = spans.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
+    own = numbered.select("place", "lane", "start_ns", "end_ns", "is_device", "span_class", "correlation").join(
+        facts, on="place"
+    )
+    launched = own.filter(pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
+    filled = _fill_from_calls(launched, own.filter(~pl.col("is_device")), numbered)
+    host = own.filter(~pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
+    found = pl.concat([filled, host.select(filled.columns)]) if filled.height else host.select(list(_FACTS))
+    found = found.with_columns(pl.col("kind").alias("collective")).select(
+        "place", "collective", "process_group", "sequence", "peer", pl.col("size").alias("comm_bytes")
+    )
+    merged = numbered.drop("collective", "process_group", "sequence", "peer").join(found, on="place", how="left")
+    return (
+        merged.with_columns(
+            pl.col("comm_bytes").fill_null(pl.col("bytes")).alias("bytes"),
+            pl.col("collective").cast(pl.Categorical()),
+            pl.col("process_group").cast(pl.Categorical()),
+            pl.col("peer").cast(pl.Int32),
+        )
+        .sort("place")
+        .select(spans.columns)
+    )
+
+
+_FACTS: dict[str, pl.DataType] = {
+    "place": pl.Int64(),
+    "kind": pl.String(),
+    "process_group": pl.String(),
+    "sequence": pl.Int64(),
+    "peer": pl.Int64(),
+    "size": pl.Int64(),
+}
+_CALL_FACTS = ("kind", "process_group", "sequence", "peer", "size")
+
+
+def _describe(
+    place: int, own: EventArguments, name: str
+) -> tuple[int, str | None, str | None, int | None, int | None, int | None]:
+    annotation = parse_annotation(name)
+    kind = find_kind(own.collective) if own.collective else None
+    kind = kind or (annotation[1] if annotation else None if name == _COMMS else find_kind(name))
+    group = None if own.group is None else str(own.group)
+    peer = to_whole(own.target_rank if kind == "send" else own.source_rank if kind == "recv" else None)
+    return place, kind, group, to_whole(own.sequence), peer, _size_bytes(own)
+
+
+def _size_bytes(own: EventArguments) -> int | None:
+    elements = to_whole(own.input_elements)
+    if elements is not None and own.data_type:
+        width = ELEMENT_BYTES.get(own.data_type.lower())
+        return None if width is None else elements * width
+    if not bytes(own.input_shapes) or not bytes(own.input_types):
+        return None
+    try:
+        shapes = msgspec.json.decode(own.input_shapes, type=list[list[int]])
+        types = msgspec.json.decode(own.input_types, type=list[str])
+    except msgspec.DecodeError:
+        return None
+    total = 0
+    for shape, kind in zip(shapes, types, strict=False):
+        width = ELEMENT_BYTES.get(kind.lower())
+        if width is None:
+            return None
+        count = 1
+        for extent in shape:
+            count *= extent
+        total += count * width
+    return total
+
+
+def _fill_from_calls(launched: pl.DataFrame, calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """What a kernel does not say of itself is taken from the host call that encloses its launch, on the launching thread."""
+    if not launched.height:
+        return launched.select(list(_FACTS))
+    launches = spans.filter((pl.col("span_class") == SpanClass.LAUNCH.value) & pl.col("correlation").is_not_null())
+    launches = launches.select("correlation", pl.col("lane").alias("thread"), pl.col("start_ns").alias("launch_ns"))
+    where = launched.join(launches.unique("correlation"), on="correlation", how="left").sort("launch_ns")
+    for kind in ("annotation", "comms"):
+        chosen = calls.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) == (kind == "annotation"))
+        chosen = chosen.select(
+            pl.col("lane").alias("thread"),
+            pl.col("start_ns").alias("launch_ns"),
+            pl.col("end_ns").alias("call_end_ns"),
+            *(pl.col(name).alias(f"call_{name}") for name in _CALL_FACTS),
+        ).sort("launch_ns")
+        joined = where.join_asof(chosen, on="launch_ns", by="thread", strategy="backward", check_sortedness=False)
+        is_inside = pl.col("call_end_ns") >= pl.col("launch_ns")
+        vague = pl.col("kind").is_null() | (pl.col("kind") == "send_recv")
+        better_kind = pl.when(is_inside & vague & pl.col("call_kind").is_not_null()).then(pl.col("call_kind"))
+        rest = [
+            pl.col(name).fill_null(pl.when(is_inside).then(pl.col(f"call_{name}")))
+            for name in _CALL_FACTS
+            if name != "kind"
+        ]
+        where = joined.with_columns(better_kind.otherwise(pl.col("kind")).alias("kind"), *rest).select(where.columns)
+    return where.select(list(_FACTS))
+
+
+def describe_rank(document: Document, source: str, notes: Sequence[str], *, is_complete: bool) -> RankFacts:
+    """Facts of the rank; its number is set by the caller, once ``naming.assign_ranks`` has seen all files."""
+    info = document.distributed
+    groups = tuple(
+        ProcessGroup(name=str(group.pg_name), ranks=tuple(group.ranks), kind=find_group_kind(group.pg_desc))
+        for group in (info.pg_config if info else [])
+        if group.pg_name is not None
+    )
+    return RankFacts(
+        rank=0,
+        source=source,
+        world_size=to_whole(info.world_size) if info else None,
+        backend=info.backend if info else None,
+        device=document.devices[0].name if document.devices else None,
+        process_groups=groups,
+        is_complete=is_complete,
+        notes=tuple(notes),
+    )
+
+
+def find_group_kind(description: str | None) -> str | None:
+    """dp, tp, pp, ep, cp from what a framework calls the group."""
+    words: list[str] = re.findall(r"[a-z]+", (description or "").lower())
+    long = {"data": "dp", "tensor": "tp", "pipeline": "pp", "expert": "ep", "context": "cp", "fsdp": "dp", "ddp": "dp"}
+    for word in words:
+        if word in ("dp", "tp", "pp", "ep", "cp"):
+            return word
+        if word in long:
+            return long[word]
+    return None

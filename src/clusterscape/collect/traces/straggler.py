@@ -1,0 +1,125 @@
+"""StragglerAnalysis traces: one Parquet table of a job's operators, pipeline and data parallel, times in seconds."""
+
+import io
+
+import polars as pl
+
+from clusterscape.collect.traces.files import Content
+from clusterscape.errors import SourceError
+from clusterscape.model.spans import RankFacts, SpanClass, Trace, make_spans
+
+COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id", "mb_id")
+PIPELINE = {"forward-send": 1, "backward-recv": 1, "forward-recv": -1, "backward-send": -1}
+"""Operator → the peer's stage, relative to one's own."""
+COLLECTIVES = {
+    "forward-send": "send",
+    "backward-send": "send",
+    "forward-recv": "recv",
+    "backward-recv": "recv",
+    "params-all-gather": "all_gather",
+    "grads-reduce-scatter": "reduce_scatter",
+    "separate-grads-all-reduce": "all_reduce",
+    "layernorm-grads-all-reduce": "all_reduce",
+    "embedding-grads-all-reduce": "all_reduce",
+    "optimizer-clip-main-grad": "all_reduce",
+}
+DATA_PARALLEL = ("params-all-gather", "grads-reduce-scatter", "separate-grads-all-reduce")
+
+
+def parse_straggler(content: Content, source: str) -> Trace:
+    """The trace of one table. Its times begin at 0 in every step: steps are put one after another."""
+    try:
+        table = pl.read_parquet(io.BytesIO(content.data))
+    except pl.exceptions.PolarsError as error:
+        raise SourceError(f"{source} is no readable Parquet file: {error}", hint="Was it copied whole?") from error
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise SourceError(f"{source} has no column {', '.join(missing)}", hint="It is no StragglerAnalysis trace.")
+    table = table.with_columns(
+        pl.col("optype").cast(pl.String),
+        (pl.col("start_ts").cast(pl.Float64) * 1e9).round().cast(pl.Int64).alias("start_ns"),
+        (pl.col("duration").cast(pl.Float64) * 1e9).round().cast(pl.Int64).alias("length_ns"),
+    )
+    longest = table.group_by("step").agg((pl.col("start_ns") + pl.col("length_ns")).max().alias("step_ns")).sort("step")
+    offsets = longest.select("step", (pl.col("step_ns").cum_sum() - pl.col("step_ns")).alias("offset_ns"))
+    table = table.join(offsets, on="step", maintain_order="left")
+    start = (table["start_ns"] + table["offset_ns"]).alias("start_ns")
+    spans = make_spans(
+        {
+            "rank": table["rank"],
+            "lane": table["optype"].str.replace("-compute", "").replace({"forward": "compute", "backward": "compute"}),
+            "is_device": True,
+            "span_class": _classes(table),
+            "name": table["optype"],
+            "start_ns": start,
+            "end_ns": start + table["length_ns"],
+            "step": table["step"],
+            "micro_batch": _known(table, "mb_id"),
+            "phase": _phases(table),
+            "stage": table["stage"],
+            "process_group": _groups(table),
+            "collective": table["optype"].replace_strict(COLLECTIVES, default=None),
+            "sequence": table["seq_id"],
+            "peer": _peers(table),
+        },
+        table.height,
+    )
+    places = table.select("rank", "stage", "dp_rank").unique().sort("rank")
+    facts = tuple(
+        RankFacts(rank=rank, source=source, stage=stage, data_parallel_rank=dp, world_size=places.height)
+        for rank, stage, dp in places.iter_rows()
+    )
+    notes = ("Times begin at 0 in every step: steps are put one after another.",)
+    return Trace(format="StragglerAnalysis", spans=spans, ranks=facts, notes=notes)
+
+
+def _classes(table: pl.DataFrame) -> pl.Series:
+    kind = (
+        pl.when(pl.col("optype").is_in(list(COLLECTIVES)))
+        .then(pl.lit(SpanClass.COMMUNICATION.value))
+        .when(pl.col("optype") == "gc")
+        .then(pl.lit(SpanClass.HOST.value))
+        .otherwise(pl.lit(SpanClass.COMPUTE.value))
+    )
+    return table.select(kind.alias("span_class")).to_series()
+
+
+def _phases(table: pl.DataFrame) -> pl.Series:
+    kind = (
+        pl.when(pl.col("optype").str.starts_with("forward"))
+        .then(pl.lit("forward"))
+        .when(pl.col("optype").str.starts_with("backward"))
+        .then(pl.lit("backward"))
+        .when(pl.col("optype").str.starts_with("optimizer"))
+        .then(pl.lit("optimizer"))
+    )
+    return table.select(kind.alias("phase")).to_series()
+
+
+def _known(table: pl.DataFrame, name: str) -> pl.Series:
+    return table.select(pl.when(pl.col(name) >= 0).then(pl.col(name)).alias(name)).to_series()
+
+
+def _groups(table: pl.DataFrame) -> pl.Series:
+    stage, dp = pl.col("stage").cast(pl.String), pl.col("dp_rank").cast(pl.String)
+    kind = (
+        pl.when(pl.col("optype").is_in(list(PIPELINE)))
+        .then(pl.format("pp {}", dp))
+        .when(pl.col("optype").is_in(DATA_PARALLEL))
+        .then(pl.format("dp {}", stage))
+        .when(pl.col("optype") == "embedding-grads-all-reduce")
+        .then(pl.format("embedding {}", dp))
+        .when(pl.col("optype") == "optimizer-clip-main-grad")
+        .then(pl.lit("world"))
+        .when(pl.col("optype") == "layernorm-grads-all-reduce")
+        .then(pl.format("tp {}-{}", stage, dp))
+    )
+    return table.select(kind.alias("process_group")).to_series()
+
+
+def _peers(table: pl.DataFrame) -> pl.Series:
+    places = table.select("dp_rank", "stage", pl.col("rank").alias("peer")).unique()
+    moved = table.select("dp_rank", pl.col("optype").replace_strict(PIPELINE, default=None).alias("delta"), "stage")
+    wanted = moved.with_columns((pl.col("stage").cast(pl.Int64) + pl.col("delta")).alias("wanted"))
+    keyed = places.with_columns(pl.col("stage").cast(pl.Int64).alias("wanted")).drop("stage")
+    return wanted.join(keyed, on=["dp_rank", "wanted"], how="left", maintain_order="left")["peer"]

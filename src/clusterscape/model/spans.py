@@ -1,0 +1,120 @@
+"""Spans: what every rank of a distributed run did, and when. One table for every profiler's format; columns, never objects.
+
+Owns the columns and their units. Reading files is ``collect/traces``; conclusions are drawn in ``analyze/trace``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import polars as pl
+
+
+class SpanClass(StrEnum):
+    """What a span is."""
+
+    COMPUTE = "compute"
+    COMMUNICATION = "communication"
+    MEMORY = "memory"
+    """Copies and fills by the device."""
+    LAUNCH = "launch"
+    """A call of the device's runtime: launches, synchronisations."""
+    HOST = "host"
+    ANNOTATION = "annotation"
+    STEP = "step"
+    """One whole step of one rank."""
+
+
+class Phase(StrEnum):
+    """Where in a step a span belongs."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    OPTIMIZER = "optimizer"
+    DATA = "data"
+
+
+SPAN_CLASS = pl.Enum([each.value for each in SpanClass])
+PHASE = pl.Enum([each.value for each in Phase])
+
+SPAN_SCHEMA: Mapping[str, pl.DataType] = {
+    "rank": pl.Int32(),
+    "lane": pl.Categorical(),  # "stream 7", "thread 1049"
+    "is_device": pl.Boolean(),
+    "span_class": SPAN_CLASS,
+    "name": pl.Categorical(),
+    "namespace": pl.Categorical(),  # enclosing modules or annotations, "/" between them; null at the top
+    "start_ns": pl.Int64(),  # the rank's own clock until aligned
+    "end_ns": pl.Int64(),
+    "ready_ns": pl.Int64(),  # communication: when the rank's input was there, where later than the start
+    "step": pl.Int32(),
+    "micro_batch": pl.Int32(),
+    "phase": PHASE,
+    "stage": pl.Int32(),
+    "process_group": pl.Categorical(),
+    "collective": pl.Categorical(),  # all_reduce, all_gather, …, send, recv
+    "sequence": pl.Int64(),  # the profiler's own number within the process group, where it gives one
+    "peer": pl.Int32(),  # send, recv: the other rank
+    "bytes": pl.Int64(),
+    "flops": pl.Float64(),
+    "correlation": pl.Int64(),  # joins a launch and what it launched, within a rank
+}
+"""Column → type. Null is unknown or does not apply; times are nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessGroup:
+    """Ranks that communicate. ``kind`` is what they share, where it is known: dp, tp, pp, ep, cp."""
+
+    name: str
+    ranks: tuple[int, ...]
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankFacts:
+    """One rank and where its spans come from. ``is_complete`` is false where its file was cut short."""
+
+    rank: int
+    source: str
+    world_size: int | None = None
+    backend: str | None = None
+    device: str | None = None
+    stage: int | None = None
+    data_parallel_rank: int | None = None
+    process_groups: tuple[ProcessGroup, ...] = ()
+    is_complete: bool = True
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Spans of all ranks (``SPAN_SCHEMA``), facts of each, and in words what had to be mended or is missing."""
+
+    format: str
+    spans: pl.DataFrame
+    ranks: tuple[RankFacts, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def make_spans(columns: Mapping[str, pl.Series | list[object] | pl.Expr | object], height: int) -> pl.DataFrame:
+    """A span table of given columns; those not given are null. Raises where one does not fit its type."""
+    unknown = set(columns) - set(SPAN_SCHEMA)
+    if unknown:
+        raise ValueError(f"not columns of spans: {sorted(unknown)}")
+    built = []
+    for name, kind in SPAN_SCHEMA.items():
+        values = columns.get(name)
+        if values is None or not isinstance(values, (pl.Series, list)):
+            values = [values] * 1
+            built.append(pl.Series(name, values, dtype=kind).new_from_index(0, height))
+        elif isinstance(values, pl.Series):
+            built.append(values.cast(kind).alias(name))
+        else:
+            built.append(pl.Series(name, values, dtype=kind))
+    return pl.DataFrame(built)
+
+
+def empty_spans() -> pl.DataFrame:
+    """A span table without rows."""
+    return pl.DataFrame(schema=dict(SPAN_SCHEMA))
