@@ -1,0 +1,314 @@
+"""The rules page on the demo: who breaks what, narrowed and sorted by link; details, mutes, comments; the rules themselves."""
+
+import json
+import re
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+from servers.demo import get_json, wait_until
+
+OUTPUT = Path(__file__).parent / "output"
+STILL_S = 4.0
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def judged_url(demo_url: str) -> str:
+    """The demo once its stored past was judged by all rules, one after the other."""
+    counts = [-2, -1]
+
+    def is_settled() -> bool:
+        time.sleep(STILL_S)
+        counts.append(sum(1 for each in violations(demo_url) if each["until"]))
+        return 0 < counts[-1] == counts[-2]
+
+    wait_until(is_settled, 180)
+    return demo_url
+
+
+@pytest.fixture
+def rules_page(page: Page, judged_url: str) -> Page:
+    del judged_url
+    return page
+
+
+def violations(url: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = get_json(f"{url}/api/v1/violations?hours=24")["violations"]
+    return found
+
+
+def worst_open(url: str) -> dict[str, Any]:
+    return next(each for each in violations(url) if each["until"] is None and not each["mute"])
+
+
+def send(method: str, url: str, body: object = None) -> None:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, method=method, headers={"Content-Type": "application/json"})
+    urllib.request.urlopen(request, timeout=30).close()
+
+
+def open_rules(page: Page, query: str = "") -> Locator:
+    page.goto(f"/rules{query}")
+    grid = page.get_by_role("grid", name="Violations")
+    expect(grid).to_be_visible(timeout=30_000)
+    return grid
+
+
+def link_of(page: Page) -> str:
+    return str(page.evaluate("location.pathname + location.search"))
+
+
+def cells(grid: Locator, column: int) -> list[str]:
+    return [row.locator("td").nth(column).inner_text() for row in grid.locator("tbody tr").all()]
+
+
+def test_violations_are_listed_by_cost_when_the_page_is_opened(rules_page: Page, judged_url: str) -> None:
+    rules_page.goto("/")
+    rules_page.get_by_role("navigation", name="Views").get_by_role("link", name="Rules").click()
+    grid = rules_page.get_by_role("grid", name="Violations")
+    first = grid.locator("tbody tr").first
+    expect(first).to_be_visible(timeout=30_000)
+    worst = violations(judged_url)[0]
+    expect(first).to_contain_text(worst["rule_name"])
+    expect(first).to_contain_text(worst["user"])
+    hours = [float(text.replace(",", "").replace("<", "")) for text in cells(grid, 5)]
+    assert hours == sorted(hours, reverse=True)
+    expect(rules_page.get_by_role("region", name="Summary")).to_contain_text("GPU-hours in violation, 24 h")
+    assert link_of(rules_page) == "/rules"
+
+
+def test_rows_follow_every_filter_and_the_link_when_narrowed(rules_page: Page, judged_url: str) -> None:
+    grid = open_rules(rules_page)
+    worst = violations(judged_url)[0]
+    rules_page.get_by_role("region", name="Rules").get_by_text(worst["rule_name"], exact=True).click()
+    bar = rules_page.get_by_role("list", name="GPU-hours in violation by user").get_by_role("button")
+    bar.filter(has_text=worst["user"]).click()
+    rules_page.get_by_role("radio", name="Now").check(force=True)
+    expect(grid.locator("tbody tr").first).to_contain_text(worst["workload_name"])
+    assert set(cells(grid, 0)) == {worst["rule_name"]}
+    assert set(cells(grid, 2)) == {worst["user"]}
+    link = link_of(rules_page)
+    assert f"rule={worst['rule']}" in link
+    assert f"whose={worst['user']}" in link
+    assert "when=now" in link
+    rules_page.goto(link)
+    expect(rules_page.get_by_role("button", name=f"Show all, not only user {worst['user']}")).to_be_visible()
+    expect(grid.locator("tbody tr").first).to_contain_text(worst["workload_name"])
+    rules_page.get_by_role("textbox", name="Filter violations").fill("no such thing")
+    expect(rules_page.get_by_text("No violations match")).to_be_visible()
+    rules_page.get_by_role("button", name="Clear filters").click()
+    expect(grid.locator("tbody tr").nth(3)).to_be_visible()
+    assert link_of(rules_page) == "/rules"
+
+
+def test_order_is_in_the_link_when_a_heading_is_clicked(rules_page: Page) -> None:
+    grid = open_rules(rules_page)
+    grid.get_by_role("button", name="Workload").click()
+    expect(grid.locator("th[aria-sort]")).to_have_attribute("aria-sort", "ascending")
+    assert "by=workload" in link_of(rules_page)
+    names = [re.sub(r"\d+$", "", text).lower() for text in cells(grid, 1)]
+    assert names[0] <= names[5]
+
+
+def test_time_is_narrowed_when_a_range_is_drawn_on_the_timeline(rules_page: Page) -> None:
+    open_rules(rules_page)
+    chart = rules_page.get_by_role("group", name="GPUs in violation over time, by rule")
+    box = chart.bounding_box()
+    assert box is not None
+    rules_page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 30)
+    expect(chart.get_by_role("status")).to_contain_text("GPU")
+    rules_page.mouse.down()
+    rules_page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 30, steps=6)
+    rules_page.mouse.up()
+    expect(rules_page.get_by_role("region", name="Summary")).to_contain_text("chosen time")
+    assert re.search(r"between=\d{4}-\d\d-\d\dT\d\d:\d\dZ~", link_of(rules_page))
+    rules_page.get_by_role("button", name="Show all", exact=True).click()
+    expect(rules_page.get_by_role("region", name="Summary")).to_contain_text("24 h")
+    chart.focus()
+    rules_page.keyboard.press("ArrowLeft")
+    rules_page.keyboard.press("Shift+ArrowLeft")
+    expect(rules_page.get_by_role("region", name="Summary")).to_contain_text("chosen time")
+    rules_page.keyboard.press("Escape")
+    expect(rules_page.get_by_role("region", name="Summary")).to_contain_text("24 h")
+
+
+def test_details_tell_what_was_broken_and_lead_on_when_a_row_is_chosen(rules_page: Page, judged_url: str) -> None:
+    worst = worst_open(judged_url)
+    grid = open_rules(rules_page)
+    grid.locator("tbody tr").filter(has_text=worst["workload_name"]).filter(has_text=worst["rule_name"]).first.click()
+    details = rules_page.get_by_role("complementary", name="Details")
+    expect(details.get_by_role("heading", level=1)).to_have_text(worst["workload_name"])
+    expect(details.get_by_role("region", name="Broken over its life")).to_contain_text(worst["rule_name"])
+    expect(details.get_by_role("img", name=re.compile("times in violation are shaded")).first).to_be_visible()
+    expect(details.get_by_role("region", name="What the rules say now")).to_contain_text("broken")
+    assert f"select=workload:{worst['workload']}" in link_of(rules_page)
+    details.get_by_role("button", name="Show in the overview").click()
+    expect(rules_page.get_by_role("complementary", name="Details")).to_contain_text(worst["workload_name"])
+    assert rules_page.get_by_role("navigation", name="Views").locator("[aria-current=page]").inner_text() == "Overview"
+
+
+def test_violation_is_muted_with_reason_until_it_is_ended_when_muted(rules_page: Page, judged_url: str) -> None:
+    worst = worst_open(judged_url)
+    open_rules(rules_page, f"?select=workload:{worst['workload']}&broke={worst['rule']}")
+    details = rules_page.get_by_role("complementary", name="Details")
+    details.get_by_role("button", name="Mute …").click()
+    details.get_by_role("textbox", name="Reason").fill("known, being mended")
+    details.get_by_role("textbox", name="Your name").fill("ada")
+    details.get_by_role("button", name="Mute", exact=True).click()
+    expect(details).to_contain_text("Muted for this workload by ada")
+    expect(rules_page.get_by_role("row", selected=True)).to_contain_text("muted")
+    rules_page.goto("/rules?when=muted")
+    expect(rules_page.get_by_role("grid", name="Violations").locator("tbody tr")).to_have_count(1)
+    rules_page.goto("/rules?list=rules")
+    mutes = rules_page.get_by_role("region", name="Mutes")
+    expect(mutes).to_contain_text("known, being mended")
+    mutes.get_by_role("button", name="End").click()
+    expect(mutes).to_contain_text("Nothing.")
+    assert get_json(f"{judged_url}/api/v1/mutes") == []
+
+
+def test_comment_stays_until_it_is_removed_when_written(rules_page: Page, judged_url: str) -> None:
+    worst = worst_open(judged_url)
+    open_rules(rules_page, f"?select=workload:{worst['workload']}")
+    card = rules_page.get_by_role("region", name="Comments")
+    card.get_by_role("textbox", name="Comment", exact=True).fill("<b>waits</b> for\nthe data loader")
+    card.get_by_role("textbox", name="Comment as").fill("grace")
+    card.get_by_role("button", name="Comment", exact=True).click()
+    expect(card.get_by_role("listitem")).to_contain_text("<b>waits</b> for")
+    rules_page.reload()
+    expect(card.get_by_role("listitem")).to_contain_text("grace")
+    card.get_by_role("button", name="Remove the comment of grace").click()
+    expect(card.get_by_role("listitem")).to_have_count(0)
+
+
+def test_rules_are_explained_switched_and_ordered_when_listed(rules_page: Page, judged_url: str) -> None:
+    open_rules(rules_page)
+    rules_page.get_by_role("radio", name=re.compile("^Rules")).check(force=True)
+    rows = rules_page.get_by_role("region", name="All rules").locator("ol > li")
+    expect(rows.first).to_be_visible()
+    names = [row.locator("b").first.inner_text() for row in rows.all()]
+    assert len(names) == len(get_json(f"{judged_url}/api/v1/rules")["rules"])
+    rows.first.get_by_role("button", name=re.compile(re.escape(names[0]))).first.click()
+    expect(rows.first).to_contain_text("Judges every workload")
+    switch = rules_page.get_by_role("switch", name=f"Judge by {names[-1]}")
+    switch.click()
+    expect(switch).not_to_be_checked()
+    wait_until(lambda: not get_json(f"{judged_url}/api/v1/rules")["rules"][-1]["is_enabled"])
+    switch.click()
+    expect(switch).to_be_checked()
+    wait_until(lambda: get_json(f"{judged_url}/api/v1/rules")["rules"][-1]["is_enabled"])
+    rules_page.get_by_role("button", name=f"Move {names[0]} down").click()
+    expect(rows.nth(1)).to_contain_text(names[0])
+    rules_page.get_by_role("button", name=f"Move {names[0]} up").click()
+    expect(rows.first).to_contain_text(names[0])
+    expect(rules_page.get_by_role("region", name="Alert channels")).to_contain_text("None.")
+
+
+def test_rule_is_edited_in_the_editor_when_asked(rules_page: Page) -> None:
+    rules_page.goto("/rules?list=rules")
+    rules_page.get_by_role("button", name="Edit Low utilization").click()
+    expect(rules_page.get_by_role("dialog")).to_contain_text("Edit Low utilization")
+    rules_page.keyboard.press("Escape")
+    rules_page.get_by_role("button", name="New rule").click()
+    expect(rules_page.get_by_role("dialog")).to_contain_text("New rule")
+
+
+def test_new_rule_shows_its_past_when_it_is_added(rules_page: Page, judged_url: str) -> None:
+    name = "GPUs that ever drew power " + "x" * 70
+    body = {"text": "power max > 1W after 30m", "name": name, "severity": "info"}
+    send("PUT", f"{judged_url}/api/v1/rules/everybody", body)
+    try:
+        past = f"{judged_url}/api/v1/violations?rule=everybody&is_open=false"
+        wait_until(lambda: bool(get_json(past)["violations"]), 60)
+        grid = open_rules(rules_page, "?rule=everybody&when=past")
+        expect(grid.locator("tbody tr").first).to_contain_text("GPUs that ever drew power")
+    finally:
+        send("DELETE", f"{judged_url}/api/v1/rules/everybody")
+    rules_page.goto("/rules?rule=everybody")
+    expect(rules_page.get_by_text("There is no rule everybody")).to_be_visible()
+    expect(rules_page.get_by_text("No violations match")).to_be_visible()
+
+
+def test_link_with_nonsense_still_shows_the_page_when_opened(page: Page, judged_url: str) -> None:
+    del judged_url
+    grid = open_rules(page, "?span=1y&severity=huge&by=color&between=yesterday&when=ever")
+    expect(grid.locator("tbody tr").first).to_be_visible()
+    expect(page.get_by_text("The link says span=1y")).to_be_visible()
+
+
+@pytest.fixture
+def tolerant_page(browser: Browser, judged_url: str) -> Iterator[Page]:
+    """A page whose failed requests are what is tested."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=judged_url)
+    page = context.new_page()
+    yield page
+    page.unroute_all(behavior="ignoreErrors")
+    context.close()
+
+
+def test_gone_workload_is_said_when_a_link_names_it(tolerant_page: Page) -> None:
+    open_rules(tolerant_page, "?select=workload:slurm:0000")
+    details = tolerant_page.get_by_role("complementary", name="Details")
+    expect(details).to_contain_text("There is no workload")
+    details.get_by_role("button", name="Close details").click()
+    expect(details).to_be_hidden()
+
+
+def answer_with(page: Page, found: list[dict[str, Any]]) -> None:
+    """The server's list in place of which the page gets this one."""
+
+    def answer(route: Route) -> None:
+        whole = route.fetch().json()
+        route.fulfill(json={**whole, "violations": found, "gpu_hours": sum(each["gpu_hours"] for each in found)})
+
+    page.route(re.compile(r"/api/v1/violations\?"), answer)
+
+
+def test_calm_is_said_when_nothing_was_broken(tolerant_page: Page) -> None:
+    answer_with(tolerant_page, [])
+    tolerant_page.goto("/rules")
+    expect(tolerant_page.get_by_text("All is well")).to_be_visible()
+    tolerant_page.get_by_role("button", name="Look at 30 days").click()
+    expect(tolerant_page.get_by_text("No workload broke a rule in the last 30 d.")).to_be_visible()
+
+
+def test_rows_in_sight_are_drawn_and_no_others_when_there_are_thousands(tolerant_page: Page, judged_url: str) -> None:
+    one = violations(judged_url)[0]
+    long = "n" * 200
+    many = [
+        {**one, "workload": f"slurm:{index}", "workload_name": long, "user": f"{long}{index % 50}", "gpu_hours": index}
+        for index in range(10_000)
+    ]
+    answer_with(tolerant_page, many)
+    grid = open_rules(tolerant_page)
+    expect(grid).to_have_attribute("aria-rowcount", "10001")
+    expect(grid.locator("tbody tr").first).to_contain_text("9,999")
+    assert grid.locator("tbody tr").count() < 100
+    tolerant_page.get_by_role("textbox", name="Filter violations").fill("slurm:77")
+    expect(grid).to_have_attribute("aria-rowcount", "112")
+    overflow = tolerant_page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768)])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_page_is_pictured_when_open(browser: Browser, judged_url: str, width: int, height: int, theme: Any) -> None:
+    worst = worst_open(judged_url)
+    context = browser.new_context(viewport={"width": width, "height": height}, base_url=judged_url, color_scheme=theme)
+    page = context.new_page()
+    OUTPUT.mkdir(exist_ok=True)
+    open_rules(page)
+    page.screenshot(path=OUTPUT / f"rules-{width}-{theme}.png")
+    open_rules(page, f"?select=workload:{worst['workload']}&broke={worst['rule']}")
+    expect(page.get_by_role("region", name="Broken over its life")).to_be_visible()
+    page.screenshot(path=OUTPUT / f"rules-details-{width}-{theme}.png")
+    page.goto("/rules?list=rules")
+    expect(page.get_by_role("region", name="Alert channels")).to_be_visible()
+    page.screenshot(path=OUTPUT / f"rules-book-{width}-{theme}.png")
+    context.close()
