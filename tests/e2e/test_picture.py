@@ -25,12 +25,13 @@ def arrange(page: Page, title: str) -> None:
 
 
 def point_at_a_unit(page: Page, picture: Locator) -> tuple[float, float]:
-    """Move the pointer over the picture until a tooltip says what is under it."""
+    """Move the pointer over the picture until a tooltip says which unit is under it; those of groups do not count."""
     box = picture.bounding_box()
     assert box is not None
+    tip = page.get_by_role("tooltip").filter(has_text=re.compile(r"gpu-\d+:\d"))
     for down, right in product(range(30, 400, 7), range(30, 400, 7)):
         page.mouse.move(box["x"] + right, box["y"] + down)
-        if page.get_by_role("tooltip").count():
+        if tip.count():
             return box["x"] + right, box["y"] + down
     raise AssertionError("there is no unit in the upper left of the picture")
 
