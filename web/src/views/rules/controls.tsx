@@ -46,7 +46,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
             const count = counts?.rule.get(key) ?? 0;
             return (
               <li key={key}>
-                <label data-none={count === 0 || undefined}>
+                <label data-none={(counts && count === 0) || undefined}>
                   <input
                     type="checkbox"
                     checked={page.rules.includes(key)}
@@ -54,7 +54,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
                   />
                   <i style={{ background: toCssColor(colors, key) }} />
                   <span title={name}>{name}</span>
-                  <small>{formatCount(count)}</small>
+                  <small>{counts && formatCount(count)}</small>
                 </label>
               </li>
             );
@@ -68,7 +68,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
             const count = counts?.severity.get(severity) ?? 0;
             return (
               <li key={severity}>
-                <label data-none={count === 0 || undefined}>
+                <label data-none={(counts && count === 0) || undefined}>
                   <input
                     type="checkbox"
                     checked={page.severities.includes(severity)}
@@ -84,7 +84,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
                   <span className={styles.severity}>
                     <Tag tone={SEVERITY_TONES[severity]}>{severity}</Tag>
                   </span>
-                  <small>{formatCount(count)}</small>
+                  <small>{counts && formatCount(count)}</small>
                 </label>
               </li>
             );
