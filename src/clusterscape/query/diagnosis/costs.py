@@ -74,5 +74,5 @@ def compute_energy(holding: Holding, samples: Samples) -> tuple[float | None, En
     is_known = np.isfinite(power)
     counts = is_known.sum(axis=0)
     means = np.divide(np.where(is_known, power, 0.0).sum(axis=0), counts, out=np.zeros(counts.size), where=counts > 0)
-    held_s = np.array([sum(stop - begin for begin, stop in spans) / 1000 for spans in holding.spans()])
+    held_s = np.array([holding.held_ms(spans) / 1000 for spans in holding.spans()])
     return float((means * held_s).sum()), EnergySource.POWER

@@ -46,6 +46,7 @@ class Holding:
     units: tuple[HeldUnit, ...]
     life: tuple[int, int] | None
     window: tuple[int, int] | None
+    now: int
 
     @property
     def names(self) -> list[UnitId]:
@@ -63,8 +64,12 @@ class Holding:
         return [each.clip(start, end) for each in self.units]
 
     def gpu_hours(self) -> float:
-        """Held within the window."""
-        return sum(stop - begin for spans in self.spans() for begin, stop in spans) / 3_600_000
+        """Held within the window until now."""
+        return sum(self.held_ms(spans) for spans in self.spans()) / 3_600_000
+
+    def held_ms(self, spans: Sequence[tuple[int, int]]) -> int:
+        """The length of ``spans``, without what is still to come."""
+        return sum(max(0, min(stop, self.now) - begin) for begin, stop in spans)
 
     def mask(self, times_ms: NDArray[np.int64], *, step_ms: int = 0) -> NDArray[np.bool_]:
         """(time × unit): whether the unit was held then; with a step, at some time of the step."""
@@ -78,8 +83,8 @@ class Holding:
 
 def find_holding(context: QueryContext, workload: Workload, start: int | None, end: int | None) -> Holding:
     """What ``workload`` held, cut to [start, end) of its life; raises QueryError for a window outside of it."""
-    now = -(-context.clock() // MINUTE_MS) * MINUTE_MS
-    until = workload.ended_at if workload.ended_at is not None else now
+    now = context.clock()
+    until = workload.ended_at if workload.ended_at is not None else -(-now // MINUTE_MS) * MINUTE_MS
     spans: dict[UnitId, list[tuple[int, int]]] = {}
     still: set[UnitId] = set()
     for each in context.records.allocations(workload=workload.id):
@@ -89,7 +94,7 @@ def find_holding(context: QueryContext, workload: Workload, start: int | None, e
         if _is_open(each, workload):
             still.add(each.unit)
     if not spans:
-        return Holding(workload, (), None, None)
+        return Holding(workload, (), None, None, now)
     life = (min(begin for each in spans.values() for begin, _ in each), max(s for e in spans.values() for _, s in e))
     window = (max(life[0], start if start is not None else life[0]), min(life[1], end if end is not None else life[1]))
     if window[0] >= window[1]:
@@ -100,7 +105,7 @@ def find_holding(context: QueryContext, workload: Workload, start: int | None, e
     places = {each.id: each for each in context.records.units() if each.id in spans}
     merged = {unit: _merge(each) for unit, each in spans.items()}
     units = _rank(merged, places, workload.nodes, still)
-    return Holding(workload, tuple(each for each in units if each.clip(*window)), life, window)
+    return Holding(workload, tuple(each for each in units if each.clip(*window)), life, window, now)
 
 
 def _is_open(allocation: Allocation, workload: Workload) -> bool:

@@ -10,12 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from clusterscape.model import METRICS, MetricKind, UnitId, UnixMs
+from clusterscape.model import METRICS, UnitId, UnixMs
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import Holding
 from clusterscape.query.series import NICE_STEPS_S
-from clusterscape.query.timeline import find_units
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,6 +26,8 @@ PROBE_MS = 600_000
 PROBED_UNITS = 8
 DEFAULT_INTERVAL_MS = 15_000
 RUNS_KEPT = 8
+SKIPPED = 7
+"""Every so many samples are enough to find a unit's usual offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class RunLoader:
         self._probes = VersionedCache(64)
 
     def known_metrics(self, holding: Holding) -> frozenset[str]:
-        """The metrics that the workload's GPUs have near the begin, the middle or the end of the window."""
+        """The metrics that the workload's GPUs have near the end of the window, or earlier where they are silent then."""
         return self._probe(holding)[0]
 
     def interval_ms(self, holding: Holding) -> int:
@@ -84,7 +85,7 @@ class RunLoader:
         )
         if table.is_empty():
             return _empty(metrics, len(holding.units))
-        column = find_units(pl.Series(holding.names, dtype=pl.String), table["unit"])
+        column = _columns_of(table["unit"], holding.names)
         times_ms = table["time_ms"].to_numpy()
         if step_ms is None:
             grid, row = align(times_ms, column, self.interval_ms(holding))
@@ -108,16 +109,16 @@ class RunLoader:
         return self._probes.get(holding.key, None, lambda: self._read_probe(holding))
 
     def _read_probe(self, holding: Holding) -> tuple[frozenset[str], int]:
-        """What a few units have in three short times, and how often."""
+        """What a few units have in the last minutes of the window, and how often; where they are silent then, earlier."""
         if holding.window is None:
             return frozenset(), DEFAULT_INTERVAL_MS
         start, end = holding.window
         chosen = [holding.names[i] for i in np.unique(np.linspace(0, len(holding.names) - 1, PROBED_UNITS).astype(int))]
-        middle = (start + end) // 2
-        begins = {start, max(start, middle - PROBE_MS // 2), max(start, end - PROBE_MS)}
-        tables = [self._read_all(chosen, begin, min(begin + PROBE_MS, end)) for begin in sorted(begins)]
-        table = pl.concat(tables)
-        if table.is_empty():
+        for begin in (max(start, end - PROBE_MS), start, max(start, (start + end - PROBE_MS) // 2)):
+            table = self._read_all(chosen, begin, min(begin + PROBE_MS, end))
+            if not table.is_empty():
+                break
+        else:
             # A gap wherever we looked: what is known must then come from the whole window.
             table = self._read_all(chosen, start, end, step_ms=nice_step_ms((end - start) / 50))
             return frozenset(table["metric"].unique()), DEFAULT_INTERVAL_MS
@@ -143,25 +144,29 @@ def align(times_ms: Ints, column: Ints, interval_ms: int) -> tuple[Ints, Ints]:
     """The grid of times and the row of each sample.
 
     Where units share their times these are the grid. Otherwise each unit has slots of the interval at its own usual offset, and
-    the grid has the slots' times at the offset of the usual unit.
+    the grid has the slots' times at the offset of the usual unit; of two samples in one slot the later counts.
     """
-    distinct = np.unique(times_ms)
-    per_unit = np.bincount(column)
-    # Each sample of a unit stands in as many metrics as there are; their times are the same.
-    if distinct.size <= 1.1 * max(_longest(times_ms, column, per_unit), 1):
-        return distinct, np.searchsorted(distinct, times_ms)
-    angle = 2.0 * np.pi * ((times_ms % interval_ms) / interval_ms)
-    sine, cosine = np.bincount(column, np.sin(angle)), np.bincount(column, np.cos(angle))
+    shared = np.unique(times_ms[column == np.bincount(column).argmax()])
+    rough = times_ms[::SKIPPED]
+    if np.isin(rough, shared).all():
+        row = np.minimum(np.searchsorted(shared, times_ms), shared.size - 1)
+        if np.array_equal(shared[row], times_ms):
+            return shared, row
+    angle = 2.0 * np.pi * ((rough % interval_ms) / interval_ms)
+    size, of = int(column.max()) + 1, column[::SKIPPED]
+    sine, cosine = (np.bincount(of, part, minlength=size) for part in (np.sin(angle), np.cos(angle)))
     offset = (np.arctan2(sine, cosine) / (2.0 * np.pi) % 1.0) * interval_ms
     slot = np.rint((times_ms - offset[column]) / interval_ms).astype(np.int64)
     first, last = int(slot.min()), int(slot.max())
-    usual = int(np.median(offset[per_unit > 0]))
+    usual = int(np.median(offset[np.unique(of)]))
     return np.arange(first, last + 1) * interval_ms + usual, slot - first
 
 
-def _longest(times_ms: Ints, column: Ints, per_unit: Ints) -> int:
-    """Distinct times of the unit that has most samples."""
-    return int(np.unique(times_ms[column == per_unit.argmax()]).size)
+def _columns_of(unit: pl.Series, names: Sequence[UnitId]) -> Ints:
+    """The place of each row's unit among ``names``; rows of a unit stand together, so that few need a look."""
+    runs = unit.rle().struct.unnest()
+    place = {name: column for column, name in enumerate(names)}
+    return np.repeat(np.array([place[UnitId(name)] for name in runs["value"]], np.int64), runs["len"].to_numpy())
 
 
 def _ranges(metric: pl.Series) -> list[tuple[str, int, int]]:
@@ -183,8 +188,3 @@ def _fill(pick: tuple[slice, Ints, Ints] | None, numbers: Floats, is_held: NDArr
 def _empty(metrics: Sequence[str], units: int) -> Samples:
     nothing = {name: np.empty((0, units)) for name in metrics}
     return Samples(np.empty(0, np.int64), nothing, nothing, nothing, None)
-
-
-def is_counter(metric: str) -> bool:
-    """Whether only its increase means something."""
-    return metric in METRICS and METRICS[metric].kind is MetricKind.COUNTER

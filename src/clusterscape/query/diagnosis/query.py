@@ -20,7 +20,7 @@ from clusterscape.query.diagnosis.answers import (
     WorkloadEvent,
 )
 from clusterscape.query.diagnosis.holding import Holding, describe_units, find_holding, read_layout
-from clusterscape.query.diagnosis.loading import Floats, RunLoader, Samples, is_counter
+from clusterscape.query.diagnosis.loading import Floats, RunLoader, Samples
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.series import NICE_STEPS_S
 from clusterscape.query.workloads import WorkloadQuery
@@ -199,8 +199,7 @@ class DiagnosisQuery:
             return self._loader.load(holding, metrics)
         pixel_ms = (holding.window[1] - holding.window[0]) / points
         step = max((each * 1000 for each in NICE_STEPS_S if each * 1000 <= pixel_ms), default=0)
-        is_raw = step < 2 * self._loader.interval_ms(holding) or any(is_counter(name) for name in metrics)
-        if is_raw:
+        if step < 2 * self._loader.interval_ms(holding):
             return self._loader.load(holding, metrics)
         return self._loader.load_steps(holding, metrics, step)
 
