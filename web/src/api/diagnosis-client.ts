@@ -16,13 +16,13 @@ export interface DiagnosedMetric {
 
 export interface DiagnosedUnit {
   readonly unit: string;
-  readonly node: string;
+  readonly node: string | null;
   readonly index: number | null;
   readonly global_rank: number | null;
   readonly local_rank: number | null;
   /** Null: too few samples to compare it. */
   readonly cluster: number | null;
-  /** 1 for the oddest; null for one that is not odd. */
+  /** 1 for the one furthest from the others, odd or not. */
   readonly odd_rank: number | null;
   readonly rules: readonly { readonly rule: string; readonly state: "now" | "past" }[];
   readonly held_from: number | null;
@@ -55,7 +55,7 @@ export interface OddUnit {
 }
 
 export interface FindingNumber {
-  readonly value: number;
+  readonly value: number | null;
   readonly low: number | null;
   readonly high: number | null;
   readonly unit: string;
@@ -66,7 +66,7 @@ export interface FindingAnswer {
   readonly severity: Severity;
   readonly title: string;
   readonly reason: string;
-  readonly size: number;
+  readonly size: number | null;
   readonly size_unit: string;
   readonly units: readonly string[];
   readonly start_at: number;
@@ -83,21 +83,29 @@ export interface DiagnosisAnswer {
   readonly partition: string | null;
   readonly state: WorkloadState;
   readonly machine_types: readonly string[];
+  /** How many of each kind of process group, by its name. */
+  readonly layout: Readonly<Record<string, number>>;
   readonly started_at: number | null;
   readonly ended_at: number | null;
-  readonly window: { readonly start: number; readonly end: number };
+  /** Null where it never ran. */
+  readonly life: { readonly start: number; readonly end: number } | null;
+  readonly window: { readonly start: number; readonly end: number } | null;
   readonly gpus: number;
   readonly nodes: number;
   readonly gpu_hours: number | null;
   readonly wasted_gpu_hours: number | null;
   readonly energy_joules: number | null;
+  readonly energy_from: "counter" | "power" | null;
   readonly metrics: readonly DiagnosedMetric[];
   readonly metric: string | null;
   readonly by: string;
   readonly units: readonly DiagnosedUnit[];
   readonly clusters: readonly DiagnosedCluster[];
-  /** SciPy's matrix: two nodes, their distance, how many leaves; leaves are numbered as in `leaves` sorted by unit. */
+  /** Units as the leaves of `linkage` are numbered. */
+  readonly compared: readonly string[];
+  /** SciPy's matrix: two nodes, their distance, how many leaves. */
   readonly linkage: readonly (readonly number[])[];
+  /** Units in the order of the tree. */
   readonly leaves: readonly string[];
   readonly cut_height: number | null;
   readonly cut_kind: string;
@@ -259,7 +267,7 @@ async function getColumns(path: string, signal?: AbortSignal) {
 }
 
 export function toHistograms(columns: Columns, domain: string | null): Histograms {
-  const [low = 0, high = 1] = JSON.parse(domain ?? "[0, 1]") as readonly number[];
+  const [low = 0, high = 1] = (JSON.parse(domain ?? "null") as readonly number[] | null) ?? [];
   const bins: Float64Array[] = [];
   for (let bin = columns.findNumbers("b0"); bin !== null; bin = columns.findNumbers(`b${bins.length}`)) bins.push(bin);
   const units = columns.findNames("unit");
@@ -288,7 +296,7 @@ export function toScatter(columns: Columns, headers: Headers): Scatter {
     distance: columns.findNumbers("distance") ?? NO_NUMBERS,
     isOutlier: Uint8Array.from(flags),
     density: toDensity(headers.get("X-Density")),
-    note: headers.get("X-Note") || null,
+    note: JSON.parse(headers.get("X-Note") || "null") as string | null,
     points: counts.points ?? columns.rowCount,
     outliers: counts.outliers ?? 0,
   };
@@ -301,7 +309,7 @@ interface DensityHeader {
 }
 
 function toDensity(text: string | null): Density | null {
-  const { x, y, counts } = JSON.parse(text || "{}") as Partial<DensityHeader>;
+  const { x, y, counts } = (JSON.parse(text || "null") as Partial<DensityHeader> | null) ?? {};
   if (!x || !y || !counts || counts.length === 0) return null;
   return { xLow: x[0], xHigh: x[1], yLow: y[0], yHigh: y[1], counts };
 }

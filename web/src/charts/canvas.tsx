@@ -1,6 +1,6 @@
 // What every drawing on a canvas needs: its size in pixels, sharp on any screen, and the page's colors as the theme has them.
 
-import { type CanvasHTMLAttributes, type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 
 export interface Size {
   readonly width: number;
@@ -63,13 +63,13 @@ function createInk(): Ink {
   };
 }
 
-interface CanvasProps extends CanvasHTMLAttributes<HTMLCanvasElement> {
+interface CanvasProps {
   readonly size: Size;
   /** Draws in CSS pixels on a clean sheet; called again whenever it is another function. */
   readonly draw: (pen: CanvasRenderingContext2D, size: Size) => void;
 }
 
-export function Canvas({ size, draw, ...rest }: CanvasProps) {
+export function Canvas({ size, draw }: CanvasProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = size;
   useLayoutEffect(() => {
@@ -82,5 +82,5 @@ export function Canvas({ size, draw, ...rest }: CanvasProps) {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     draw(pen, { width, height });
   }, [width, height, draw]);
-  return <canvas ref={canvas} aria-hidden="true" {...rest} style={{ width, height, display: "block" }} />;
+  return <canvas ref={canvas} style={{ width, height, display: "block" }} />;
 }

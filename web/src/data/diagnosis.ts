@@ -1,7 +1,6 @@
 // The inside of one workload, as hooks: what the page asks, kept under what was asked. A run that goes on is asked for again
 // by the clock, unless the reader looks at a part of its past.
 
-import { useMemo } from "react";
 import type {
   DiagnosisAnswer,
   DiagnosisClient,
@@ -107,9 +106,5 @@ function useOfWorkload<T>(workload: string, { key, isOpen, enabled = true, ask }
     ...(isOpen ? { everyMs: REFRESH_MS } : {}),
     ask: async (client, signal) => ({ workload, value: await ask(client.diagnosis, signal) }),
   });
-  return useMemo(
-    () => ({ ...answer, value: answer.value?.workload === workload ? answer.value.value : undefined }),
-    // biome-ignore lint/correctness/useExhaustiveDependencies: an answer is a new object each time it is looked at
-    [answer.value, answer.problem, answer.receivedAt, workload],
-  );
+  return { ...answer, value: answer.value?.workload === workload ? answer.value.value : undefined };
 }

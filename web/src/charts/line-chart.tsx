@@ -1,0 +1,210 @@
+// Lines of one metric over time with a cursor and a range to draw. The cursor and the drawn range are handed in, so that
+// several charts below one another move together. Gaps in time stay gaps.
+
+import { type KeyboardEvent, type PointerEvent, useCallback, useRef } from "react";
+import { Canvas, type Ink, useInk, useSize } from "./canvas.tsx";
+import styles from "./line-chart.module.css";
+import { splitRuns } from "./sparkline.tsx";
+
+export interface ChartLine {
+  readonly key: string;
+  readonly color: string;
+  readonly timesMs: Float64Array;
+  readonly values: Float64Array;
+  readonly width: number;
+  readonly alpha: number;
+  readonly isDashed: boolean;
+}
+
+/** Between two lines of the same times. */
+export interface ChartBand {
+  readonly key: string;
+  readonly color: string;
+  readonly timesMs: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+}
+
+export interface ChartSpan {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly color: string;
+  readonly alpha: number;
+}
+
+export interface TimeRange {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+interface LineChartProps {
+  readonly label: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly low: number;
+  readonly high: number;
+  readonly lines: readonly ChartLine[];
+  readonly bands: readonly ChartBand[];
+  readonly spans: readonly ChartSpan[];
+  readonly cursorMs: number | null;
+  /** What is being drawn; null: nothing. */
+  readonly drawn: TimeRange | null;
+  onCursor(timeMs: number | null): void;
+  /** `isDone`: the reader let go. */
+  onDraw(range: TimeRange | null, isDone: boolean): void;
+}
+
+const LEAST_DRAG_PX = 4;
+const KEY_STEPS = 60;
+
+export function LineChart(props: LineChartProps) {
+  const { label, startMs, endMs, low, high, lines, bands, spans, cursorMs, drawn, onCursor, onDraw } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const size = useSize(place);
+  const ink = useInk();
+  const from = useRef<{ timeMs: number; x: number } | null>(null);
+  const draw = useCallback(
+    (pen: CanvasRenderingContext2D, { width, height }: { width: number; height: number }) => {
+      const x = (timeMs: number) => ((timeMs - startMs) / Math.max(1, endMs - startMs)) * width;
+      const y = (value: number) => height - 4 - ((value - low) / (high - low || 1)) * (height - 8);
+      pen.clearRect(0, 0, width, height);
+      paintSpans(pen, spans, x, height, ink);
+      for (const band of bands) paintBand(pen, band, x, y, ink);
+      for (const line of lines) paintLine(pen, line, x, y, ink);
+    },
+    [startMs, endMs, low, high, lines, bands, spans, ink],
+  );
+  const timeAt = (event: PointerEvent) => {
+    const box = place.current?.getBoundingClientRect();
+    const ratio = box ? (event.clientX - box.left) / Math.max(1, box.width) : 0;
+    return startMs + Math.min(1, Math.max(0, ratio)) * (endMs - startMs);
+  };
+  const finish = (event: PointerEvent) => {
+    const start = from.current;
+    from.current = null;
+    if (start === null) return;
+    const isDrag = Math.abs(event.clientX - start.x) >= LEAST_DRAG_PX;
+    onDraw(isDrag ? toRange(start.timeMs, timeAt(event)) : null, isDrag);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Enter" && drawn) onDraw(drawn, true);
+    else if (event.key === "Escape") onDraw(null, false);
+    else if (move !== undefined) {
+      const step = (endMs - startMs) / KEY_STEPS;
+      const held = cursorMs ?? (move > 0 ? startMs - step : endMs + step);
+      const next = Math.min(endMs, Math.max(startMs, held + move * step));
+      onCursor(next);
+      if (event.shiftKey) onDraw(extend(drawn, held, next), false);
+    } else return;
+    event.preventDefault();
+  };
+  const percent = (timeMs: number) => `${((timeMs - startMs) / Math.max(1, endMs - startMs)) * 100}%`;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be drawn in
+    <div
+      ref={place}
+      role="group"
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keys point and draw here as the mouse does
+      tabIndex={0}
+      className={styles.chart}
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        event.currentTarget.setPointerCapture(event.pointerId);
+        from.current = { timeMs: timeAt(event), x: event.clientX };
+      }}
+      onPointerMove={(event) => {
+        onCursor(timeAt(event));
+        const start = from.current;
+        if (start && Math.abs(event.clientX - start.x) >= LEAST_DRAG_PX)
+          onDraw(toRange(start.timeMs, timeAt(event)), false);
+      }}
+      onPointerUp={finish}
+      onPointerCancel={() => {
+        from.current = null;
+        onDraw(null, false);
+      }}
+      onPointerLeave={() => onCursor(null)}
+      onBlur={() => onCursor(null)}
+      onKeyDown={onKeyDown}
+    >
+      {size.width > 0 && <Canvas size={size} draw={draw} />}
+      {drawn && (
+        <i
+          className={styles.drawn}
+          style={{ left: percent(drawn.fromMs), right: `calc(100% - ${percent(drawn.toMs)})` }}
+        />
+      )}
+      {cursorMs !== null && <i className={styles.cursor} style={{ left: percent(cursorMs) }} />}
+    </div>
+  );
+}
+
+function toRange(a: number, b: number): TimeRange {
+  return { fromMs: Math.min(a, b), toMs: Math.max(a, b) };
+}
+
+function extend(drawn: TimeRange | null, heldMs: number, nextMs: number): TimeRange {
+  if (drawn === null) return toRange(heldMs, nextMs);
+  const isAtStart = Math.abs(heldMs - drawn.fromMs) < Math.abs(heldMs - drawn.toMs);
+  return isAtStart ? toRange(nextMs, drawn.toMs) : toRange(drawn.fromMs, nextMs);
+}
+
+type Scale = (value: number) => number;
+
+function paintSpans(
+  pen: CanvasRenderingContext2D,
+  spans: readonly ChartSpan[],
+  x: Scale,
+  height: number,
+  ink: Ink,
+): void {
+  for (const { fromMs, toMs, color, alpha } of spans) {
+    pen.globalAlpha = alpha;
+    pen.fillStyle = ink(color);
+    pen.fillRect(x(fromMs), 0, Math.max(1, x(toMs) - x(fromMs)), height);
+  }
+  pen.globalAlpha = 1;
+}
+
+function paintBand(pen: CanvasRenderingContext2D, band: ChartBand, x: Scale, y: Scale, ink: Ink): void {
+  const { timesMs, low, high } = band;
+  pen.fillStyle = ink(band.color);
+  pen.globalAlpha = 0.18;
+  for (const [from, to] of splitRuns(timesMs)) {
+    pen.beginPath();
+    for (let at = from; at < to; at += 1) pen.lineTo(x(timesMs[at] ?? 0), y(high[at] ?? 0));
+    for (let at = to - 1; at >= from; at -= 1) pen.lineTo(x(timesMs[at] ?? 0), y(low[at] ?? 0));
+    pen.fill();
+  }
+  pen.globalAlpha = 1;
+}
+
+function paintLine(pen: CanvasRenderingContext2D, line: ChartLine, x: Scale, y: Scale, ink: Ink): void {
+  const { timesMs, values } = line;
+  pen.strokeStyle = ink(line.color);
+  pen.globalAlpha = line.alpha;
+  pen.lineWidth = line.width;
+  pen.lineJoin = "round";
+  pen.setLineDash(line.isDashed ? [4, 3] : []);
+  pen.beginPath();
+  for (const [from, to] of splitRuns(timesMs)) {
+    let isDown = false;
+    for (let at = from; at < to; at += 1) {
+      const value = values[at] ?? Number.NaN;
+      if (Number.isNaN(value)) {
+        isDown = false;
+        continue;
+      }
+      if (isDown) pen.lineTo(x(timesMs[at] ?? 0), y(value));
+      else pen.moveTo(x(timesMs[at] ?? 0), y(value));
+      isDown = true;
+    }
+    // A single sample is a dot, not nothing.
+    if (to - from === 1) pen.lineTo(x(timesMs[from] ?? 0) + 1.5, y(values[from] ?? 0));
+  }
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.globalAlpha = 1;
+}

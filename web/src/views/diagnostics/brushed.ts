@@ -1,0 +1,79 @@
+// Which points of the scatter a brush, a window or a selection lights up. Pure.
+
+import type { Scatter } from "../../api/diagnosis-client.ts";
+import type { TimeRange } from "../../charts/line-chart.tsx";
+import type { Rectangle } from "../../charts/scatter-chart.tsx";
+import type { Brush } from "../../state/diagnostics.ts";
+
+export interface Lit {
+  /** By point; null: nothing was asked for, all are lit. */
+  readonly mask: Uint8Array | null;
+  readonly points: number;
+  readonly outliers: number;
+  readonly timesMs: readonly number[];
+  readonly units: readonly string[];
+}
+
+export function lightPoints(scatter: Scatter, brush: Brush | null, range: TimeRange | null): Lit {
+  if (brush === null && range === null) {
+    return { mask: null, points: scatter.x.length, outliers: scatter.outliers, timesMs: [], units: [] };
+  }
+  const { x, y, timesMs, unit, isOutlier } = scatter;
+  const mask = new Uint8Array(x.length);
+  const times: number[] = [];
+  const codes = new Set<number>();
+  let outliers = 0;
+  for (let at = 0; at < x.length; at += 1) {
+    const [px, py, time] = [x[at] ?? 0, y[at] ?? 0, timesMs[at] ?? 0];
+    if (brush && (px < brush.xFrom || px > brush.xTo || py < brush.yFrom || py > brush.yTo)) continue;
+    if (range && (time < range.fromMs || time > range.toMs)) continue;
+    mask[at] = 1;
+    times.push(time);
+    codes.add(unit.codes[at] ?? 0);
+    outliers += isOutlier[at] ?? 0;
+  }
+  const units = [...codes].flatMap((code) => unit.names[code] ?? []);
+  return { mask, points: times.length, outliers, timesMs: times, units: units.sort() };
+}
+
+/** All points with a little room around; null where there is none. */
+export function findBounds({ x, y, density }: Pick<Scatter, "x" | "y" | "density">): Rectangle | null {
+  if (x.length === 0) return null;
+  let [xFrom, xTo, yFrom, yTo] = density
+    ? [density.xLow, density.xHigh, density.yLow, density.yHigh]
+    : [x[0] ?? 0, x[0] ?? 0, y[0] ?? 0, y[0] ?? 0];
+  for (let at = 0; at < x.length; at += 1) {
+    xFrom = Math.min(xFrom, x[at] ?? xFrom);
+    xTo = Math.max(xTo, x[at] ?? xTo);
+    yFrom = Math.min(yFrom, y[at] ?? yFrom);
+    yTo = Math.max(yTo, y[at] ?? yTo);
+  }
+  const [xRoom, yRoom] = [(xTo - xFrom || Math.abs(xTo) || 1) * 0.03, (yTo - yFrom || Math.abs(yTo) || 1) * 0.03];
+  return { xFrom: xFrom - xRoom, xTo: xTo + xRoom, yFrom: yFrom - yRoom, yTo: yTo + yRoom };
+}
+
+/** The rectangle around all outliers; null where there are none. */
+export function boundOutliers({ x, y, isOutlier }: Pick<Scatter, "x" | "y" | "isOutlier">): Brush | null {
+  let [xFrom, xTo, yFrom, yTo] = [1, -1, 1, -1].map((sign) => sign * Number.POSITIVE_INFINITY) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  for (let at = 0; at < x.length; at += 1) {
+    if (!isOutlier[at]) continue;
+    xFrom = Math.min(xFrom, x[at] ?? 0);
+    xTo = Math.max(xTo, x[at] ?? 0);
+    yFrom = Math.min(yFrom, y[at] ?? 0);
+    yTo = Math.max(yTo, y[at] ?? 0);
+  }
+  if (xFrom > xTo) return null;
+  const [xRoom, yRoom] = [(xTo - xFrom || Math.abs(xTo) || 1) * 0.01, (yTo - yFrom || Math.abs(yTo) || 1) * 0.01];
+  const round = (value: number) => Number(value.toPrecision(6));
+  return {
+    xFrom: round(xFrom - xRoom),
+    xTo: round(xTo + xRoom),
+    yFrom: round(yFrom - yRoom),
+    yTo: round(yTo + yRoom),
+  };
+}

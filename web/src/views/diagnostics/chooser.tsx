@@ -1,0 +1,105 @@
+// Workloads worth a diagnosis: those that run on several GPUs, rule breakers first, then the largest.
+
+import { useMemo } from "react";
+import type { RuleAnswer, WorkloadAnswer } from "../../api/generated.ts";
+import { formatPlural } from "../../base/format.ts";
+import { formatDuration } from "../../base/time.ts";
+import { useWorkloads } from "../../data/queries.ts";
+import { BROKEN } from "../../data/row-rules.ts";
+import { useWithRules } from "../../data/rules.ts";
+import { type Units, useUnits } from "../../data/units.ts";
+import { colorRules, toCssColor } from "../../parts/rules/rule-colors.ts";
+import { diagnose } from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import styles from "./chooser.module.css";
+
+const RUNNING = ["running"] as const;
+const MOST = 60;
+
+export function Chooser() {
+  const workloads = useWorkloads(RUNNING, true);
+  const units = useWithRules(useUnits().value);
+  const broken = useMemo(() => findBroken(units), [units]);
+  const colors = useMemo(() => colorRules(units?.rules?.all ?? []), [units?.rules?.all]);
+  const change = useChangeScreen();
+  return (
+    <main className={styles.page}>
+      <header>
+        <h1>Which workload?</h1>
+        <p>
+          Those that run on several GPUs, rule breakers first. Any other, also one that has ended, opens from the search
+          above or from its details in the overview.
+        </p>
+      </header>
+      <Frame
+        source={workloads}
+        what="workloads"
+        isEmpty={({ workloads: all }) => orderWorkloads(all, broken).length === 0}
+        empty="Nothing runs on more than one GPU right now."
+      >
+        {({ workloads: all }) => (
+          <ul className={styles.list}>
+            {orderWorkloads(all, broken)
+              .slice(0, MOST)
+              .map((workload) => (
+                <li key={workload.workload}>
+                  <button type="button" onClick={() => change(diagnose(workload.workload))}>
+                    <b>{workload.name ?? workload.workload}</b>
+                    <span className={styles.rules}>
+                      {(broken.get(workload.workload) ?? []).map((rule) => (
+                        <i
+                          key={rule.key}
+                          data-tip={rule.name}
+                          style={{ background: toCssColor(colors, rule.key) }}
+                          role="img"
+                          aria-label={`breaks ${rule.name}`}
+                        />
+                      ))}
+                    </span>
+                    <small>
+                      {[
+                        workload.name && workload.workload,
+                        workload.project,
+                        workload.user && `by ${workload.user}`,
+                        formatPlural(workload.gpus_requested, "GPU"),
+                        formatPlural(workload.nodes.length, "node"),
+                        formatDuration(workload.run_s),
+                      ]
+                        .filter(Boolean)
+                        .join(" · ")}
+                    </small>
+                  </button>
+                </li>
+              ))}
+          </ul>
+        )}
+      </Frame>
+    </main>
+  );
+}
+
+type Broken = ReadonlyMap<string, readonly RuleAnswer[]>;
+
+/** Rules that some unit of a workload breaks now, in the order of the bar. */
+function findBroken(units: Units | undefined): Broken {
+  const found = new Map<string, RuleAnswer[]>();
+  if (!units?.rules) return found;
+  const { codes, names } = units.snapshot.names("workload");
+  for (const { rule, states, broken } of units.rules.rules) {
+    const told = new Set<string>();
+    for (const row of broken) {
+      const name = states[row] === BROKEN ? names[codes[row] ?? 0] : null;
+      if (name) told.add(name);
+    }
+    for (const name of told) found.set(name, [...(found.get(name) ?? []), rule]);
+  }
+  return found;
+}
+
+function orderWorkloads(all: readonly WorkloadAnswer[], broken: Broken): readonly WorkloadAnswer[] {
+  const rank = ({ workload }: WorkloadAnswer) => (broken.has(workload) ? 0 : 1);
+  return all
+    .filter(({ gpus_requested }) => gpus_requested > 1)
+    .sort((a, b) => rank(a) - rank(b) || b.gpus_requested - a.gpus_requested || (a.workload < b.workload ? -1 : 1));
+}

@@ -1,0 +1,120 @@
+// How many clusters there are and why: the tree, where it is cut, what is compared and how it is joined.
+
+import * as Popover from "@radix-ui/react-popover";
+import { useMemo } from "react";
+import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
+import { formatPlural } from "../../base/format.ts";
+import { Dendrogram } from "../../charts/dendrogram.tsx";
+import {
+  changeDiagnostics,
+  DISTANCES,
+  type DiagnosticsPage,
+  type Distance,
+  LINKAGES,
+  resolveDistance,
+} from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button } from "../../widgets/button.tsx";
+import { Choice } from "./choice.tsx";
+import { clusterColor } from "./cluster-colors.ts";
+import styles from "./cluster-menu.module.css";
+
+const DISTANCE_TITLES: Readonly<Record<Distance, string>> = {
+  auto: "as drawn",
+  histogram: "distributions (Jensen–Shannon)",
+  euclidean: "timelines (Euclidean)",
+  correlation: "timelines (correlation)",
+};
+const MOST_COUNT = 16;
+const LAGS = [0, 1, 2, 4, 8, 16];
+
+interface ClusterMenuProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+}
+
+export function ClusterMenu({ answer, page }: ClusterMenuProps) {
+  const change = useChangeScreen();
+  const set = (changes: Partial<DiagnosticsPage>) => change(changeDiagnostics(changes), "replace");
+  const count = answer.clusters.length;
+  const most = Math.max(1, Math.min(MOST_COUNT, answer.compared.length));
+  return (
+    <Popover.Root>
+      <Popover.Trigger asChild>
+        <Button className={styles.trigger}>{formatPlural(count, "cluster")} ▾</Button>
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content className={styles.menu} align="end" sideOffset={6} collisionPadding={8} aria-label="Clusters">
+          <h2>How GPUs are told apart</h2>
+          <Tree answer={answer} />
+          <label className={styles.slider}>
+            <span>Clusters</span>
+            <input
+              type="range"
+              min={1}
+              max={most}
+              value={Math.min(most, count || 1)}
+              aria-valuetext={`${formatPlural(count, "cluster")}, ${page.count === null ? "chosen automatically" : "chosen by you"}`}
+              onChange={(event) => set({ count: Number(event.target.value) })}
+            />
+            <output>{count}</output>
+          </label>
+          <div className={styles.choices}>
+            <Button disabled={page.count === null} onClick={() => set({ count: null })}>
+              Automatic
+            </Button>
+            <Choice
+              label="Compared by"
+              prefix="by"
+              value={page.distance}
+              options={DISTANCES.map((value) => ({ value, title: DISTANCE_TITLES[value] }))}
+              onChange={(distance) => set({ distance, lag: 0 })}
+            />
+            <Choice
+              label="Linkage"
+              prefix="linkage"
+              value={page.linkage}
+              options={LINKAGES.map((value) => ({ value, title: value }))}
+              onChange={(linkage) => set({ linkage })}
+            />
+            {resolveDistance(page) === "correlation" && (
+              <Choice
+                label="Lag allowed"
+                prefix="lag"
+                value={String(page.lag)}
+                options={LAGS.map((lag) => ({ value: String(lag), title: lag === 0 ? "none" : `${lag} steps` }))}
+                onChange={(lag) => set({ lag: Number(lag) })}
+              />
+            )}
+          </div>
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+const WIDTH = 380;
+const HEIGHT = 120;
+
+function Tree({ answer }: { answer: DiagnosisAnswer }) {
+  const { linkage, leaves, compared, units, cut_height, clusters } = answer;
+  const tree = useMemo(() => {
+    const place = new Map(leaves.map((unit, at) => [unit, at]));
+    const label = new Map(units.map(({ unit, cluster }) => [unit, cluster]));
+    return {
+      placeOf: compared.map((unit) => place.get(unit) ?? 0),
+      colorOf: compared.map((unit) => clusterColor(label.get(unit) ?? null)),
+    };
+  }, [leaves, compared, units]);
+  if (linkage.length === 0) return <p className={styles.none}>There is nothing to compare.</p>;
+  return (
+    <Dendrogram
+      label={`Tree of ${formatPlural(compared.length, "GPU")}, cut into ${formatPlural(clusters.length, "cluster")}`}
+      linkage={linkage}
+      {...tree}
+      cutHeight={cut_height}
+      width={WIDTH}
+      height={HEIGHT}
+    />
+  );
+}

@@ -1,0 +1,67 @@
+// What to put beside the workload: another one, or another time of itself.
+
+import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
+import { useWorkloads } from "../../data/queries.ts";
+import { type Compared, changeDiagnostics, type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Choice } from "./choice.tsx";
+
+const RUNNING = ["running"] as const;
+const MOST = 40;
+
+export function CompareMenu({ answer, page }: { answer: DiagnosisAnswer; page: DiagnosticsPage }) {
+  const change = useChangeScreen();
+  const others = useWorkloads(RUNNING, true).value?.workloads ?? [];
+  const windows = listWindows(answer);
+  const listed = others
+    .filter(({ workload, gpus_requested }) => workload !== answer.workload && gpus_requested > 1)
+    .sort((a, b) => b.gpus_requested - a.gpus_requested)
+    .slice(0, MOST);
+  const options: { value: string; title: string; compared: Compared | null }[] = [
+    { value: "", title: "nothing", compared: null },
+    ...windows.map(({ title, window }) => ({
+      value: title,
+      title,
+      compared: { kind: "window" as const, window },
+    })),
+    ...listed.map(({ workload, name, gpus_requested }) => ({
+      value: workload,
+      title: `${name ?? workload} (${gpus_requested} GPUs)`,
+      compared: { kind: "workload" as const, workload },
+    })),
+  ];
+  const held = options.find(({ compared }) => JSON.stringify(compared) === JSON.stringify(page.compared));
+  const own = held ? [] : [{ value: "held", title: "as in the link", compared: page.compared }];
+  const all = [...options, ...own];
+  return (
+    <Choice
+      label="Compare with"
+      prefix="compare with"
+      value={held?.value ?? "held"}
+      options={all}
+      onChange={(value) =>
+        change(changeDiagnostics({ compared: all.find((option) => option.value === value)?.compared ?? null }))
+      }
+    />
+  );
+}
+
+/** The same length before and after the window, and the two halves where it is the whole life. */
+function listWindows({ life, window }: DiagnosisAnswer) {
+  if (life === null || window === null) return [];
+  const length = window.end - window.start;
+  const middle = (life.start + life.end) / 2;
+  const isWhole = length >= 0.98 * (life.end - life.start);
+  const found = isWhole
+    ? [
+        { title: "its first half", start: life.start, end: middle },
+        { title: "its second half", start: middle, end: life.end },
+      ]
+    : [
+        { title: "the time before", start: Math.max(life.start, window.start - length), end: window.start },
+        { title: "the time after", start: window.end, end: Math.min(life.end, window.end + length) },
+      ];
+  return found
+    .filter(({ start, end }) => end - start >= 60_000)
+    .map(({ title, start, end }) => ({ title, window: toWindow(start, end) }));
+}

@@ -1,0 +1,91 @@
+// One workload, diagnosed: its head, its GPUs, what was found, two metrics against one another, and its course. What is selected,
+// brushed and zoomed in one of them shows in all.
+
+import { useDeferredValue, useMemo, useState } from "react";
+import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
+import type { RuleAnswer } from "../../api/generated.ts";
+import type { TimeRange } from "../../charts/line-chart.tsx";
+import { spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
+import { useRules } from "../../data/rules.ts";
+import type { DiagnosticsPage } from "../../state/diagnostics.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { lightPoints } from "./brushed.ts";
+import { CompareMenu } from "./compare-menu.tsx";
+import { Comparison } from "./comparison.tsx";
+import styles from "./diagnosis-view.module.css";
+import { Findings } from "./findings.tsx";
+import { GpuPanel } from "./gpu-panel.tsx";
+import { Head } from "./head.tsx";
+import { chooseAxes, ScatterPanel } from "./scatter-panel.tsx";
+import { TimelinePanel } from "./timeline-panel.tsx";
+import { joinTimes } from "./timelines.ts";
+
+const NO_RULES: readonly RuleAnswer[] = [];
+/** More named GPUs than these make an address too long; the others are dimmed here instead. */
+const MOST_NAMED = 100;
+
+export function DiagnosisView({ workload, page }: { workload: string; page: DiagnosticsPage }) {
+  const answer = useDiagnosis(workload, page);
+  const list = useRules().value;
+  const rules = list?.rules ?? NO_RULES;
+  return (
+    <main className={styles.view}>
+      <Frame source={answer} what="the diagnosis">
+        {(value) => (
+          <>
+            <Head answer={value} rules={rules}>
+              <CompareMenu answer={value} page={page} />
+            </Head>
+            {page.compared ? (
+              <Comparison answer={value} page={page} rules={rules} compared={page.compared} />
+            ) : (
+              <Panels answer={value} page={page} rules={rules} />
+            )}
+          </>
+        )}
+      </Frame>
+    </main>
+  );
+}
+
+interface PanelsProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly rules: readonly RuleAnswer[];
+}
+
+function Panels({ answer, page, rules }: PanelsProps) {
+  const [pointed, setPointed] = useState<string | null>(null);
+  const [drawn, setDrawn] = useState<TimeRange | null>(null);
+  const range = useDeferredValue(drawn);
+  const scatter = useScatter(answer.workload, {
+    ...spanOf(page.window),
+    ...chooseAxes(answer, page),
+    units: page.units.length <= MOST_NAMED ? page.units : [],
+    isRobust: page.fit === "robust",
+    significance: page.significance,
+  });
+  const lit = useMemo(
+    () => (scatter.value ? lightPoints(scatter.value, page.brush, range) : null),
+    [scatter.value, page.brush, range],
+  );
+  const { window } = answer;
+  const spans = useMemo(
+    () => (page.brush && lit && window ? joinTimes(lit.timesMs, window.end - window.start) : []),
+    [page.brush, lit, window],
+  );
+  return (
+    <div className={styles.panels}>
+      <div className={styles.gpus}>
+        <GpuPanel answer={answer} page={page} rules={rules} onPoint={setPointed} />
+      </div>
+      <div className={styles.side}>
+        <Findings answer={answer} />
+        <ScatterPanel answer={answer} page={page} source={scatter} lit={lit} />
+      </div>
+      <div className={styles.timeline}>
+        <TimelinePanel answer={answer} page={page} pointed={pointed} lit={spans} onDraw={setDrawn} />
+      </div>
+    </div>
+  );
+}

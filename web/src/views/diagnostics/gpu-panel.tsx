@@ -1,0 +1,296 @@
+// One small plot per GPU: its distribution or its course, in the color of its cluster, beside those it shares a node or a rank
+// with. Or the same as a table.
+
+import { useMemo } from "react";
+import type { DiagnosedUnit, DiagnosisAnswer, Histograms } from "../../api/diagnosis-client.ts";
+import type { RuleAnswer } from "../../api/generated.ts";
+import type { SeriesLine } from "../../api/series.ts";
+import { formatCount } from "../../base/format.ts";
+import { type SelectMode, SmallMultiples, type SmallPlot } from "../../charts/small-multiples.tsx";
+import { spanOf, useHistograms, useLines } from "../../data/diagnosis.ts";
+import { colorRules, type RuleColors, toCssColor } from "../../parts/rules/rule-colors.ts";
+import {
+  ARRANGEMENTS,
+  type Arrangement,
+  changeDiagnostics,
+  type DiagnosticsPage,
+  type Plot,
+} from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { arrange, isKnown } from "./arrange.ts";
+import { Choice } from "./choice.tsx";
+import { clusterColor } from "./cluster-colors.ts";
+import { ClusterLegend } from "./cluster-legend.tsx";
+import { ClusterMenu } from "./cluster-menu.tsx";
+import { describeUnit, scaleBars } from "./distributions.ts";
+import styles from "./gpu-panel.module.css";
+import { PanelBox } from "./panel-box.tsx";
+import { findDomain, toGrid } from "./timelines.ts";
+import { UnitTable } from "./unit-table.tsx";
+import { findMetric, sayPlace, sayValue } from "./words.ts";
+
+const ARRANGEMENT_TITLES: Readonly<Record<Arrangement, string>> = {
+  node: "node, GPU index",
+  global_rank: "global rank",
+  local_rank: "local rank",
+  cluster: "cluster",
+};
+const PLOT_OPTIONS: readonly { value: Plot; title: string }[] = [
+  { value: "histogram", title: "histogram" },
+  { value: "timeline", title: "timeline" },
+  { value: "table", title: "table" },
+];
+/** Points of a small timeline. */
+const STEPS = 60;
+
+interface GpuPanelProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly rules: readonly RuleAnswer[];
+  /** Said in the heading where two are compared. */
+  readonly whose?: string;
+  onPoint?(unit: string | null): void;
+}
+
+export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps) {
+  const change = useChangeScreen();
+  const set = (changes: Partial<DiagnosticsPage>) => change(changeDiagnostics(changes));
+  const metric = findMetric(answer.metrics, answer.metric);
+  const source = usePlots(answer, page, rules);
+  const title = `${metric?.label ?? "GPUs"}${whose ? `, ${whose}` : ", one plot per GPU"}`;
+  const tools = (
+    <>
+      <Choice
+        label="Metric"
+        value={answer.metric ?? ""}
+        options={answer.metrics.map(({ name, label, has_samples }) => ({
+          value: name,
+          title: label,
+          isDisabled: !has_samples,
+        }))}
+        onChange={(name) => set({ metric: name })}
+      />
+      <ClusterMenu answer={answer} page={page} />
+      <Choice
+        label="Arranged by"
+        prefix="by"
+        value={page.arrangement}
+        options={ARRANGEMENTS.map((value) => ({
+          value,
+          title: ARRANGEMENT_TITLES[value],
+          isDisabled: !isKnown(answer.units, value),
+        }))}
+        onChange={(arrangement) => set({ arrangement })}
+      />
+      <Choice label="Drawn as" value={page.plot} options={PLOT_OPTIONS} onChange={(plot) => set({ plot })} />
+    </>
+  );
+  return (
+    <PanelBox title={title} tools={tools} file={`${answer.workload}-gpus`.replaceAll(/[^\w-]+/g, "-")}>
+      <ClusterLegend answer={answer} page={page} />
+      <div className={styles.body}>
+        {answer.metric === null ? (
+          <p className={styles.none}>{answer.notes[0] ?? "There are no samples in this window."}</p>
+        ) : (
+          <Frame source={source} what="the GPUs">
+            {(drawn) =>
+              page.plot === "table" ? (
+                <UnitTable answer={answer} page={page} histograms={drawn.histograms} />
+              ) : (
+                <Plots answer={answer} page={page} rules={rules} drawn={drawn} {...(onPoint ? { onPoint } : {})} />
+              )
+            }
+          </Frame>
+        )}
+      </div>
+      {source.value && page.plot !== "table" && answer.metric !== null && (
+        <AxisNote drawn={source.value} unit={metric?.unit} plot={page.plot} />
+      )}
+    </PanelBox>
+  );
+}
+
+interface Drawn {
+  readonly plots: readonly SmallPlot[];
+  readonly histograms: Histograms | null;
+  readonly low: number;
+  readonly high: number;
+}
+
+function usePlots(answer: DiagnosisAnswer, page: DiagnosticsPage, rules: readonly RuleAnswer[]) {
+  const { workload, metric, units, window } = answer;
+  const isTimeline = page.plot === "timeline";
+  const histograms = useHistograms(workload, metric, page.window, !isTimeline);
+  const names = useMemo(() => units.map(({ unit }) => unit), [units]);
+  const lines = useLines(
+    workload,
+    { ...spanOf(page.window), metrics: metric ? [metric] : [], units: names, points: STEPS, isSummarized: false },
+    isTimeline,
+  );
+  const unit = findMetric(answer.metrics, metric)?.unit ?? "";
+  const fromHistograms = useMemo(
+    () => histograms.value && drawHistograms(answer, histograms.value, rules),
+    [answer, histograms.value, rules],
+  );
+  const fromLines = useMemo(
+    () => lines.value && window && drawLines(answer, lines.value, rules, window, unit),
+    [answer, lines.value, rules, window, unit],
+  );
+  return isTimeline ? { ...lines, value: fromLines ?? undefined } : { ...histograms, value: fromHistograms };
+}
+
+function drawHistograms(answer: DiagnosisAnswer, histograms: Histograms, rules: readonly RuleAnswer[]): Drawn {
+  const bars = scaleBars(histograms);
+  const range = histograms.high - histograms.low || 1;
+  const plots = toPlots(answer, rules, ({ unit }) => {
+    const { median } = describeUnit(histograms, unit);
+    return { values: bars.get(unit) ?? [], level: median === null ? null : (median - histograms.low) / range };
+  });
+  return { plots, histograms, low: histograms.low, high: histograms.high };
+}
+
+function drawLines(
+  answer: DiagnosisAnswer,
+  lines: readonly SeriesLine[],
+  rules: readonly RuleAnswer[],
+  window: { readonly start: number; readonly end: number },
+  unit: string,
+): Drawn {
+  const [low, high] = findDomain(lines, unit);
+  const byUnit = new Map(lines.map((line) => [line.unit, line]));
+  const plots = toPlots(answer, rules, ({ unit: name }) => {
+    const line = byUnit.get(name);
+    if (!line) return { values: [], level: null };
+    const values = toGrid(line, window.start, window.end, STEPS).map((value) => (value - low) / (high - low || 1));
+    const known = values.filter((value) => !Number.isNaN(value));
+    const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+    return { values: known.length > 0 ? values : [], level: known.length > 0 ? mean : null };
+  });
+  return { plots, histograms: null, low, high };
+}
+
+function toPlots(
+  { units, odd }: DiagnosisAnswer,
+  rules: readonly RuleAnswer[],
+  drawUnit: (unit: DiagnosedUnit) => Pick<SmallPlot, "values" | "level">,
+): readonly SmallPlot[] {
+  const colors = colorRules(rules);
+  const oddOnes = new Set(odd.map(({ unit }) => unit));
+  return units.map((unit) => ({
+    key: unit.unit,
+    color: clusterColor(unit.cluster),
+    marks: listMarks(unit, rules, colors),
+    isOdd: oddOnes.has(unit.unit),
+    ...drawUnit(unit),
+  }));
+}
+
+/** In the order of the rule bar. */
+function listMarks(unit: DiagnosedUnit, rules: readonly RuleAnswer[], colors: RuleColors) {
+  return rules.flatMap(({ key }) => {
+    const found = unit.rules.find(({ rule }) => rule === key);
+    return found ? [{ color: toCssColor(colors, key), isPast: found.state === "past" }] : [];
+  });
+}
+
+function Plots(props: GpuPanelProps & { drawn: Drawn }) {
+  const { answer, page, rules, drawn, onPoint } = props;
+  const change = useChangeScreen();
+  const groups = useMemo(() => arrange(answer.units, page.arrangement), [answer.units, page.arrangement]);
+  const selected = useMemo(() => {
+    const wanted = new Set(page.units);
+    return new Set(answer.units.flatMap(({ unit }, at) => (wanted.has(unit) ? [at] : [])));
+  }, [page.units, answer.units]);
+  const onSelect = (plots: readonly number[], mode: SelectMode) => {
+    const names = plots.flatMap((at) => answer.units[at]?.unit ?? []);
+    change(changeDiagnostics({ units: combine(page.units, names, mode, answer.units.length) }));
+  };
+  return (
+    <SmallMultiples
+      label={describePanel(answer, page)}
+      kind={page.plot === "timeline" ? "line" : "bars"}
+      plots={drawn.plots}
+      groups={groups}
+      selected={selected}
+      say={(at) => {
+        const unit = answer.units[at];
+        return unit && <UnitWords unit={unit} answer={answer} rules={rules} drawn={drawn} />;
+      }}
+      onSelect={onSelect}
+      onPoint={(at) => onPoint?.(at === null ? null : (answer.units[at]?.unit ?? null))}
+    />
+  );
+}
+
+export function combine(
+  held: readonly string[],
+  names: readonly string[],
+  mode: SelectMode,
+  total: number,
+): readonly string[] {
+  if (mode === "replace") {
+    // A second click on the only selected one lets it go.
+    const isSame = names.length === 1 && held.length === 1 && names[0] === held[0];
+    return isSame || names.length === total ? [] : names;
+  }
+  const next = new Set(held);
+  for (const name of names) {
+    if (mode === "toggle" && next.has(name)) next.delete(name);
+    else next.add(name);
+  }
+  return next.size === total ? [] : [...next];
+}
+
+function describePanel({ units, clusters, metric, metrics }: DiagnosisAnswer, page: DiagnosticsPage): string {
+  const sizes = clusters.map(({ size }) => formatCount(size)).join(" and ");
+  return [
+    `${formatCount(units.length)} plots of ${findMetric(metrics, metric)?.label ?? "GPUs"}`,
+    `${clusters.length === 1 ? "one cluster" : `${clusters.length} clusters of ${sizes} GPUs`}`,
+    `arranged by ${ARRANGEMENT_TITLES[page.arrangement]}`,
+    "arrows move, Space selects, Escape clears",
+  ].join("; ");
+}
+
+interface UnitWordsProps {
+  readonly unit: DiagnosedUnit;
+  readonly answer: DiagnosisAnswer;
+  readonly rules: readonly RuleAnswer[];
+  readonly drawn: Drawn;
+}
+
+function UnitWords({ unit, answer, rules, drawn }: UnitWordsProps) {
+  const metric = findMetric(answer.metrics, answer.metric);
+  const odd = answer.odd.find((one) => one.unit === unit.unit);
+  const statistics = drawn.histograms && describeUnit(drawn.histograms, unit.unit);
+  const broken = rules.filter(({ key }) => unit.rules.some(({ rule, state }) => rule === key && state === "now"));
+  return (
+    <div className={styles.words}>
+      <b>{unit.unit}</b>
+      <span>{sayPlace(unit)}</span>
+      {statistics?.median != null && (
+        <span>
+          median <em>{sayValue(statistics.median, metric?.unit)}</em>, p5 {sayValue(statistics.p5, metric?.unit)}, p95{" "}
+          {sayValue(statistics.p95, metric?.unit)}
+        </span>
+      )}
+      <span>
+        <i style={{ background: clusterColor(unit.cluster) }} />
+        {unit.cluster === null ? "not compared: too few samples" : `cluster ${unit.cluster + 1}`}
+      </span>
+      {odd && <span>{odd.sentence}</span>}
+      {broken.length > 0 && <span>breaks {broken.map(({ name }) => name).join(", ")}</span>}
+    </div>
+  );
+}
+
+function AxisNote({ drawn, unit, plot }: { drawn: Drawn; unit: string | undefined; plot: Plot }) {
+  const [low, high] = [sayValue(drawn.low, unit), sayValue(drawn.high, unit)];
+  return (
+    <p className={styles.axis} data-drawn-label={true}>
+      {plot === "timeline"
+        ? `All plots from ${low} (bottom) to ${high} (top), over the same time.`
+        : `All plots from ${low} (left) to ${high} (right); height is the square root of the share of time.`}
+    </p>
+  );
+}

@@ -1,0 +1,161 @@
+// Who, what, when, on which GPUs, at what cost, and which rules it breaks; and the window everything below is of.
+
+import type { ReactNode } from "react";
+import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
+import type { RuleAnswer } from "../../api/generated.ts";
+import { formatCount, formatPlural, isKnown, MISSING } from "../../base/format.ts";
+import { formatDuration, formatExact } from "../../base/time.ts";
+import { colorRules, toCssColor } from "../../parts/rules/rule-colors.ts";
+import { select } from "../../state/changes.ts";
+import { diagnose } from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { IconButton } from "../../widgets/button.tsx";
+import { useNow } from "../../widgets/clock-context.ts";
+import styles from "./head.module.css";
+
+const JOULES_PER_KWH = 3.6e6;
+
+interface HeadProps {
+  readonly answer: DiagnosisAnswer;
+  /** In the order of the rule bar. */
+  readonly rules: readonly RuleAnswer[];
+  readonly children?: ReactNode;
+}
+
+export function Head({ answer, rules, children }: HeadProps) {
+  const change = useChangeScreen();
+  return (
+    <header className={styles.head}>
+      <div className={styles.names}>
+        <h1>
+          {answer.name ?? answer.workload}
+          <IconButton
+            icon="close"
+            label="Choose another workload"
+            onClick={() => {
+              change((screen) => select(null)(diagnose(null)(screen)));
+            }}
+          />
+        </h1>
+        <p>{describeRun(answer)}</p>
+      </div>
+      <Figures answer={answer} />
+      <RuleIndicators answer={answer} rules={rules} />
+      <div className={styles.end}>{children}</div>
+    </header>
+  );
+}
+
+export function describeRun(answer: DiagnosisAnswer): string {
+  const layout = Object.entries(answer.layout)
+    .map(([kind, count]) => `${kind} ${count}`)
+    .join(" × ");
+  const types = answer.machine_types.join(", ");
+  return [
+    answer.name && answer.workload,
+    answer.project,
+    answer.user && `by ${answer.user}`,
+    `${formatCount(answer.gpus)} × ${types || "GPU"} on ${formatPlural(answer.nodes, "node")}`,
+    layout || describeRanks(answer),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function describeRanks({ units }: DiagnosisAnswer): string | null {
+  const ranks = units.flatMap(({ global_rank }) => global_rank ?? []);
+  const locals = new Set(units.flatMap(({ local_rank }) => local_rank ?? []));
+  if (ranks.length === 0 || ranks.length < units.length) return null;
+  return `ranks ${Math.min(...ranks)}–${Math.max(...ranks)}, ${locals.size} per node`;
+}
+
+function Figures({ answer }: { answer: DiagnosisAnswer }) {
+  const now = useNow();
+  const { started_at, ended_at, energy_joules, wasted_gpu_hours, gpu_hours } = answer;
+  const ran = started_at === null ? null : ((ended_at ?? now) - started_at) / 1000;
+  const isWasted = isKnown(wasted_gpu_hours) && wasted_gpu_hours >= 0.5;
+  return (
+    <dl className={styles.figures}>
+      <Figure
+        value={formatDuration(ran)}
+        name={ended_at === null ? "running" : `ran, ${answer.state.replaceAll("_", " ")}`}
+        tip={started_at === null ? "It never started" : `Since ${formatExact(started_at)}`}
+      />
+      <Figure value={sayHours(gpu_hours)} name="GPU-hours" tip="Held in the window shown below" />
+      <Figure
+        value={sayHours(wasted_gpu_hours)}
+        name="wasted"
+        tip="GPU-hours held while idle, in the window shown below"
+        isBad={isWasted}
+      />
+      <Figure
+        value={sayEnergy(energy_joules)}
+        name="energy"
+        tip={answer.energy_from === "power" ? "Estimated from power, in the window" : "In the window shown below"}
+      />
+    </dl>
+  );
+}
+
+export function sayHours(hours: number | null): string {
+  if (!isKnown(hours)) return MISSING;
+  return hours < 10 ? hours.toFixed(1) : formatCount(hours);
+}
+
+export function sayEnergy(joules: number | null): string {
+  if (!isKnown(joules)) return MISSING;
+  const kwh = joules / JOULES_PER_KWH;
+  return `${kwh < 10 ? kwh.toFixed(1) : formatCount(kwh)}\u00a0kWh`;
+}
+
+interface FigureProps {
+  readonly value: string;
+  readonly name: string;
+  readonly tip: string;
+  readonly isBad?: boolean;
+}
+
+function Figure({ value, name, tip, isBad = false }: FigureProps) {
+  return (
+    <div data-tip={tip} data-bad={isBad || undefined}>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function RuleIndicators({ answer, rules }: Omit<HeadProps, "children">) {
+  const colors = colorRules(rules);
+  const told = rules.filter(({ is_enabled }) => is_enabled).map((rule) => ({ rule, ...countUnits(answer, rule.key) }));
+  const broken = told.filter(({ now, past }) => now + past > 0);
+  return (
+    <ul className={styles.rules} aria-label="Rules">
+      {told.map(({ rule, now, past }) => (
+        <li
+          key={rule.key}
+          data-tip={`${rule.name}: ${sayBroken(now, past, answer.gpus)}`}
+          data-state={now > 0 ? "now" : past > 0 ? "past" : "kept"}
+          style={{ "--rule": toCssColor(colors, rule.key) } as React.CSSProperties}
+        >
+          <i role="img" aria-label={`${rule.name}: ${sayBroken(now, past, answer.gpus)}`} />
+          {now + past > 0 && broken.length <= 3 && (
+            <span>
+              {rule.name} <small>{formatCount(now > 0 ? now : past)}</small>
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function countUnits({ units }: DiagnosisAnswer, key: string): { now: number; past: number } {
+  const states = units.flatMap(({ rules }) => rules.filter(({ rule }) => rule === key).map(({ state }) => state));
+  const now = states.filter((state) => state === "now").length;
+  return { now, past: states.length - now };
+}
+
+function sayBroken(now: number, past: number, gpus: number): string {
+  if (now > 0) return `broken now by ${formatCount(now)} of ${formatPlural(gpus, "GPU")}`;
+  return past > 0 ? `was broken by ${formatPlural(past, "GPU")}` : "kept";
+}

@@ -1,0 +1,211 @@
+// Two metrics against one another: where most points lie, which do not belong, and when that was. A brush holds points; their
+// times are lit on the timeline.
+
+import { useMemo } from "react";
+import type { DiagnosedMetric, DiagnosisAnswer, Scatter } from "../../api/diagnosis-client.ts";
+import { formatCount, formatPlural } from "../../base/format.ts";
+import type { Loadable } from "../../base/loadable.ts";
+import { ScatterChart } from "../../charts/scatter-chart.tsx";
+import { changeDiagnostics, type DiagnosticsPage, SIGNIFICANCES } from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button } from "../../widgets/button.tsx";
+import { Frame } from "../../widgets/frame.tsx";
+import { boundOutliers, findBounds, type Lit } from "./brushed.ts";
+import { Choice } from "./choice.tsx";
+import { clusterColor } from "./cluster-colors.ts";
+import { PanelBox } from "./panel-box.tsx";
+import styles from "./scatter-panel.module.css";
+import { findMetric, sayValue } from "./words.ts";
+
+/** The usual pair: what is asked of a GPU and what it spends. */
+export function chooseAxes({ metrics }: DiagnosisAnswer, page: DiagnosticsPage) {
+  const known = metrics.filter(({ has_samples }) => has_samples).map(({ name }) => name);
+  const pick = (wanted: string | null, usual: string, other: number) =>
+    (wanted !== null && known.includes(wanted) && wanted) || (known.includes(usual) && usual) || known[other] || null;
+  return { x: pick(page.x, "gpu_util_ratio", 0), y: pick(page.y, "power_watts", 1) };
+}
+
+interface ScatterPanelProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly source: Loadable<Scatter>;
+  readonly lit: Lit | null;
+}
+
+export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
+  const change = useChangeScreen();
+  const set = (changes: Partial<DiagnosticsPage>, isSmall = false) =>
+    change(changeDiagnostics(changes), isSmall ? "replace" : "push");
+  const axes = chooseAxes(answer, page);
+  const [x, y] = [findMetric(answer.metrics, axes.x), findMetric(answer.metrics, axes.y)];
+  const options = answer.metrics.map(({ name, label, has_samples }) => ({
+    value: name,
+    title: label,
+    isDisabled: !has_samples,
+  }));
+  const tools = (
+    <>
+      <Choice
+        label="Upright axis"
+        value={axes.y ?? ""}
+        options={options}
+        onChange={(name) => set({ y: name, brush: null })}
+      />
+      <Choice
+        label="Level axis"
+        prefix="by"
+        value={axes.x ?? ""}
+        options={options}
+        onChange={(name) => set({ x: name, brush: null })}
+      />
+    </>
+  );
+  return (
+    <PanelBox
+      title="Two metrics"
+      tools={tools}
+      file={`${answer.workload}-scatter`.replaceAll(/[^\w-]+/g, "-")}
+      className={styles.panel}
+    >
+      <div className={styles.tools}>
+        <Choice
+          label="Fit"
+          value={page.fit}
+          options={[
+            { value: "robust", title: "robust (MCD)" },
+            { value: "classic", title: "classic" },
+          ]}
+          onChange={(fit) => set({ fit })}
+        />
+        <label
+          className={styles.slider}
+          data-tip="A point further out than this share of a Gaussian cloud is an outlier"
+        >
+          χ² {saySignificance(page.significance)}
+          <input
+            type="range"
+            aria-label="Significance of outliers"
+            aria-valuetext={saySignificance(page.significance)}
+            min={0}
+            max={SIGNIFICANCES.length - 1}
+            value={Math.max(0, (SIGNIFICANCES as readonly number[]).indexOf(page.significance))}
+            onChange={(event) => set({ significance: SIGNIFICANCES[Number(event.target.value)] ?? 0.001 }, true)}
+          />
+        </label>
+        {source.value && source.value.outliers > 0 && !page.brush && (
+          <Button className={styles.small} onClick={() => source.value && set({ brush: boundOutliers(source.value) })}>
+            Brush outliers
+          </Button>
+        )}
+        {page.brush && (
+          <>
+            {lit && lit.units.length > 0 && lit.units.length < answer.units.length && (
+              <Button className={styles.small} onClick={() => set({ units: lit.units })}>
+                Select {formatPlural(lit.units.length, "GPU")}
+              </Button>
+            )}
+            <Button className={styles.small} onClick={() => set({ brush: null })}>
+              Clear brush
+            </Button>
+          </>
+        )}
+      </div>
+      <div className={styles.body}>
+        {axes.x === null || axes.y === null ? (
+          <p className={styles.note}>There are no two metrics with samples here.</p>
+        ) : (
+          <Frame
+            source={source}
+            what="the points"
+            isEmpty={(all) => all.x.length === 0}
+            empty="No points in this window."
+          >
+            {(scatter) => (
+              <Points
+                scatter={scatter}
+                answer={answer}
+                page={page}
+                lit={lit}
+                x={x}
+                y={y}
+                onBrush={(brush) => set({ brush })}
+              />
+            )}
+          </Frame>
+        )}
+      </div>
+      <p className={styles.note} role="status">
+        {describePoints(source.value, lit, page)}
+      </p>
+    </PanelBox>
+  );
+}
+
+function saySignificance(value: number): string {
+  return `${value * 100}\u00a0%`;
+}
+
+function describePoints(scatter: Scatter | undefined, lit: Lit | null, page: DiagnosticsPage): string {
+  if (!scatter) return "";
+  const all = `${formatPlural(scatter.points, "point")}, ${formatCount(scatter.outliers)} outside the cloud`;
+  const held =
+    page.brush && lit
+      ? `Brushed: ${formatPlural(lit.points, "point")} of ${formatPlural(lit.units.length, "GPU")}; their times are lit on the timeline. `
+      : "";
+  return `${held}${all}.${scatter.note ? ` ${scatter.note}` : ""}`;
+}
+
+interface PointsProps {
+  readonly scatter: Scatter;
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly lit: Lit | null;
+  readonly x: DiagnosedMetric | undefined;
+  readonly y: DiagnosedMetric | undefined;
+  onBrush(brush: DiagnosticsPage["brush"]): void;
+}
+
+function Points({ scatter, answer, page, lit, x, y, onBrush }: PointsProps) {
+  const bounds = useMemo(() => findBounds(scatter), [scatter]);
+  const { colorOf, colors } = useMemo(() => colorPoints(scatter, answer), [scatter, answer]);
+  if (bounds === null) return null;
+  return (
+    <div className={styles.frame}>
+      <span className={styles.yAxis} data-drawn-label={true}>
+        {y?.label}
+        <br />
+        {sayValue(bounds.yTo, y?.unit)}
+      </span>
+      <span className={styles.yLow}>{sayValue(Math.max(0, bounds.yFrom), y?.unit)}</span>
+      <ScatterChart
+        label={`${y?.label} by ${x?.label}: ${formatPlural(scatter.points, "point")}, ${formatPlural(scatter.outliers, "outlier")}; arrows move a brush, Shift with arrows sizes it, Escape clears`}
+        x={scatter.x}
+        y={scatter.y}
+        colorOf={colorOf}
+        colors={colors}
+        isOutlier={scatter.isOutlier}
+        isLit={lit?.mask ?? null}
+        density={scatter.density}
+        bounds={bounds}
+        brush={page.brush}
+        onBrush={onBrush}
+      />
+      <span className={styles.xAxis} data-drawn-label={true}>
+        <span>{sayValue(Math.max(0, bounds.xFrom), x?.unit)}</span>
+        <span>{x?.label}</span>
+        <span>{sayValue(bounds.xTo, x?.unit)}</span>
+      </span>
+    </div>
+  );
+}
+
+const OUTSIDE = "var(--bad)";
+
+/** By cluster; points outside the cloud have a color of their own. */
+function colorPoints({ unit, isOutlier }: Scatter, { units, clusters }: DiagnosisAnswer) {
+  const labels = new Map(units.map((one) => [one.unit, one.cluster]));
+  const ofCode = unit.names.map((name) => (name === null ? 0 : (labels.get(name) ?? clusters.length)));
+  const outside = clusters.length + 1;
+  const colorOf = Uint8Array.from(unit.codes, (code, at) => (isOutlier[at] ? outside : (ofCode[code] ?? 0)));
+  return { colorOf, colors: [...clusters.map(({ label }) => clusterColor(label)), clusterColor(null), OUTSIDE] };
+}

@@ -1,0 +1,159 @@
+import { describe, expect, it } from "vitest";
+import type { DiagnosedUnit, Scatter } from "../../api/diagnosis-client.ts";
+import type { SeriesLine } from "../../api/series.ts";
+import { arrange, isKnown } from "./arrange.ts";
+import { boundOutliers, findBounds, lightPoints } from "./brushed.ts";
+import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
+import { findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
+import { sayEstimate, sayP, sayValue } from "./words.ts";
+
+function unitAt(node: string, index: number, rank: number | null, cluster: number | null = 0): DiagnosedUnit {
+  return {
+    unit: `${node}:${index}`,
+    node,
+    index,
+    global_rank: rank,
+    local_rank: rank === null ? null : index,
+    cluster,
+    odd_rank: null,
+    rules: [],
+    held_from: null,
+    held_to: null,
+  };
+}
+
+describe("an arrangement", () => {
+  const units = [unitAt("n10", 0, 3), unitAt("n2", 1, 1, 1), unitAt("n2", 3, 0), unitAt("n10", 1, 2, null)];
+
+  it("by node has the columns of the GPUs' indices, nodes in the order of their numbers", () => {
+    expect(arrange(units, "node")).toEqual([
+      { title: "n2", slots: [null, 1, null, 2] },
+      { title: "n10", slots: [0, 3] },
+    ]);
+  });
+
+  it("by rank, local rank and cluster has all of them", () => {
+    expect(arrange(units, "global_rank")).toEqual([{ title: "", slots: [2, 1, 3, 0] }]);
+    expect(arrange(units, "local_rank").map(({ title }) => title)).toEqual([
+      "local rank 0",
+      "local rank 1",
+      "local rank 3",
+    ]);
+    expect(arrange(units, "cluster")).toEqual([
+      { title: "cluster 1", slots: [0, 2] },
+      { title: "cluster 2", slots: [1] },
+      { title: "not compared", slots: [3] },
+    ]);
+  });
+
+  it("by rank is nothing to offer where none is known", () => {
+    expect(isKnown([unitAt("n", 0, null)], "global_rank")).toBe(false);
+    expect(isKnown([unitAt("n", 0, null)], "node")).toBe(true);
+    expect(arrange([], "node")).toEqual([]);
+  });
+});
+
+describe("a histogram", () => {
+  it("tells quantiles to within a bin", () => {
+    expect(findQuantile([0, 10, 0, 10], 0, 4, 0.5)).toBe(2);
+    expect(findQuantile([0, 10, 0, 10], 0, 4, 0.25)).toBe(1.5);
+    expect(findQuantile([0, 0], 0, 1, 0.5)).toBeNull();
+  });
+
+  it("is as high as its share, on one axis for all; without samples it is not drawn", () => {
+    const counts = new Map([
+      ["a", Float64Array.of(50, 50)],
+      ["b", Float64Array.of(1, 1)],
+      ["c", Float64Array.of(0, 0)],
+    ]);
+    const histograms = { low: 0, high: 1, bins: 2, counts };
+    const bars = scaleBars(histograms);
+    expect(bars.get("a")).toEqual(bars.get("b"));
+    expect(bars.has("c")).toBe(false);
+    expect(describeUnit(histograms, "a")).toMatchObject({ samples: 100, median: 0.5 });
+    expect(describeUnit(histograms, "missing").median).toBeNull();
+  });
+});
+
+function line(values: readonly number[]): SeriesLine {
+  const columns = Float64Array.from(values);
+  const timesMs = Float64Array.from(values, (_, at) => at * 10);
+  return { metric: "m", unit: "u", timesMs, values: columns, minima: columns, maxima: columns };
+}
+
+describe("timelines", () => {
+  it("come onto a grid as means, gaps stay gaps", () => {
+    expect([...toGrid(line([1, 3, Number.NaN, Number.NaN, 5, 7]), 0, 60, 3)]).toEqual([2, Number.NaN, 6]);
+  });
+
+  it("of many are a median and a range", () => {
+    const summary = summarize([line([1, 1]), line([2, 2]), line([9, 9])], 0, 20, 2);
+    expect([...summary.median]).toEqual([2, 2]);
+    expect([...summary.low]).toEqual([1, 1]);
+    expect([...summary.high]).toEqual([9, 9]);
+  });
+
+  it("are read at the nearest time", () => {
+    const { timesMs, values } = line([1, 2, 3]);
+    expect(valueAt(timesMs, values, 12, 10)).toBe(2);
+    expect(valueAt(timesMs, values, 16, 10)).toBe(3);
+    expect(valueAt(timesMs, values, 100, 10)).toBeNull();
+  });
+
+  it("share a domain with room for 0", () => {
+    expect(findDomain([line([0.2, 0.4])], "ratio")).toEqual([0, 1]);
+    expect(findDomain([line([100, 400])], "watts")).toEqual([0, 400]);
+    expect(findDomain([line([35, 36])], "celsius")).toEqual([35, 36]);
+    expect(findDomain([], "watts")).toEqual([0, 1]);
+  });
+
+  it("join times into spans", () => {
+    expect(joinTimes([0, 60_000, 600_000, 0], 1000)).toEqual([
+      { fromMs: 0, toMs: 60_000 },
+      { fromMs: 600_000, toMs: 600_000 },
+    ]);
+  });
+});
+
+describe("a brush", () => {
+  const scatter: Scatter = {
+    unit: { codes: Uint32Array.of(1, 2, 2), names: [null, "a", "b"] },
+    timesMs: Float64Array.of(1, 2, 3),
+    x: Float64Array.of(0, 5, 9),
+    y: Float64Array.of(0, 5, 9),
+    distance: Float64Array.of(0, 1, 9),
+    isOutlier: Uint8Array.of(0, 0, 1),
+    density: null,
+    note: null,
+    points: 3,
+    outliers: 1,
+  };
+
+  it("lights up what is in it, and in the range of time", () => {
+    const lit = lightPoints(scatter, { xFrom: 4, xTo: 10, yFrom: 4, yTo: 10 }, null);
+    expect(lit).toMatchObject({ points: 2, outliers: 1, timesMs: [2, 3], units: ["b"] });
+    expect(lightPoints(scatter, null, { fromMs: 0, toMs: 1 }).units).toEqual(["a"]);
+    expect(lightPoints(scatter, null, null).mask).toBeNull();
+  });
+
+  it("can be put around all outliers", () => {
+    const brush = boundOutliers(scatter);
+    expect(brush && lightPoints(scatter, brush, null)).toMatchObject({ points: 1, outliers: 1 });
+    expect(boundOutliers({ ...scatter, isOutlier: new Uint8Array(3) })).toBeNull();
+  });
+
+  it("has room around all points", () => {
+    expect(findBounds(scatter)?.xFrom).toBeLessThan(0);
+    expect(findBounds({ ...scatter, x: new Float64Array(0) })).toBeNull();
+  });
+});
+
+describe("words", () => {
+  it("have units and intervals", () => {
+    expect(sayValue(0.27, "ratio")).toBe("27\u00a0%");
+    expect(sayValue(3.1251, "steps_per_hour")).toBe("3.13\u00a0steps per hour");
+    expect(sayValue(null, "watts")).toBe("–");
+    expect(sayEstimate({ value: 10, low: 9, high: 12, unit: "seconds" })).toBe("10\u00a0s (9.0\u00a0s – 12\u00a0s)");
+    expect(sayP(0.00001)).toBe("p < 0.001");
+  });
+});

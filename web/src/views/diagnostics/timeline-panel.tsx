@@ -1,0 +1,359 @@
+// The course of the selected GPUs, or of the clusters where there are many: one row per metric over the same time, with what
+// happened on the axis. Drawing a range zooms the whole page to it; what the scatter's brush holds is lit.
+
+import { useMemo, useRef, useState } from "react";
+import { type DiagnosisAnswer, type DiagnosisEvent, SUMMARY_UNITS } from "../../api/diagnosis-client.ts";
+import type { SeriesLine } from "../../api/series.ts";
+import { formatPlural } from "../../base/format.ts";
+import { useSize } from "../../charts/canvas.tsx";
+import { type ChartBand, type ChartLine, type ChartSpan, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
+import { TimeAxis } from "../../charts/time-axis.tsx";
+import { spanOf, useDiagnosisEvents, useLines } from "../../data/diagnosis.ts";
+import { changeDiagnostics, type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button } from "../../widgets/button.tsx";
+import { Frame } from "../../widgets/frame.tsx";
+import { clusterColor } from "./cluster-colors.ts";
+import { EventStrip } from "./event-strip.tsx";
+import { MetricMenu } from "./metric-menu.tsx";
+import { PanelBox } from "./panel-box.tsx";
+import styles from "./timeline-panel.module.css";
+import { findDomain, summarize, valueAt } from "./timelines.ts";
+import { findMetric, sayValue, sayWindow } from "./words.ts";
+
+const USUAL = ["gpu_util_ratio", "power_watts", "nvlink_bytes_per_second", "sm_active_ratio", "memory_used_bytes"];
+const USUAL_COUNT = 3;
+/** More lines than these are a median and a band per cluster. */
+const MOST_LINES = 12;
+/** Of so many GPUs the server gives every line; of more, only named ones. */
+const MOST_ASKED = 64;
+const NAME_PX = 104;
+const NO_SPANS: readonly TimeRange[] = [];
+
+interface TimelinePanelProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly pointed?: string | null;
+  /** Times to light up. */
+  readonly lit?: readonly TimeRange[];
+  readonly whose?: string;
+  /** What is being drawn, for others to follow. */
+  onDraw?(range: TimeRange | null): void;
+}
+
+export function TimelinePanel({ answer, page, pointed = null, lit = NO_SPANS, whose, onDraw }: TimelinePanelProps) {
+  const change = useChangeScreen();
+  const place = useRef<HTMLDivElement>(null);
+  const { width } = useSize(place);
+  const metrics = listMetrics(answer, page.lines);
+  const asked = useMemo(() => chooseUnits(answer, page.units), [answer, page.units]);
+  const points = Math.max(0, Math.ceil((width - NAME_PX) / 50) * 50);
+  const lines = useLines(answer.workload, {
+    ...spanOf(page.window),
+    metrics,
+    units: asked,
+    points,
+    isSummarized: true,
+  });
+  const events = useDiagnosisEvents(answer.workload, page.window).value ?? [];
+  const [startMs, endMs] = [answer.window?.start ?? 0, answer.window?.end ?? 1];
+  const zoom = (range: TimeRange) => change(changeDiagnostics({ window: toWindow(range.fromMs, range.toMs) }));
+  const tools = (
+    <>
+      {lit.length > 0 && (
+        <Button className={styles.small} onClick={() => zoom(spanAll(lit))}>
+          Zoom to brushed
+        </Button>
+      )}
+      {page.window && (
+        <Button className={styles.small} onClick={() => change(changeDiagnostics({ window: null }))}>
+          Whole life
+        </Button>
+      )}
+      <span className={styles.window}>{sayWindow(startMs, endMs)}</span>
+      <MetricMenu
+        metrics={answer.metrics}
+        chosen={metrics}
+        onChange={(names) => change(changeDiagnostics({ lines: names }), "replace")}
+      />
+    </>
+  );
+  return (
+    <PanelBox
+      title={whose ? `Timeline, ${whose}` : "Timeline"}
+      tools={tools}
+      file={`${answer.workload}-timeline`.replaceAll(/[^\w-]+/g, "-")}
+    >
+      <p className={styles.about}>{describeLines(answer, page, asked)}</p>
+      <div ref={place} className={styles.body}>
+        <Frame
+          source={lines}
+          what="the timelines"
+          isEmpty={(all) => all.length === 0}
+          empty="No samples in this window."
+        >
+          {(all) => (
+            <Rows
+              answer={answer}
+              page={page}
+              all={all}
+              metrics={metrics}
+              events={events}
+              width={Math.max(0, width - NAME_PX)}
+              pointed={pointed}
+              lit={lit}
+              onZoom={zoom}
+              onDraw={onDraw ?? (() => {})}
+            />
+          )}
+        </Frame>
+      </div>
+    </PanelBox>
+  );
+}
+
+function listMetrics({ metrics }: DiagnosisAnswer, wanted: readonly string[]): readonly string[] {
+  const known = metrics.filter(({ has_samples }) => has_samples).map(({ name }) => name);
+  if (wanted.length > 0) return wanted.filter((name) => known.includes(name));
+  return USUAL.filter((name) => known.includes(name)).slice(0, USUAL_COUNT);
+}
+
+/** Which GPUs to name: none where all come anyway; of many the same number of each cluster. */
+export function chooseUnits({ units, clusters }: DiagnosisAnswer, selected: readonly string[]): readonly string[] {
+  if (units.length <= MOST_ASKED) return [];
+  const held = new Set(selected);
+  const wanted = units.filter(({ unit }) => held.has(unit)).map(({ unit }) => unit);
+  if (wanted.length > 0) return takeEvenly(wanted, MOST_ASKED);
+  const each = Math.max(2, Math.floor(MOST_ASKED / Math.max(1, clusters.length)));
+  return clusters.flatMap((cluster) => takeEvenly(cluster.units, each)).slice(0, MOST_ASKED);
+}
+
+function takeEvenly<T>(all: readonly T[], most: number): readonly T[] {
+  if (all.length <= most) return all;
+  return Array.from({ length: most }, (_, at) => all[Math.floor((at / most) * all.length)]).filter(
+    (one) => one !== undefined,
+  );
+}
+
+function describeLines(answer: DiagnosisAnswer, page: DiagnosticsPage, asked: readonly string[]): string {
+  const shown = page.units.length > 0 ? page.units.length : answer.units.length;
+  const isMany = shown > MOST_LINES;
+  const what = page.units.length > 0 ? `${formatPlural(shown, "selected GPU")}` : `all ${formatPlural(shown, "GPU")}`;
+  const how = isMany ? "median and 90 % range of each cluster" : "one line each";
+  const sample = asked.length > 0 && asked.length < shown ? `, from ${asked.length} of them` : "";
+  const against =
+    page.units.length > 0
+      ? answer.units.length <= MOST_ASKED
+        ? "; dashed: median of the others"
+        : "; dashed: median of all"
+      : "";
+  return `Of ${what}: ${how}${sample}${against}. Drag over a time to zoom everything to it.`;
+}
+
+function spanAll(spans: readonly TimeRange[]): TimeRange {
+  const fromMs = Math.min(...spans.map((span) => span.fromMs));
+  const toMs = Math.max(...spans.map((span) => span.toMs));
+  const roomMs = Math.max(30_000, (toMs - fromMs) * 0.03);
+  return { fromMs: fromMs - roomMs, toMs: toMs + roomMs };
+}
+
+interface RowsProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly all: readonly SeriesLine[];
+  readonly metrics: readonly string[];
+  readonly events: readonly DiagnosisEvent[];
+  readonly width: number;
+  readonly pointed: string | null;
+  readonly lit: readonly TimeRange[];
+  onZoom(range: TimeRange): void;
+  onDraw(range: TimeRange | null): void;
+}
+
+function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom, onDraw }: RowsProps) {
+  const [cursorMs, setCursor] = useState<number | null>(null);
+  const [drawn, setDrawn] = useState<TimeRange | null>(null);
+  const [startMs, endMs] = [answer.window?.start ?? 0, answer.window?.end ?? 1];
+  const spans = useMemo(() => toSpans(lit, events, endMs), [lit, events, endMs]);
+  const draw = (range: TimeRange | null, isDone: boolean) => {
+    setDrawn(isDone ? null : range);
+    onDraw(isDone ? null : range);
+    if (range && isDone) onZoom(range);
+  };
+  return (
+    <div className={styles.rows}>
+      {metrics.map((name) => (
+        <MetricRow
+          key={name}
+          name={name}
+          answer={answer}
+          selected={page.units}
+          all={all}
+          width={width}
+          pointed={pointed}
+          spans={spans}
+          cursorMs={cursorMs}
+          drawn={drawn}
+          onCursor={setCursor}
+          onDraw={draw}
+        />
+      ))}
+      <span className={styles.moment}>
+        {cursorMs === null ? "events" : new Date(cursorMs).toLocaleTimeString("en-GB")}
+      </span>
+      <div>
+        <EventStrip events={events} startMs={startMs} endMs={endMs} />
+        <TimeAxis startMs={startMs} endMs={endMs} width={width} />
+      </div>
+    </div>
+  );
+}
+
+/** Violations are shaded faintly, what was brushed clearly. */
+function toSpans(lit: readonly TimeRange[], events: readonly DiagnosisEvent[], endMs: number): readonly ChartSpan[] {
+  const broken = events.filter(({ kind }) => kind === "violation");
+  return [
+    ...broken.map(({ at, until }) => ({ fromMs: at, toMs: until ?? endMs, color: "var(--warn)", alpha: 0.035 })),
+    ...lit.map(({ fromMs, toMs }) => ({ fromMs, toMs, color: "var(--warn)", alpha: 0.22 })),
+  ];
+}
+
+interface MetricRowProps {
+  readonly name: string;
+  readonly answer: DiagnosisAnswer;
+  readonly selected: readonly string[];
+  readonly all: readonly SeriesLine[];
+  readonly width: number;
+  readonly pointed: string | null;
+  readonly spans: readonly ChartSpan[];
+  readonly cursorMs: number | null;
+  readonly drawn: TimeRange | null;
+  onCursor(timeMs: number | null): void;
+  onDraw(range: TimeRange | null, isDone: boolean): void;
+}
+
+function MetricRow(props: MetricRowProps) {
+  const { name, answer, selected, all, width, pointed, spans, cursorMs, drawn, onCursor, onDraw } = props;
+  const metric = findMetric(answer.metrics, name);
+  const [startMs, endMs] = [answer.window?.start ?? 0, answer.window?.end ?? 1];
+  const of = useMemo(() => all.filter((line) => line.metric === name), [all, name]);
+  const shapes = useMemo(
+    () => drawShapes(of, answer, selected, pointed, width),
+    [of, answer, selected, pointed, width],
+  );
+  const [low, high] = useMemo(() => findDomain(of, metric?.unit ?? ""), [of, metric?.unit]);
+  const withinMs = ((endMs - startMs) / Math.max(1, width)) * 12;
+  const readings =
+    cursorMs === null
+      ? []
+      : shapes.lines
+          .filter(({ isRead }) => isRead)
+          .slice(0, 3)
+          .map(({ key, color, timesMs, values }) => ({
+            key,
+            color,
+            value: valueAt(timesMs, values, cursorMs, withinMs),
+          }));
+  return (
+    <>
+      <div className={styles.name}>
+        <b data-drawn-label={true}>{metric?.label ?? name}</b>
+        {readings.length > 0 ? (
+          readings.map(({ key, color, value }) => (
+            <span key={key} style={{ color }}>
+              {sayValue(value, metric?.unit)}
+            </span>
+          ))
+        ) : (
+          <span>
+            {sayValue(low, metric?.unit)} – {sayValue(high, metric?.unit)}
+          </span>
+        )}
+      </div>
+      <div className={styles.chart}>
+        <LineChart
+          label={`${metric?.label ?? name} from ${sayWindow(startMs, endMs)}, ${sayValue(low, metric?.unit)} to ${sayValue(high, metric?.unit)}; arrows point, Shift with arrows draws a range, Enter zooms`}
+          startMs={startMs}
+          endMs={endMs}
+          low={low}
+          high={high}
+          lines={shapes.lines}
+          bands={shapes.bands}
+          spans={spans}
+          cursorMs={cursorMs}
+          drawn={drawn}
+          onCursor={onCursor}
+          onDraw={onDraw}
+        />
+      </div>
+    </>
+  );
+}
+
+interface Shapes {
+  /** `isRead`: worth its value at the cursor. */
+  readonly lines: readonly (ChartLine & { readonly isRead: boolean })[];
+  readonly bands: readonly ChartBand[];
+}
+
+function drawShapes(
+  of: readonly SeriesLine[],
+  { units, window }: DiagnosisAnswer,
+  selected: readonly string[],
+  pointed: string | null,
+  width: number,
+): Shapes {
+  const cluster = new Map(units.map((unit) => [unit.unit, unit.cluster]));
+  const held = new Set(selected);
+  const own = of.filter((line) => !(SUMMARY_UNITS as readonly string[]).includes(line.unit));
+  const shown = held.size > 0 ? own.filter(({ unit }) => held.has(unit)) : own;
+  const others = held.size > 0 ? own.filter(({ unit }) => !held.has(unit)) : [];
+  const steps = Math.max(20, Math.floor(width / 2));
+  const [startMs, endMs] = [window?.start ?? 0, window?.end ?? 1];
+  const shapes: { lines: (ChartLine & { isRead: boolean })[]; bands: ChartBand[] } = { lines: [], bands: [] };
+  if (shown.length > MOST_LINES) {
+    const labels = [...new Set(shown.map(({ unit }) => cluster.get(unit) ?? null))].sort(
+      (a, b) => (a ?? 99) - (b ?? 99),
+    );
+    for (const label of labels) {
+      const members = shown.filter(({ unit }) => (cluster.get(unit) ?? null) === label);
+      const { timesMs, median, low, high } = summarize(members, startMs, endMs, steps);
+      const key = `cluster ${label}`;
+      const color = clusterColor(label);
+      shapes.bands.push({ key, color, timesMs, low, high });
+      shapes.lines.push({ ...PLAIN, key, color, timesMs, values: median, width: 1.3, isRead: true });
+    }
+  } else {
+    for (const { unit, timesMs, values } of shown) {
+      shapes.lines.push({
+        ...PLAIN,
+        key: unit,
+        color: clusterColor(cluster.get(unit) ?? null),
+        timesMs,
+        values,
+        isRead: true,
+      });
+    }
+  }
+  const median = others.length > 0 ? summarize(others, startMs, endMs, steps) : null;
+  const summary = of.find(({ unit }) => unit === "median");
+  if (held.size > 0 && (median || summary)) {
+    shapes.lines.push({
+      ...PLAIN,
+      key: "median",
+      color: "var(--muted)",
+      timesMs: median?.timesMs ?? summary?.timesMs ?? new Float64Array(0),
+      values: median?.median ?? summary?.values ?? new Float64Array(0),
+      isDashed: true,
+      isRead: true,
+    });
+  }
+  const line = pointed === null ? undefined : own.find(({ unit }) => unit === pointed);
+  if (line) {
+    const { timesMs, values } = line;
+    shapes.lines.push({ ...PLAIN, key: "pointed", color: "var(--text)", timesMs, values, width: 1.4, isRead: false });
+  }
+  return shapes;
+}
+
+const PLAIN = { width: 1.1, alpha: 0.9, isDashed: false } as const;

@@ -1,0 +1,95 @@
+// Lines as they are drawn: onto one grid of times, as medians of many, as spans of times. Pure.
+
+import type { SeriesLine } from "../../api/series.ts";
+import type { TimeRange } from "../../charts/line-chart.tsx";
+
+/** Means of the values in `steps` equal parts of the time; NaN where there are none. */
+export function toGrid(line: SeriesLine, startMs: number, endMs: number, steps: number): Float64Array {
+  const sums = new Float64Array(steps);
+  const counts = new Uint32Array(steps);
+  const { timesMs, values } = line;
+  for (let at = 0; at < timesMs.length; at += 1) {
+    const value = values[at] ?? Number.NaN;
+    if (Number.isNaN(value)) continue;
+    const step = Math.floor((((timesMs[at] ?? 0) - startMs) / Math.max(1, endMs - startMs)) * steps);
+    if (step < 0 || step >= steps) continue;
+    sums[step] = (sums[step] ?? 0) + value;
+    counts[step] = (counts[step] ?? 0) + 1;
+  }
+  return sums.map((sum, step) => (counts[step] ? sum / (counts[step] ?? 1) : Number.NaN));
+}
+
+export interface Summary {
+  readonly timesMs: Float64Array;
+  readonly median: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+}
+
+/** Median and the range of nine tenths of several lines, step by step; steps nobody has are left out. */
+export function summarize(lines: readonly SeriesLine[], startMs: number, endMs: number, steps: number): Summary {
+  const grids = lines.map((line) => toGrid(line, startMs, endMs, steps));
+  const timesMs: number[] = [];
+  const median: number[] = [];
+  const low: number[] = [];
+  const high: number[] = [];
+  for (let step = 0; step < steps; step += 1) {
+    const values = grids.map((grid) => grid[step] ?? Number.NaN).filter((value) => !Number.isNaN(value));
+    if (values.length === 0) continue;
+    values.sort((a, b) => a - b);
+    const at = (share: number) => values[Math.round(share * (values.length - 1))] ?? 0;
+    timesMs.push(startMs + ((step + 0.5) / steps) * (endMs - startMs));
+    median.push(at(0.5));
+    low.push(at(0.05));
+    high.push(at(0.95));
+  }
+  return {
+    timesMs: Float64Array.from(timesMs),
+    median: Float64Array.from(median),
+    low: Float64Array.from(low),
+    high: Float64Array.from(high),
+  };
+}
+
+/** The value at the time next to a moment; null where there is none near. */
+export function valueAt(timesMs: Float64Array, values: Float64Array, atMs: number, withinMs: number): number | null {
+  let [from, to] = [0, timesMs.length - 1];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((timesMs[middle] ?? 0) < atMs) from = middle + 1;
+    else to = middle;
+  }
+  const isEarlier = from > 0 && atMs - (timesMs[from - 1] ?? 0) < (timesMs[from] ?? 0) - atMs;
+  const at = isEarlier ? from - 1 : from;
+  const value = values[at];
+  const isNear = Math.abs((timesMs[at] ?? Number.POSITIVE_INFINITY) - atMs) <= withinMs;
+  return value === undefined || Number.isNaN(value) || !isNear ? null : value;
+}
+
+/** Times that lie within a few hundredths of the shown range of one another, as spans. */
+export function joinTimes(timesMs: Iterable<number>, rangeMs: number): readonly TimeRange[] {
+  const sorted = [...new Set(timesMs)].sort((a, b) => a - b);
+  const gapMs = Math.max(60_000, rangeMs / 100);
+  const spans: { fromMs: number; toMs: number }[] = [];
+  for (const time of sorted) {
+    const last = spans.at(-1);
+    if (last && time - last.toMs <= gapMs) last.toMs = time;
+    else spans.push({ fromMs: time, toMs: time });
+  }
+  return spans;
+}
+
+/** The least and the largest value of several lines; 0 is in it where it is near. */
+export function findDomain(lines: readonly { readonly values: Float64Array }[], unit: string): [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { values } of lines) {
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  if (unit === "ratio" && high <= 1.001) return [0, 1];
+  if (low > high) return [0, 1];
+  if (low >= 0 && low < high * 0.75) low = 0;
+  return low === high ? [low - 1, high + 1] : [low, high];
+}

@@ -1,0 +1,134 @@
+// The GPUs as a table: cluster, distance and statistics, to sort with the eye, to read aloud, and to take along as CSV.
+
+import type { DiagnosisAnswer, Histograms } from "../../api/diagnosis-client.ts";
+import { formatCsv } from "../../base/csv.ts";
+import { downloadText } from "../../base/download.ts";
+import { formatCount } from "../../base/format.ts";
+import { changeDiagnostics, type DiagnosticsPage } from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button } from "../../widgets/button.tsx";
+import { clusterColor } from "./cluster-colors.ts";
+import { describeUnit, type UnitStatistics } from "./distributions.ts";
+import { combine } from "./gpu-panel.tsx";
+import styles from "./unit-table.module.css";
+import { findMetric, sayValue } from "./words.ts";
+
+interface UnitTableProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly histograms: Histograms | null;
+}
+
+const NONE: UnitStatistics = { samples: 0, p5: null, median: null, p95: null };
+
+export function UnitTable({ answer, page, histograms }: UnitTableProps) {
+  const change = useChangeScreen();
+  const metric = findMetric(answer.metrics, answer.metric);
+  const held = new Set(page.units);
+  const rows = [...answer.units].sort((a, b) => (a.odd_rank ?? 1e9) - (b.odd_rank ?? 1e9));
+  const odd = new Map(answer.odd.map((one) => [one.unit, one]));
+  return (
+    <div className={styles.place}>
+      <table>
+        <caption>
+          {metric?.label} by GPU, the one furthest from the others first
+          <Button onClick={() => downloadText(fileOf(answer), toCsv(answer, histograms), "text/csv")}>CSV</Button>
+        </caption>
+        <thead>
+          <tr>
+            <th>GPU</th>
+            <th>Rank</th>
+            <th>Local</th>
+            <th>Cluster</th>
+            <th>p5</th>
+            <th>Median</th>
+            <th>p95</th>
+            <th>Samples</th>
+            <th>Oddness</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((unit) => {
+            const { samples, p5, median, p95 } = histograms ? describeUnit(histograms, unit.unit) : NONE;
+            return (
+              <tr key={unit.unit} aria-selected={held.has(unit.unit)}>
+                <th scope="row">
+                  <button
+                    type="button"
+                    onClick={() =>
+                      change(
+                        changeDiagnostics({ units: combine(page.units, [unit.unit], "toggle", answer.units.length) }),
+                      )
+                    }
+                  >
+                    {unit.unit}
+                  </button>
+                </th>
+                <td>{unit.global_rank ?? "–"}</td>
+                <td>{unit.local_rank ?? "–"}</td>
+                <td>
+                  <i style={{ background: clusterColor(unit.cluster) }} />
+                  {unit.cluster === null ? "–" : unit.cluster + 1}
+                </td>
+                <td>{sayValue(p5, metric?.unit)}</td>
+                <td>{sayValue(median, metric?.unit)}</td>
+                <td>{sayValue(p95, metric?.unit)}</td>
+                <td>{formatCount(samples)}</td>
+                <td>{odd.get(unit.unit)?.distance.toPrecision(3) ?? "not odd"}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function fileOf({ workload }: DiagnosisAnswer): string {
+  return `${workload.replaceAll(/[^\w-]+/g, "-")}-gpus.csv`;
+}
+
+export function toCsv(answer: DiagnosisAnswer, histograms: Histograms | null): string {
+  const odd = new Map(answer.odd.map((one) => [one.unit, one]));
+  const header = [
+    "unit",
+    "node",
+    "index",
+    "global_rank",
+    "local_rank",
+    "metric",
+    "cluster",
+    "odd_rank",
+    "odd_distance",
+    "odd_p_value",
+    "samples",
+    "p5",
+    "median",
+    "p95",
+    "rules",
+  ];
+  return formatCsv(
+    header,
+    answer.units.map((unit) => {
+      const { samples, p5, median, p95 } = histograms ? describeUnit(histograms, unit.unit) : NONE;
+      const found = odd.get(unit.unit);
+      return [
+        unit.unit,
+        unit.node,
+        unit.index,
+        unit.global_rank,
+        unit.local_rank,
+        answer.metric,
+        unit.cluster === null ? null : unit.cluster + 1,
+        unit.odd_rank,
+        found?.distance,
+        found?.p_value,
+        samples,
+        p5,
+        median,
+        p95,
+        unit.rules.map(({ rule, state }) => `${rule}:${state}`).join(" "),
+      ];
+    }),
+  );
+}
