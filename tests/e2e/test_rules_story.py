@@ -142,6 +142,7 @@ def _define_r2_by_text(page: Page) -> None:
     sheet.get_by_label("critical", exact=True).check()
     sheet.get_by_label("Text", exact=True).check()
     text = sheet.get_by_role("combobox", name="Rule as text")
+    expect(text).to_have_value(R1, timeout=SLOW_MS)  # what the form proposes
     text.fill("")
     text.press_sequentially("gpu_")
     expect(sheet.get_by_role("option", name="gpu_util")).to_be_visible(timeout=SLOW_MS)

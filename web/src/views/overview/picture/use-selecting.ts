@@ -41,8 +41,12 @@ export function useSelecting(
     choose({ row, group, rule }, isAdding) {
       if (rule !== null && rules !== null) {
         const states = rules.rules[rule.rule]?.rows.states;
-        const breaking = listGroupRows(layout, rule.group).filter((at) => states?.[at] === BROKEN);
-        take(selectionOfRows(placed, isAdding ? joinRows(listSelectedRows(units, selection), breaking) : breaking));
+        const inside = listGroupRows(layout, rule.group);
+        const breaking = inside.filter((at) => states?.[at] === BROKEN);
+        // Where all of them do, the group has a better name than a list of its units.
+        if (breaking.length === inside.length && !isAdding) chooseGroup(rule.group);
+        else
+          take(selectionOfRows(placed, isAdding ? joinRows(listSelectedRows(units, selection), breaking) : breaking));
         return;
       }
       if (isAdding && (row !== null || group !== null)) {
