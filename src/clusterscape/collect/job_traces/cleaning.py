@@ -118,7 +118,6 @@ class Cleaner:
     ) -> JobTrace:
         """The trace; raises SourceError where no row is left."""
         frame = pl.concat(self._blocks) if self._blocks else pl.DataFrame(schema=JOB_COLUMNS)
-        rows = frame.height
         self._tell_faults()
         frame = self._drop_impossible(frame, size_unit, total)
         self._mark_odd(frame)
@@ -126,11 +125,7 @@ class Cleaner:
         notes = self.notes.listed()
         if frame.height == 0:
             what = "\n".join(str(note) for note in notes)
-            said = (
-                f"none of the {rows + len(what.splitlines())} rows of {name} is a job"
-                if notes
-                else f"{name} holds no jobs"
-            )
+            said = f"{name}: no row is a job" if notes else f"{name} holds no jobs"
             raise SourceError(said, hint=what or "The file is empty, or has nothing but a header.")
         return JobTrace(name, format, frame, size_unit, total, dict(header or {}), notes)
 

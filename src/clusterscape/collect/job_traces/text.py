@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, cast
 
@@ -18,6 +19,7 @@ import zstandard
 from clusterscape.errors import SourceError
 
 BLOCK_BYTES = 16 * 2**20
+STEP_BYTES = 2**18
 EXAMPLES = 5
 """So many line numbers are kept per reason."""
 
@@ -68,11 +70,7 @@ def iter_blocks(path: Path, faults: FileFaults) -> Iterator[tuple[int, list[str]
     rest, number = b"", 1
     with open_bytes(path) as stream:
         while True:
-            try:
-                block = stream.read(BLOCK_BYTES)
-            except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError):
-                faults.is_cut_off = True
-                block = b""
+            block = _read_block(cast("BufferedReader", stream), faults)
             if not block:
                 break
             block = rest + block
@@ -84,6 +82,22 @@ def iter_blocks(path: Path, faults: FileFaults) -> Iterator[tuple[int, list[str]
                 number += len(lines)
     if rest:
         yield number, _decode(rest, number, faults)
+
+
+def _read_block(stream: BufferedReader, faults: FileFaults) -> bytes:
+    """The next bytes, in small steps: what came before a stream breaks off is not lost with it."""
+    parts, size = [], 0
+    while size < BLOCK_BYTES:
+        try:
+            part = stream.read1(STEP_BYTES)
+        except (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError):
+            faults.is_cut_off = True
+            break
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def _decode(block: bytes, number: int, faults: FileFaults) -> list[str]:

@@ -1,0 +1,58 @@
+"""``clusterscape sched`` as a user types it."""
+
+import json
+from pathlib import Path
+
+from unit.cli.test_commands import run
+
+from clusterscape.collect.job_traces import read_trace
+
+SWF = """; MaxProcs: 8
+1 0 -1 10 6 -1 -1 6 10 -1 1 1 -1 -1 -1 -1 -1 -1
+2 1 -1 5 8 -1 -1 8 5 -1 1 1 -1 -1 -1 -1 -1 -1
+3 2 -1 5 2 -1 -1 2 5 -1 1 2 -1 -1 -1 -1 -1 -1
+4 3 -1 5 9 -1 -1 9 5 -1 1 2 -1 -1 -1 -1 -1 -1
+"""
+
+
+def test_starts_measures_and_notes_are_told_when_a_trace_is_simulated(tmp_path: Path) -> None:
+    trace, output = tmp_path / "trace.swf", tmp_path / "schedule.swf"
+    trace.write_text(SWF)
+    done = run("sched", "simulate", str(trace), "--semantics", "pyss", "--output", str(output), "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["jobs"], said["processors"], said["unit"]) == (3, 8, "processors")
+    assert said["measures"]["wait_s"] == 3.0
+    assert said["semantics"]["events"] == "one_by_one"
+    assert said["notes"][0]["reason"] == "larger than the machine (8 processors)"
+    written = read_trace(output)
+    assert written.frame["wait_s"].to_list() == [0.0, 9.0, 0.0]
+    assert said["fingerprint"] in output.read_text()
+    plain = run("sched", "simulate", str(trace), "--jitter", "3")
+    assert "bounded slowdown" in plain.stdout
+    assert "1 dropped: larger than the machine (8 processors) (line 5)" in plain.stderr
+
+
+def test_table_is_printed_without_published_rows_when_the_trace_is_another(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.swf"
+    trace.write_text(SWF)
+    done = run("sched", "table", "--trace", str(trace), "--jitter", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["measure"] for row in rows] == ["wait_s", "bounded_slowdown", "utilization", "violation_s"]
+    assert rows[0]["baseline"]["published"] is None
+
+
+def test_errors_say_what_to_do_when_something_is_missing(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("submit_time,wait_time,run_time,gpu_num\n1,0,5,1\n")
+    for arguments, said in (
+        (("simulate", str(trace)), "Give --processors, in gpus."),
+        (("simulate", str(trace), "--processors", "4", "--policy", "fifo"), "there is no policy 'fifo'"),
+        (("simulate", str(trace), "--processors", "4", "--semantics", "best"), "there are no semantics 'best'"),
+        (("simulate", str(tmp_path / "nowhere.swf")), "cannot be read"),
+        (("table", "--trace", "mira"), "CLUSTERSCAPE_REFERENCE_DATA"),
+    ):
+        done = run("sched", *arguments)
+        assert done.returncode == 1
+        assert said in done.stderr
