@@ -18,9 +18,15 @@ from clusterscape.model.rules import Severity
 
 ENV_PREFIX = "CLUSTERSCAPE_"
 ENV_NOT_SETTINGS = frozenset(
-    {"CLUSTERSCAPE_REFERENCE_DATA", "CLUSTERSCAPE_REFERENCE_DATA_REQUIRED", "CLUSTERSCAPE_SCREENSHOTS"}
+    {
+        "CLUSTERSCAPE_REFERENCE_DATA",
+        "CLUSTERSCAPE_REFERENCE_DATA_REQUIRED",
+        "CLUSTERSCAPE_RUN",
+        "CLUSTERSCAPE_SCREENSHOTS",
+        "CLUSTERSCAPE_URL",
+    }
 )
-"""Variables of the tests, not settings."""
+"""Variables of the tests and of tracked runs, not settings."""
 
 _LISTS = frozenset({"targets", "severities", "rules", "group_by", "to"})
 

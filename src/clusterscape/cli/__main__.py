@@ -1,5 +1,5 @@
 """``python -m clusterscape.cli`` is the ``clusterscape`` command."""
 
-from clusterscape.cli.entry import main
+from clusterscape.cli import main
 
 main()

@@ -1,0 +1,150 @@
+"""The format of what a tracked run leaves behind: frames in append-only files, the same on disk and on the wire.
+
+A file is frames one after another; each is a head (magic, kind, length, CRC-32 of the payload) and a payload. An event is a
+JSON object. Samples are columns (code, time in µs, step, value), deflated; codes are given by ``series`` events before them
+in the same file. A torn tail ends the reading without an error: what was written whole counts. Standard library only.
+"""
+
+import json
+import struct
+import sys
+import zlib
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+MAGIC = 0x5343  # "CS", little-endian
+HEAD = struct.Struct("<HBxII")
+MOST_PAYLOAD_BYTES = 64 * 2**20
+NO_STEP = -(2**63)
+
+
+class FrameKind(IntEnum):
+    """What a payload is."""
+
+    EVENT = 1
+    SAMPLES = 2
+
+
+class SampleScope(StrEnum):
+    """What a value stands for."""
+
+    RUN = "run"  # what the script itself said
+    TREE = "tree"  # the run's processes together
+    PROCESS = "process"  # the run's processes on one GPU
+    DEVICE = "device"  # a whole GPU or processor package, whoever uses it
+    MIG = "mig"  # a MIG instance
+    HOST = "host"
+
+
+class SampleMethod(StrEnum):
+    """How a value came to be."""
+
+    MEASURED = "measured"
+    ESTIMATED = "estimated"
+    UNAVAILABLE = "unavailable"  # the series has no samples, and its reason says why
+
+
+class Frame(NamedTuple):
+    """One whole frame; ``end`` is the offset behind it."""
+
+    kind: int
+    payload: bytes
+    end: int
+
+
+class SampleColumns(NamedTuple):
+    """Samples of one frame; all columns have the same length. ``step`` is NO_STEP where none was told."""
+
+    code: "array[int]"
+    time_us: "array[int]"
+    step: "array[int]"
+    value: "array[float]"
+
+
+def encode_event(event: Mapping[str, object]) -> bytes:
+    """A frame with one event. Numbers that JSON does not know (NaN, ±inf) become their names."""
+    text = json.dumps(_plain(event), ensure_ascii=False, separators=(",", ":"), default=str)
+    return _frame(FrameKind.EVENT, text.encode("utf-8", "replace"))
+
+
+def encode_samples(code: Sequence[int], time_us: Sequence[int], step: Sequence[int], value: Sequence[float]) -> bytes:
+    """A frame with samples; the columns have the same length."""
+    columns = (array("I", code), array("q", time_us), array("q", step), array("d", value))
+    if sys.byteorder == "big":
+        for column in columns:
+            column.byteswap()
+    raw = b"".join([struct.pack("<I", len(value)), *(column.tobytes() for column in columns)])
+    return _frame(FrameKind.SAMPLES, zlib.compress(raw, 1))
+
+
+def decode_event(payload: bytes) -> dict[str, object]:
+    """The event; raises ValueError where it is none."""
+    event = json.loads(payload)
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        raise ValueError("not an event")
+    return event
+
+
+def decode_samples(payload: bytes) -> SampleColumns:
+    """The columns; raises ValueError where they are none."""
+    try:
+        unpacker = zlib.decompressobj()
+        raw = unpacker.decompress(payload, MOST_PAYLOAD_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if len(raw) < 4:
+        raise ValueError("samples are cut off")
+    (count,) = struct.unpack_from("<I", raw)
+    columns: list[array[int]] = []
+    start = 4
+    for kind, width in (("I", 4), ("q", 8), ("q", 8)):
+        columns.append(_column(kind, raw[start : start + width * count], count))
+        start += width * count
+    value: array[float] = array("d")
+    _fill(value, raw[start:], count)
+    return SampleColumns(columns[0], columns[1], columns[2], value)
+
+
+def iter_frames(data: bytes | memoryview, start: int = 0) -> Iterator[Frame]:
+    """The whole frames from ``start`` on; ends at a torn or damaged one."""
+    view = memoryview(data)
+    while start + HEAD.size <= len(view):
+        magic, kind, length, checksum = HEAD.unpack_from(view, start)
+        end = start + HEAD.size + length
+        if magic != MAGIC or length > MOST_PAYLOAD_BYTES or end > len(view):
+            return
+        payload = bytes(view[start + HEAD.size : end])
+        if zlib.crc32(payload) != checksum:
+            return
+        yield Frame(kind, payload, end)
+        start = end
+
+
+def _frame(kind: FrameKind, payload: bytes) -> bytes:
+    return HEAD.pack(MAGIC, kind, len(payload), zlib.crc32(payload)) + payload
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return value if value - value == 0.0 else repr(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+def _column(kind: str, raw: bytes, count: int) -> "array[int]":
+    column: array[int] = array(kind)
+    _fill(column, raw, count)
+    return column
+
+
+def _fill(column: "array[int] | array[float]", raw: bytes, count: int) -> None:
+    if len(raw) != count * column.itemsize:
+        raise ValueError("columns differ in length")
+    column.frombytes(raw)
+    if sys.byteorder == "big":
+        column.byteswap()

@@ -1,0 +1,8 @@
+"""What runs around a training script: starts it, listens to its hardware, spools what it says and sends it later.
+
+Imports stay light: a script that only says ``import clusterscape`` pays for nothing heavy.
+"""
+
+from clusterscape.track.api import Run, run
+
+__all__ = ["Run", "run"]

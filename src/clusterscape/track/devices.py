@@ -1,0 +1,79 @@
+"""Which GPUs a run may use, and the locks that keep two plans of a user from using the same ones at the same time."""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from clusterscape.errors import ConfigError, StoreBusyError
+
+CPU = "cpu"
+_GPUS = Path("/proc/driver/nvidia/gpus")
+
+
+def parse_devices(text: str) -> tuple[str, ...]:
+    """``0``, ``1+2``, ``cpu``; empty or ``-`` leaves the choice to the command."""
+    words = [word.strip().lower() for word in text.replace(",", "+").split("+") if word.strip() not in ("", "-")]
+    for word in words:
+        if word != CPU and not word.isdigit():
+            raise ConfigError(
+                f"unknown device `{word}`", hint="Devices are GPU indices joined by +, or cpu: 0, 1+2, cpu."
+            )
+    if CPU in words and len(words) > 1:
+        raise ConfigError(f"devices `{text}` are GPUs and cpu at once", hint="Give one or the other.")
+    return tuple(dict.fromkeys(words))
+
+
+def check_devices(devices: Iterable[str], *, gpu_count: Callable[[], int] | None = None) -> None:
+    """Raise where this machine does not have them."""
+    gpus = {int(device) for device in devices if device != CPU}
+    if not gpus:
+        return
+    count = (gpu_count or count_gpus)()
+    missing = sorted(gpu for gpu in gpus if gpu >= count)
+    if missing:
+        have = f"it has {count}" if count else "it has no NVIDIA GPU"
+        raise ConfigError(
+            f"this machine has no GPU {', '.join(map(str, missing))}: {have}", hint="Use other devices, or cpu."
+        )
+
+
+def count_gpus() -> int:
+    """GPUs that the driver lists."""
+    return len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
+
+
+@contextmanager
+def reserve(
+    devices: Iterable[str], state: Path, *, wait_s: float | None, on_wait: Callable[[str], None]
+) -> Iterator[None]:
+    """Hold devices against other plans; waits for those that are held, at most ``wait_s`` (None: as long as it takes)."""
+    folder = state / "devices"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    deadline = None if wait_s is None else time.monotonic() + wait_s
+    with ExitStack() as held:
+        for device in sorted(set(devices)):  # always in the same order: two plans never wait for each other
+            fd = os.open(folder / f"{device}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held.callback(os.close, fd)
+            _lock(fd, device, deadline, on_wait)
+        yield
+
+
+def _lock(fd: int, device: str, deadline: float | None, on_wait: Callable[[str], None]) -> None:
+    is_told = False
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise StoreBusyError(
+                    f"another plan uses device {device}", hint="Wait for it, or choose another device."
+                ) from None
+            if not is_told:
+                on_wait(device)
+                is_told = True
+            time.sleep(0.2)
+        else:
+            return

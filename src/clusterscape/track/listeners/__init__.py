@@ -1,0 +1,64 @@
+"""Listeners, one file each. Adding one is a file, an entry here, a test and a heading in the guide."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from clusterscape.errors import ConfigError
+from clusterscape.track.listeners.contract import Listener, ListenerContext
+
+_HOMES = {
+    "nvml": "NvmlListener",
+    "proc": "ProcListener",
+    "rapl": "RaplListener",
+    "prometheus": "PrometheusListener",
+}
+# radT's words for what these listen to.
+_RADT = {"smi": "nvml", "top": "proc", "ps": "proc", "free": "proc", "iostat": "proc", "netstat": "proc"}
+_NOT_YET = frozenset({"dcgmi", "dcgm", "nsys", "ncu", "macmon"})
+DEFAULT_LISTENERS = ("proc", "nvml", "rapl")
+
+
+class ListenerChoice(NamedTuple):
+    """A listener by name, with what is told to it after ``=``."""
+
+    name: str
+    argument: str | None = None
+
+    def build(self, make_context: Callable[[str | None], ListenerContext]) -> Listener:
+        """The listener itself; its module is imported here."""
+        module = import_module(f"clusterscape.track.listeners.{self.name}")
+        listener: Listener = getattr(module, _HOMES[self.name])(make_context(self.argument))
+        return listener
+
+
+def parse_listeners(words: Sequence[str]) -> tuple[list[ListenerChoice], list[str]]:
+    """Choices, each once, and the names that are known but cannot be listened to yet; an unknown name is an error."""
+    choices: dict[str, ListenerChoice] = {}
+    later: list[str] = []
+    for word in words:
+        name, _, argument = word.strip().partition("=")
+        name = _RADT.get(name.lower(), name.lower())
+        if name in ("", "-", "none"):
+            continue
+        if name in _NOT_YET:
+            later.append(name)
+        elif name not in _HOMES:
+            raise ConfigError(
+                f"unknown listener `{name}`", hint=f"There are: {', '.join(_HOMES)}; radT's: {', '.join(_RADT)}."
+            )
+        else:
+            choices[name] = ListenerChoice(name, _check_argument(name, argument) or None)
+    return list(choices.values()), later
+
+
+def _check_argument(name: str, argument: str) -> str:
+    if name == "nvml" and argument:
+        try:
+            if not 0.01 <= float(argument) <= 100:
+                raise ValueError
+        except ValueError:
+            raise ConfigError(f"nvml={argument} is not a rate", hint="Give hertz from 0.01 to 100: nvml=10.") from None
+    if name == "prometheus" and not argument.startswith(("http://", "https://")):
+        raise ConfigError("the prometheus listener needs an address", hint="prometheus=http://127.0.0.1:8000/metrics")
+    return argument

@@ -1,0 +1,108 @@
+"""One sampler for all runs of a user on a host: whoever holds the lock reads the driver and publishes, the others read along."""
+
+import contextlib
+import fcntl
+import json
+import os
+from pathlib import Path
+
+from clusterscape.track.listeners.nvml_reading import GpuReading, NvmlReader, ProcessReading
+
+_STALE_TICKS = 3
+
+
+class HostSampler:
+    """Publishes each reading as one small file, replaced whole. Holding the lock ends with the process, however it ends."""
+
+    def __init__(self, folder: Path, period_s: float) -> None:
+        self._folder = folder
+        self._file = folder / "nvml.json"
+        self._period_s = period_s
+        self._reader: NvmlReader | None = None
+        self._lock_fd: int | None = None
+        self._last_number = -1
+        self._number = 0
+        self._silent_ticks = 0
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process reads the driver."""
+        return self._reader is not None
+
+    def open(self) -> None:
+        """Raises what pynvml raises where there is no driver."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self._lead():
+            # Also who only reads along finds out now whether there is a driver.
+            probe = NvmlReader()
+            probe.close()
+
+    def read(self, *, with_processes: bool) -> list[GpuReading]:
+        """The newest reading; empty where the leader published nothing new since the last call."""
+        if self._reader is None and not self._follow_or_lead():
+            return self._read_published()
+        assert self._reader is not None
+        readings = self._reader.read(with_processes=with_processes)
+        self._publish(readings, with_processes)
+        return readings
+
+    def close(self) -> None:
+        """Leave the lead to another."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        if self._lock_fd is not None:
+            os.close(self._lock_fd)
+            self._lock_fd = None
+
+    def _lead(self) -> bool:
+        fd = os.open(self._folder / "nvml.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        try:
+            self._reader = NvmlReader()
+        except BaseException:
+            os.close(fd)
+            raise
+        self._lock_fd = fd
+        return True
+
+    def _follow_or_lead(self) -> bool:
+        """Take over where the leader has ended; asked only after it was silent for some ticks."""
+        if self._silent_ticks < _STALE_TICKS:
+            return False
+        self._silent_ticks = 0
+        return self._lead()
+
+    def _publish(self, readings: list[GpuReading], with_processes: bool) -> None:
+        self._number += 1
+        document = {
+            "leader": os.getpid(),
+            "number": self._number,
+            "has_processes": with_processes,
+            "gpus": [[gpu.gpu, gpu.values, gpu.processes] for gpu in readings],
+        }
+        temporary = self._file.with_suffix(".new")
+        with contextlib.suppress(OSError):  # who reads along misses a tick; our own runs do not
+            temporary.write_text(json.dumps(document))
+            temporary.replace(self._file)
+
+    def _read_published(self) -> list[GpuReading]:
+        try:
+            document = json.loads(self._file.read_text())
+            number = hash((document["leader"], document["number"]))
+        except (OSError, ValueError, KeyError):
+            self._silent_ticks += 1
+            return []
+        if number == self._last_number:
+            self._silent_ticks += 1
+            return []
+        self._silent_ticks = 0
+        self._last_number = number
+        return [
+            GpuReading(index, values, [ProcessReading(*process) for process in processes])
+            for index, values, processes in document["gpus"]
+        ]

@@ -1,0 +1,150 @@
+"""One append-only file of a run: events at once, samples gathered and written several times a second.
+
+Owns buffering and what happens when the disk is full. What frames look like is ``model.run_frames``.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+
+from clusterscape.model.run_frames import NO_STEP, SampleMethod, SampleScope, encode_event, encode_samples
+
+FLUSH_EVERY_S = 0.25
+MOST_WAITING = 2_000_000
+"""Samples in memory; beyond, further ones are dropped and counted."""
+MOST_IN_FRAME = 100_000
+
+SeriesKey = tuple[str, str | None, str, str]
+_Row = tuple[int, int, "str | SeriesKey", float]
+
+
+class Spool:
+    """A file that only this process appends to. ``add`` and ``sample`` never block and never raise for the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._good_bytes = os.fstat(self._fd).st_size
+        self._rows: deque[_Row] = deque()
+        self._codes: dict[str | SeriesKey, int] = {}
+        self._write_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._is_closing = False
+        self._dropped = 0
+        self._is_full = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Write samples in the background from now on."""
+        self._thread = threading.Thread(target=self._run, name=f"spool {self._path.name}", daemon=True)
+        self._thread.start()
+
+    def event(self, event: str, **fields: object) -> bool:
+        """Write an event now; returns whether the disk took it."""
+        frame = encode_event({"event": event, **fields})
+        with self._write_lock:
+            return self._write(frame)
+
+    def add(self, time_us: int, step: int | None, metrics: Mapping[str, float]) -> None:
+        """What the script says."""
+        rows = self._rows
+        if len(rows) >= MOST_WAITING:
+            self._dropped += len(metrics)
+            return
+        told = NO_STEP if step is None else step
+        for name, value in metrics.items():
+            rows.append((time_us, told, name, value))
+
+    def sample(
+        self,
+        time_us: int,
+        name: str,
+        value: float,
+        *,
+        unit: str | None = None,
+        scope: SampleScope = SampleScope.TREE,
+        method: SampleMethod = SampleMethod.MEASURED,
+    ) -> None:
+        """What a listener measured; ``unit`` None is the run itself."""
+        if len(self._rows) < MOST_WAITING:
+            self._rows.append((time_us, NO_STEP, (name, unit, scope, method), value))
+        else:
+            self._dropped += 1
+
+    def flush(self) -> None:
+        """Write what waits; what the disk refuses waits on."""
+        with self._write_lock:
+            while self._rows:
+                rows = [self._rows.popleft() for _ in range(min(len(self._rows), MOST_IN_FRAME))]
+                if not self._write(self._encode(rows)):
+                    self._rows.extendleft(reversed(rows))
+                    return
+            if self._dropped and self._write(encode_event({"event": "dropped", "samples": self._dropped})):
+                self._dropped = 0
+
+    def close(self) -> None:
+        """Write everything and sync it."""
+        self._is_closing = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.flush()
+        if self._rows:
+            _tell(f"clusterscape: the disk is full: {len(self._rows):,} samples of {self._path.parent.name} are lost")
+        with contextlib.suppress(OSError):
+            os.fsync(self._fd)
+        os.close(self._fd)
+
+    def abandon(self) -> None:
+        """After a fork: the file belongs to the other process."""
+        self._rows.clear()
+        os.close(self._fd)
+
+    def _run(self) -> None:
+        while not self._is_closing:
+            self._wake.wait(FLUSH_EVERY_S)
+            self.flush()
+
+    def _encode(self, rows: list[_Row]) -> bytes:
+        codes = self._codes
+        parts = []
+        for _, _, key, _ in rows:
+            if key not in codes:
+                codes[key] = len(codes)
+                parts.append(encode_event(_series_event(codes[key], key)))
+        times, steps, keys, values = zip(*rows, strict=True)
+        parts.append(encode_samples([codes[key] for key in keys], times, steps, values))
+        return b"".join(parts)
+
+    def _write(self, data: bytes) -> bool:
+        """All of ``data`` or nothing of it."""
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(self._fd, data[written:])
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._good_bytes)
+            if not self._is_full:
+                _tell(
+                    f"clusterscape: cannot write {self._path}: {error.strerror}; the run goes on, samples wait in memory"
+                )
+            self._is_full = True
+            return False
+        self._good_bytes += len(data)
+        self._is_full = False
+        return True
+
+
+def _series_event(code: int, key: str | SeriesKey) -> dict[str, object]:
+    name, unit, scope, method = (key, None, SampleScope.RUN, SampleMethod.MEASURED) if isinstance(key, str) else key
+    return {"event": "series", "code": code, "name": name, "unit": unit, "scope": scope, "method": method}
+
+
+def _tell(message: str) -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write(message + "\n")

@@ -1,0 +1,231 @@
+"""Reads the runs on this machine's disk: what they were, how they went, and closes those whose tracker was killed."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from clusterscape.errors import NotFoundError
+from clusterscape.model.run_frames import FrameKind, decode_event, decode_samples, encode_event, iter_frames
+from clusterscape.track.places import LOCK_FILE, runs_folder
+
+CLOSING_FILE = "closing.spool"
+ABANDONED = "its tracker was killed"
+
+
+class MetricSummary(NamedTuple):
+    """One series: how many samples, and the last of them."""
+
+    name: str
+    unit: str | None
+    scope: str
+    method: str
+    samples: int
+    last: float | None
+    mean: float | None
+    non_finite: int
+
+
+class SpooledRun(NamedTuple):
+    """A run as its files tell it. Times are Unix ms; None is "not yet" or "not known"."""
+
+    run: str
+    folder: Path
+    state: str
+    cause: str | None
+    about: dict[str, object]
+    params: dict[str, str]
+    tags: dict[str, str]
+    moments: dict[str, int]
+    marks: list[dict[str, object]]
+    listeners: dict[str, dict[str, object]]
+    environment: dict[str, object] | None
+    metrics: list[MetricSummary]
+    samples: int
+    bytes_on_disk: int
+    is_torn: bool
+
+    def seconds(self, begin: str, end: str) -> float | None:
+        """Between two moments."""
+        if begin not in self.moments or end not in self.moments:
+            return None
+        return (self.moments[end] - self.moments[begin]) / 1000
+
+    @property
+    def times_s(self) -> dict[str, float | None]:
+        """Queued, at the barrier, running, flushing: each on its own."""
+        return {
+            "queued": self.seconds("queued", "barrier"),
+            "barrier": self.seconds("barrier", "running"),
+            "running": self.seconds("running", "ended"),
+            "flush": self.seconds("ended", "flushed"),
+        }
+
+
+def spool_files(folder: Path) -> list[Path]:
+    """The files of a run, in a lasting order."""
+    return sorted(folder.glob("*.spool"))
+
+
+def list_runs(state: Path) -> list[Path]:
+    """Folders of runs, newest first."""
+    base = runs_folder(state)
+    return sorted((path for path in base.iterdir() if path.is_dir()), reverse=True) if base.is_dir() else []
+
+
+def find_run(state: Path, run: str) -> Path:
+    """The folder of a run by its id or the beginning or end of it."""
+    matches = [path for path in list_runs(state) if path.name.startswith(run) or path.name.endswith(run)]
+    if not run or not matches:
+        raise NotFoundError(f"no run `{run}` is on this machine", hint="`clusterscape runs list` shows them.")
+    if len(matches) > 1:
+        raise NotFoundError(f"`{run}` is {len(matches)} runs", hint="Give more of the id.")
+    return matches[0]
+
+
+def is_going_on(folder: Path) -> bool:
+    """Whether a process still holds the run's lock."""
+    try:
+        fd = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def close_abandoned(folder: Path) -> bool:
+    """Give a run whose tracker was killed its last word; returns whether it needed one."""
+    if is_going_on(folder):
+        return False
+    events = [event for file in spool_files(folder) for event in iter_events(file)]
+    if not events or any(event["event"] == "end" for event in events):
+        return False
+    last_ms = int(max(file.stat().st_mtime for file in spool_files(folder)) * 1000)
+    frame = encode_event({"event": "end", "state": "failed", "cause": ABANDONED, "at": last_ms, "is_closing": True})
+    (folder / CLOSING_FILE).write_bytes(frame)
+    return True
+
+
+def iter_events(file: Path) -> Iterator[dict[str, object]]:
+    """Events of one file; what is damaged is left out."""
+    for frame in iter_frames(file.read_bytes()):
+        if frame.kind == FrameKind.EVENT:
+            with contextlib.suppress(ValueError):
+                yield decode_event(frame.payload)
+
+
+def read_run(folder: Path) -> SpooledRun:
+    """Everything a run's files tell."""
+    gathering = _Gathering()
+    for file in spool_files(folder):
+        gathering.read(file)
+    state = gathering.state or ("running" if is_going_on(folder) else "failed")
+    cause = gathering.cause if gathering.state or state == "running" else ABANDONED
+    return SpooledRun(
+        run=folder.name,
+        folder=folder,
+        state=state,
+        cause=cause,
+        about=gathering.about,
+        params=gathering.params,
+        tags=gathering.tags,
+        moments=gathering.moments,
+        marks=gathering.marks,
+        listeners=gathering.listeners,
+        environment=gathering.environment,
+        metrics=gathering.summaries(),
+        samples=sum(gathering.counts.values()),
+        bytes_on_disk=sum(file.stat().st_size for file in spool_files(folder)),
+        is_torn=gathering.is_torn,
+    )
+
+
+class _Gathering:
+    def __init__(self) -> None:
+        self.state: str | None = None
+        self.cause: str | None = None
+        self.about: dict[str, object] = {}
+        self.params: dict[str, str] = {}
+        self.tags: dict[str, str] = {}
+        self.moments: dict[str, int] = {}
+        self.marks: list[dict[str, object]] = []
+        self.listeners: dict[str, dict[str, object]] = {}
+        self.environment: dict[str, object] | None = None
+        self.counts: dict[tuple[str, str | None, str, str], int] = {}
+        self._sums: dict[tuple[str, str | None, str, str], tuple[int, float, float, int]] = {}
+        self.is_torn = False
+
+    def read(self, file: Path) -> None:
+        data = file.read_bytes()
+        names: dict[int, tuple[str, str | None, str, str]] = {}
+        end = 0
+        for frame in iter_frames(data):
+            end = frame.end
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                if frame.kind == FrameKind.SAMPLES:
+                    self._count(frame.payload, names)
+                elif frame.kind == FrameKind.EVENT:
+                    self._take(decode_event(frame.payload), names)
+        self.is_torn = self.is_torn or end < len(data)
+
+    def summaries(self) -> list[MetricSummary]:
+        found = []
+        for (name, unit, scope, method), (finite, total, last, strange) in sorted(
+            self._sums.items(), key=lambda item: (item[0][0], item[0][1] or "")
+        ):
+            mean = total / finite if finite else None
+            known = last if finite else None
+            found.append(MetricSummary(name, unit, scope, method, finite + strange, known, mean, strange))
+        return found
+
+    def _count(self, payload: bytes, names: dict[int, tuple[str, str | None, str, str]]) -> None:
+        columns = decode_samples(payload)
+        for code, value in zip(columns.code, columns.value, strict=True):
+            key = names.get(code)
+            if key is None:
+                continue
+            finite, total, last, strange = self._sums.get(key, (0, 0.0, 0.0, 0))
+            if value - value == 0.0:
+                self._sums[key] = (finite + 1, total + value, value, strange)
+            else:
+                self._sums[key] = (finite, total, last, strange + 1)
+            self.counts[key] = self.counts.get(key, 0) + 1
+
+    def _take(self, event: dict[str, object], names: dict[int, tuple[str, str | None, str, str]]) -> None:
+        match event:
+            case {"event": "series", "code": int(code), "name": str(name), "scope": str(scope), "method": str(method)}:
+                unit = event.get("unit")
+                names[code] = (name, unit if isinstance(unit, str) else None, scope, method)
+            case {"event": "run"}:
+                self.about = {key: value for key, value in event.items() if key not in ("event", "params")}
+                self.params.update(_words(event.get("params")))
+                if isinstance(queued := event.get("queued_at"), int):
+                    self.moments["queued"] = queued
+            case {"event": "moment", "moment": str(moment), "at": int(at)}:
+                self.moments[moment] = at
+            case {"event": "end", "state": str(state), "at": int(at)}:
+                self.state, self.moments["ended"] = state, at
+                cause = event.get("cause")
+                self.cause = cause if isinstance(cause, str) else None
+                self.about |= {key: event.get(key) for key in ("exit_code", "exit_signal")}
+            case {"event": "params"}:
+                self.params.update(_words(event.get("params")))
+            case {"event": "tags"}:
+                self.tags.update(_words(event.get("tags")))
+            case {"event": "mark"}:
+                self.marks.append({key: value for key, value in event.items() if key != "event"})
+            case {"event": "listener", "listener": str(name)}:
+                self.listeners[name] = {"state": event.get("state"), "message": event.get("message")}
+            case {"event": "environment"}:
+                self.environment = {key: value for key, value in event.items() if key != "event"}
+
+
+def _words(value: object) -> dict[str, str]:
+    return {str(key): str(word) for key, word in value.items()} if isinstance(value, dict) else {}

@@ -1,0 +1,148 @@
+"""One run from its folder to its last word: the folder, the spool, the lock that says it goes on, and the moments of its life."""
+
+import contextlib
+import fcntl
+import getpass
+import os
+import shutil
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from clusterscape.errors import StoreError
+from clusterscape.track.clock import SteadyClock
+from clusterscape.track.launch import Command
+from clusterscape.track.listeners import ListenerChoice
+from clusterscape.track.outcome import EXCEPTIONS_FILE, Outcome
+from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, new_run_id, runs_folder
+from clusterscape.track.spool import Spool
+
+TRACKER_FILE = "tracker.spool"
+_STARTUP = Path(__file__).parent / "startup"
+CPU = "cpu"
+
+
+class RunRequest(NamedTuple):
+    """What is to be run. ``devices`` are GPU indices, ``cpu``, or empty for whatever the command finds."""
+
+    words: Sequence[str]
+    cwd: Path
+    name: str
+    experiment: str | None = None
+    workload: str | None = None
+    letter: str | None = None
+    devices: tuple[str, ...] = ()
+    collocation: str | None = None
+    params: Mapping[str, str] = {}
+    environ: Mapping[str, str] = {}
+    listeners: Sequence[ListenerChoice] = ()
+
+
+def host_name() -> str:
+    """The host's short name, as schedulers have it."""
+    return socket.gethostname().partition(".")[0]
+
+
+def user_name() -> str:
+    """Who runs it; a user without a name is its number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+class TrackedRun:
+    """A run that this process tracks."""
+
+    def __init__(self, request: RunRequest, state: Path, clock: SteadyClock) -> None:
+        self.request = request
+        self.id = new_run_id()
+        self.folder = runs_folder(state) / self.id
+        self.outcome: Outcome | None = None
+        self.pid = 0
+        self._clock = clock
+        try:
+            self.folder.mkdir(parents=True, mode=0o700)
+            self._lock_fd = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
+            self.spool = Spool(self.folder / TRACKER_FILE)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to {self.folder}: {error.strerror}",
+                hint="Free some space, or set XDG_STATE_HOME to a folder that can be written.",
+            ) from None
+        self._announce()
+
+    def command(self) -> Command:
+        """What the child becomes: the command, told its run and its devices."""
+        environ = {**os.environ, **self.request.environ}
+        environ[RUN_VARIABLE] = f"{self._clock.anchor_ns}:{self.folder}"
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_STARTUP), environ.get("PYTHONPATH")]))
+        devices = [device for device in self.request.devices if device != CPU]
+        if self.request.devices:
+            environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
+            environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # NVML's order
+        return Command(self.request.words, self.request.cwd, environ)
+
+    def moment(self, moment: str) -> None:
+        """A new part of its life begins."""
+        self.spool.event("moment", moment=moment, at=self._clock.now_ms())
+
+    def end(self, outcome: Outcome) -> None:
+        """It has ended."""
+        self.outcome = outcome
+        for line in _lines(self.folder / EXCEPTIONS_FILE):
+            self.spool.event("exception", text=line)
+        self.spool.flush()
+        self.spool.event(
+            "end",
+            state=outcome.state,
+            cause=outcome.cause,
+            exit_code=outcome.exit_code,
+            exit_signal=outcome.exit_signal,
+            at=self._clock.now_ms(),
+        )
+
+    def close(self) -> None:
+        """Everything is written."""
+        self.moment("flushed")
+        self.spool.close()
+        os.close(self._lock_fd)
+
+    def discard(self) -> None:
+        """Nothing has run: leave nothing behind."""
+        self.spool.close()
+        os.close(self._lock_fd)
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.folder)
+
+    def _announce(self) -> None:
+        request = self.request
+        announced = self.spool.event(
+            "run",
+            run=self.id,
+            name=request.name,
+            experiment=request.experiment,
+            workload=request.workload,
+            letter=request.letter,
+            user=user_name(),
+            host=host_name(),
+            pid=os.getpid(),
+            command=list(request.words),
+            cwd=str(request.cwd),
+            devices=list(request.devices),
+            collocation=request.collocation,
+            params=dict(request.params),
+            listeners=[choice.name for choice in request.listeners],
+            queued_at=self._clock.now_ms(),
+        )
+        if not announced:
+            raise StoreError(f"cannot write to {self.folder}", hint="Free some space, or set XDG_STATE_HOME.")
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text("utf-8", "replace").splitlines()[-20:]
+    except OSError:
+        return []

@@ -1,0 +1,224 @@
+"""Runs commands together and follows them to their end: barrier, listeners, signals, outcome.
+
+Writes only below the state folder, never beside the user's code.
+"""
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from clusterscape.track.clock import SteadyClock
+from clusterscape.track.launch import Barrier, wait_started
+from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
+from clusterscape.track.listeners.ticker import Ticker
+from clusterscape.track.outcome import MemoryKills, Outcome, judge, not_started
+from clusterscape.track.places import host_folder
+from clusterscape.track.tracked_run import CPU, RunRequest, TrackedRun, host_name
+from clusterscape.track.tree import RunTree
+
+GRACE_S = 10.0
+LISTENER_END_S = 2.0
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class TrackOptions(NamedTuple):
+    """``on_written`` is told the folder of a run when there may be something new to send."""
+
+    state: Path
+    grace_s: float = GRACE_S
+    ends_leftovers: bool = False  # processes that outlive their run's first one
+    beside: Callable[[Sequence[Path]], "BesideRuns | None"] | None = None
+
+
+class BesideRuns:
+    """Something that goes on beside the runs, such as sending what they write."""
+
+    def finish(self) -> None:
+        """The runs have ended and everything is written."""
+
+
+class Followed(NamedTuple):
+    """A run with its processes."""
+
+    run: TrackedRun
+    tree: RunTree
+    listened: ListenedRun
+    pidfd: int
+
+
+def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[TrackedRun]:
+    """Run all of ``requests`` at the same time; returns when every one has ended and is written. Call from the main thread."""
+    clock = SteadyClock()
+    memory = MemoryKills()
+    runs = [TrackedRun(request, options.state, clock) for request in requests]
+    stopper = _Stopper(options.grace_s)
+    barrier = Barrier()
+    children = [barrier.place(run.command()) for run in runs]
+    for run, child in zip(runs, children, strict=True):
+        run.pid = child.pid
+        run.moment("barrier")
+    followed = [_follow(run) for run in runs]
+    stopper.trees = [each.tree for each in followed]
+    with stopper:
+        barrier.release()
+        failures = wait_started(children)
+        for run in runs:
+            run.moment("running")
+        _Following(followed, options, clock, stopper, memory).until_end(failures)
+    return runs
+
+
+def _follow(run: TrackedRun) -> Followed:
+    tree = RunTree(run.pid)
+    gpus = tuple(int(device) for device in run.request.devices if device != CPU)
+    return Followed(run, tree, ListenedRun(run.id, run.spool, tree, gpus), os.pidfd_open(run.pid))
+
+
+class _Stopper:
+    """While it is entered, a signal to the tracker goes to all processes of all runs; the second time, or late, it is SIGKILL."""
+
+    def __init__(self, grace_s: float) -> None:
+        self.trees: list[RunTree] = []
+        self.is_stopping = False
+        self._grace_s = grace_s
+        self._kill_at: float | None = None
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> None:
+        for number in _FORWARDED:
+            self._before[number] = signal.signal(number, self._stop)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type] # what signal() itself gave
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if self.is_stopping:
+            self._send(signal.SIGKILL)
+            return
+        self.is_stopping = True
+        self._kill_at = time.monotonic() + self._grace_s
+        self._send(signal.Signals(number))
+
+    def escalate(self) -> None:
+        """Kill what has not ended in time."""
+        if self._kill_at is not None and time.monotonic() >= self._kill_at:
+            self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        for tree in self.trees:
+            tree.send(number)
+
+
+class _Following:
+    """The time from the start of the commands to the last write."""
+
+    def __init__(
+        self,
+        followed: Sequence[Followed],
+        options: TrackOptions,
+        clock: SteadyClock,
+        stopper: _Stopper,
+        memory: MemoryKills,
+    ) -> None:
+        self._followed = followed
+        self._options = options
+        self._clock = clock
+        self._stopper = stopper
+        self._memory = memory
+        self._tickers: list[Ticker] = []
+
+    def until_end(self, failures: dict[int, int | None]) -> None:
+        """Listen, wait, judge, write."""
+        for each in self._followed:
+            each.run.spool.start()
+        self._tickers = self._start_tickers()
+        describing = threading.Thread(target=self._describe, name="reproducibility", daemon=True)
+        describing.start()
+        folders = [each.run.folder for each in self._followed]
+        beside = self._options.beside(folders) if self._options.beside else None
+        self._wait(failures)
+        for ticker in self._tickers:
+            ticker.stop(LISTENER_END_S)
+        describing.join(LISTENER_END_S)
+        for each in self._followed:
+            each.run.close()
+        if beside is not None:
+            beside.finish()
+
+    def _start_tickers(self) -> list[Ticker]:
+        """One of each kind for all runs that want it."""
+        choices = {choice: None for each in self._followed for choice in each.run.request.listeners}
+        host, folder = host_name(), host_folder(self._options.state)
+        tickers = []
+        for choice in choices:
+            listened = [each.listened for each in self._followed if choice in each.run.request.listeners]
+            listener = choice.build(lambda argument: ListenerContext(host, folder, argument))
+            tickers.append(Ticker(listener, self._clock, listened))
+        for ticker in tickers:
+            ticker.start()
+        return tickers
+
+    def _describe(self) -> None:
+        from clusterscape.track.reproduce import describe
+
+        for each in self._followed:
+            command = each.run.command()
+            each.run.spool.event("environment", **describe(command.cwd, command.environ, command.words))
+
+    def _wait(self, failures: dict[int, int | None]) -> None:
+        poller = select.poll()
+        open_runs = {each.pidfd: each for each in self._followed}
+        for fd in open_runs:
+            poller.register(fd, select.POLLIN)
+        while open_runs:
+            for fd, _ in poller.poll(200):
+                poller.unregister(fd)
+                self._end(open_runs.pop(fd), failures)
+            self._stopper.escalate()
+        if self._stopper.is_stopping or self._options.ends_leftovers:
+            self._end_leftovers()
+
+    def _end(self, each: Followed, failures: dict[int, int | None]) -> None:
+        """Listeners have their last look while the system still lists the process."""
+        for ticker in self._tickers:
+            ticker.finish(each.listened)
+        _, status = os.waitpid(each.run.pid, 0)
+        os.close(each.pidfd)
+        error_number = failures.get(each.run.pid)
+        if error_number:
+            outcome = not_started(each.run.request.words[0], error_number)
+        else:
+            outcome = judge(
+                status,
+                each.run.folder,
+                was_stopped=self._stopper.is_stopping,
+                memory_ran_out=self._memory.has_risen(),
+            )
+        each.run.end(outcome)
+
+    def _end_leftovers(self) -> None:
+        """Processes that are still there although their run has ended."""
+        deadline = time.monotonic() + self._options.grace_s
+        number = signal.SIGTERM
+        count = {each.run.id: each.tree.send(number) for each in self._followed}
+        for each in self._followed:
+            if count[each.run.id]:
+                each.run.spool.event("leftovers", count=count[each.run.id], at=self._clock.now_ms())
+        while any(each.tree.living() for each in self._followed):
+            if time.monotonic() >= deadline:
+                for each in self._followed:
+                    each.tree.send(signal.SIGKILL)
+            time.sleep(0.05)
+
+
+def shell_code(outcomes: Sequence[Outcome]) -> int:
+    """The first failure's."""
+    return next((outcome.shell_code for outcome in outcomes if outcome.state != "completed"), 0)
