@@ -25,6 +25,7 @@ export function RankedBars({ label, bars, chosen, onToggle }: RankedBarsProps) {
   const [isOpen, setOpen] = useState(false);
   const longest = Math.max(...bars.map(({ value }) => value), Number.MIN_VALUE);
   const shown = isOpen ? bars : bars.filter(({ key }, index) => index < SHORT || chosen.includes(key));
+  if (bars.length === 0) return null;
   return (
     <div className={styles.bars}>
       <ul aria-label={label} data-open={isOpen || undefined}>

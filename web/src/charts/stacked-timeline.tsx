@@ -105,7 +105,7 @@ export function StackedTimeline(props: StackedTimelineProps) {
           <path key={series[index]?.key} d={path} fill={series[index]?.color} />
         ))}
       </svg>
-      <span className={styles.top}>{sayCount(top)}</span>
+      {totals.some((total) => total > 0) && <span className={styles.top}>{sayCount(top)}</span>}
       {drawn && (
         <>
           <i className={styles.outside} style={{ left: 0, width: percent(drawn.fromMs) }} />

@@ -130,6 +130,7 @@ function Owners({ page, violations, narrowed }: OwnersProps) {
           onChange={setBy}
         />
       </div>
+      {violations && bars.length === 0 && <small className={styles.nobody}>Nobody holds any in violation.</small>}
       <RankedBars
         label={`GPU-hours in violation by ${by}`}
         bars={bars}

@@ -20,6 +20,7 @@ export const UNKNOWN_NAME = "not known";
 
 /** Small sums keep a digit: 0.4 of an hour is not nothing. */
 export function formatHours(hours: number): string {
+  if (hours === 0) return "0";
   if (hours > 0 && hours < 0.05) return "<0.1";
   return hours < 9.95 ? hours.toFixed(1) : formatCount(hours);
 }

@@ -2,7 +2,6 @@
 
 import type { AlertState, ChannelAnswer } from "../../../api/generated.ts";
 import { formatPlural } from "../../../base/format.ts";
-import { toSentence } from "../../../base/problem.ts";
 import { useAlerts } from "../../../data/violations.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
@@ -42,7 +41,9 @@ function Channels({ state: { channels, unposted } }: { state: AlertState }) {
             <b>{channel.name}</b>
             <span>{channel.kind}</span>
             <Health channel={channel} />
-            <span className={styles.wide}>{channel.last_error && toSentence(channel.last_error)}</span>
+            <span className={styles.wide} title={channel.last_error ?? undefined}>
+              {channel.last_error}
+            </span>
             <small>
               {channel.waiting_turns + channel.waiting > 0 && `${describeWaiting(channel)} · `}
               {formatPlural(channel.delivered, "message")} delivered
