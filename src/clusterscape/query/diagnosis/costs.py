@@ -8,14 +8,14 @@ from clusterscape.model import UnixMs
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.answers import EnergySource
 from clusterscape.query.diagnosis.holding import Holding
-from clusterscape.query.diagnosis.loading import Floats, Samples
+from clusterscape.query.diagnosis.loading import Floats, RunLoader, Samples
 from clusterscape.query.timeline import find_steps, find_units
 from clusterscape.query.waste import HOUR_MS, STEP_MS, share_out
 
-COUNTER, POWER = "energy_joules", "power_watts"
+COUNTER, POWER, UTILIZATION = "energy_joules", "power_watts", "gpu_util_ratio"
 
 
-def compute_wasted_hours(context: QueryContext, holding: Holding) -> float | None:
+def compute_wasted_hours(context: QueryContext, holding: Holding, loader: RunLoader) -> float | None:
     """GPU-hours of the window that were held and not used, as ``query/waste.py`` defines it; None where nothing is measured.
 
     Judged in whole steps of ten minutes; a unit shared with others is split evenly.
@@ -32,7 +32,7 @@ def compute_wasted_hours(context: QueryContext, holding: Holding) -> float | Non
     row = find_units(units, held["unit"])
     begin, stop = find_steps(middles, held["from_at"]), find_steps(middles, held["to_at"])
     is_counted = begin < stop
-    values = _utilization(context, units, start, end)
+    values = _utilization(loader, holding, start, end)
     _, _, shares = share_out(row[is_counted], begin[is_counted], stop[is_counted], values)
     own = shares[held["is_own"].to_numpy()[is_counted]]
     return float(own[:, 2].sum()) * STEP_MS / HOUR_MS if own[:, 1].sum() > 0 else None
@@ -54,12 +54,13 @@ def _holders(context: QueryContext, holding: Holding, units: pl.Series, start: i
     return pl.concat([own, others])
 
 
-def _utilization(context: QueryContext, units: pl.Series, start: int, end: int) -> Floats:
-    values = np.full((len(units), (end - start) // STEP_MS), np.nan)
-    table = context.metrics.series(
-        ["gpu_util_ratio"], units.to_list(), start_ms=UnixMs(start), end_ms=UnixMs(end), step_ms=STEP_MS
-    )
-    values[find_units(units, table["unit"]), (table["time_ms"].to_numpy() - start) // STEP_MS] = table["value"]
+def _utilization(loader: RunLoader, holding: Holding, start: int, end: int) -> Floats:
+    """Units × steps; NaN where there is no sample."""
+    samples = loader.load_steps(holding, [UTILIZATION], STEP_MS, with_range=True)
+    values = np.full((len(holding.units), (end - start) // STEP_MS), np.nan)
+    step = (samples.times_ms - start) // STEP_MS
+    is_inside = (step >= 0) & (step < values.shape[1])
+    values[:, step[is_inside]] = samples.values[UTILIZATION][is_inside].T
     return values
 
 

@@ -34,7 +34,7 @@ SKIPPED = 7
 class Samples:
     """``values``: metric → (time × GPU), NaN where missing or not held. ``step_ms`` None: raw samples, else means of steps.
 
-    ``low`` and ``high`` are the extremes of each step; of raw samples they are the values themselves.
+    ``low`` and ``high`` are the extremes of each step, where they were asked for; else they are the values themselves.
     """
 
     times_ms: Ints
@@ -42,6 +42,22 @@ class Samples:
     low: Mapping[str, Floats]
     high: Mapping[str, Floats]
     step_ms: int | None
+
+    def thin(self, metric: str, most: int) -> "Samples":
+        """One metric with at most ``most`` values: means of as many rows as that needs."""
+        values = self.values[metric]
+        rows = -(-values.size // most)
+        if rows <= 1 or self.times_ms.size < 2 * rows:
+            return self
+        blocks = self.times_ms.size // rows
+        pieces = values[: blocks * rows].reshape(blocks, rows, values.shape[1])
+        is_known = np.isfinite(pieces)
+        counts = is_known.sum(axis=1)
+        sums = np.where(is_known, pieces, 0.0).sum(axis=1)
+        means = {metric: np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)}
+        usual_ms = float(np.median(np.diff(self.times_ms)))
+        step_ms = round(usual_ms * rows)
+        return Samples(self.times_ms[: blocks * rows : rows] + step_ms // 2, means, means, means, step_ms)
 
 
 class RunLoader:
@@ -71,12 +87,15 @@ class RunLoader:
         step = None if wanted_ms <= interval else nice_step_ms(wanted_ms, at_least=2 * interval)
         return self.load_steps(holding, metrics, step)
 
-    def load_steps(self, holding: Holding, metrics: Sequence[str], step_ms: int | None) -> Samples:
-        """The same by steps, or raw for None."""
+    def load_steps(
+        self, holding: Holding, metrics: Sequence[str], step_ms: int | None, *, with_range: bool = False
+    ) -> Samples:
+        """The same by steps, or raw for None; ``with_range`` also the extremes of each step."""
         names = tuple(sorted(set(metrics)))
-        return self._runs.get((holding.key, names, step_ms), None, lambda: self._read(holding, names, step_ms))
+        key = (holding.key, names, step_ms, with_range)
+        return self._runs.get(key, None, lambda: self._read(holding, names, step_ms, with_range=with_range))
 
-    def _read(self, holding: Holding, metrics: Sequence[str], step_ms: int | None) -> Samples:
+    def _read(self, holding: Holding, metrics: Sequence[str], step_ms: int | None, *, with_range: bool) -> Samples:
         if holding.window is None or not holding.units:
             return _empty(metrics, len(holding.units))
         start, end = holding.window
@@ -99,7 +118,7 @@ class RunLoader:
             for name, begin, stop in _ranges(table["metric"])
         }
         parts = {}
-        for part in ("value",) if step_ms is None else ("value", "min", "max"):
+        for part in ("value", "min", "max") if with_range and step_ms is not None else ("value",):
             numbers = table[part].to_numpy()
             parts[part] = {name: _fill(picks.get(name), numbers, is_held) for name in metrics}
         value = parts["value"]

@@ -26,6 +26,9 @@ from clusterscape.query.series import NICE_STEPS_S
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.watch.rulebook import RuleBook
 
+MOST_COMPARED = 1_000_000
+"""Values that GPUs are compared by: beyond that they are means of a few samples."""
+
 MOST_COMPANIONS = 1_500_000
 """Values that findings are drawn from, of all metrics together."""
 
@@ -66,6 +69,7 @@ class DiagnosisQuery:
         known = self._loader.known_metrics(holding)
         metric = metric or next((each.name for each in _offered() if each.name in known), None)
         fine = self._loader.load(holding, [metric] if metric else [])
+        fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
         wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
         companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
         units = {each.id: each for each in self._context.records.units()} if holding.units else {}
@@ -102,7 +106,7 @@ class DiagnosisQuery:
             gpus=len(holding.units),
             nodes=len({each.node for each in holding.units}),
             gpu_hours=holding.gpu_hours(),
-            wasted_gpu_hours=compute_wasted_hours(self._context, holding),
+            wasted_gpu_hours=compute_wasted_hours(self._context, holding, self._loader),
             energy_joules=energy,
             energy_from=energy_from,
             metrics=[replace(each, has_samples=each.name in known) for each in _offered()],
@@ -201,7 +205,7 @@ class DiagnosisQuery:
         step = max((each * 1000 for each in NICE_STEPS_S if each * 1000 <= pixel_ms), default=0)
         if step < 2 * self._loader.interval_ms(holding):
             return self._loader.load(holding, metrics)
-        return self._loader.load_steps(holding, metrics, step)
+        return self._loader.load_steps(holding, metrics, step, with_range=True)
 
     def _rules_of(self, holding: Holding) -> dict[str, list[UnitRule]]:
         """Rules that each unit breaks or broke in the window, in the order of the bar."""
