@@ -128,13 +128,18 @@ function internNames(values: Iterable<unknown>, rowCount: number): NameColumn {
   return { codes, names };
 }
 
+/** Truth values are bits: 1 or 0. */
+function readNumber({ type }: Part, values: ArrayLike<number | bigint>, row: number): number {
+  return type.typeId === Type.Bool ? (Number(values[row >> 3]) >> (row & 7)) & 1 : Number(values[row]);
+}
+
 function decodeNumbers(source: Column<unknown>): Float64Array {
   const numbers = new Float64Array(source.length);
   let start = 0;
   for (const part of partsOf(source)) {
     const { values } = part;
     for (let row = 0; row < part.length; row += 1) {
-      numbers[start + row] = values === undefined || isNull(part, row) ? Number.NaN : Number(values[row]);
+      numbers[start + row] = values === undefined || isNull(part, row) ? Number.NaN : readNumber(part, values, row);
     }
     start += part.length;
   }

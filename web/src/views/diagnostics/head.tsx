@@ -138,7 +138,7 @@ function RuleIndicators({ answer, rules }: Omit<HeadProps, "children">) {
           style={{ "--rule": toCssColor(colors, rule.key) } as React.CSSProperties}
         >
           <i role="img" aria-label={`${rule.name}: ${sayBroken(now, past, answer.gpus)}`} />
-          {now + past > 0 && broken.length <= 3 && (
+          {now + past > 0 && broken.length <= 4 && (
             <span>
               {rule.name} <small>{formatCount(now > 0 ? now : past)}</small>
             </span>

@@ -45,18 +45,26 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
   }));
   const tools = (
     <>
+      <label className={styles.slider} data-tip="A point further out than this share of a Gaussian cloud is an outlier">
+        χ² {saySignificance(page.significance)}
+        <input
+          type="range"
+          aria-label="Significance of outliers"
+          aria-valuetext={saySignificance(page.significance)}
+          min={0}
+          max={SIGNIFICANCES.length - 1}
+          value={Math.max(0, (SIGNIFICANCES as readonly number[]).indexOf(page.significance))}
+          onChange={(event) => set({ significance: SIGNIFICANCES[Number(event.target.value)] ?? 0.001 }, true)}
+        />
+      </label>
       <Choice
-        label="Upright axis"
-        value={axes.y ?? ""}
-        options={options}
-        onChange={(name) => set({ y: name, brush: null })}
-      />
-      <Choice
-        label="Level axis"
-        prefix="by"
-        value={axes.x ?? ""}
-        options={options}
-        onChange={(name) => set({ x: name, brush: null })}
+        label="Fit"
+        value={page.fit}
+        options={[
+          { value: "robust", title: "robust" },
+          { value: "classic", title: "classic" },
+        ]}
+        onChange={(fit) => set({ fit })}
       />
     </>
   );
@@ -69,29 +77,18 @@ export function ScatterPanel({ answer, page, source, lit }: ScatterPanelProps) {
     >
       <div className={styles.tools}>
         <Choice
-          label="Fit"
-          value={page.fit}
-          options={[
-            { value: "robust", title: "robust (MCD)" },
-            { value: "classic", title: "classic" },
-          ]}
-          onChange={(fit) => set({ fit })}
+          label="Upright axis"
+          value={axes.y ?? ""}
+          options={options}
+          onChange={(name) => set({ y: name, brush: null })}
         />
-        <label
-          className={styles.slider}
-          data-tip="A point further out than this share of a Gaussian cloud is an outlier"
-        >
-          χ² {saySignificance(page.significance)}
-          <input
-            type="range"
-            aria-label="Significance of outliers"
-            aria-valuetext={saySignificance(page.significance)}
-            min={0}
-            max={SIGNIFICANCES.length - 1}
-            value={Math.max(0, (SIGNIFICANCES as readonly number[]).indexOf(page.significance))}
-            onChange={(event) => set({ significance: SIGNIFICANCES[Number(event.target.value)] ?? 0.001 }, true)}
-          />
-        </label>
+        <Choice
+          label="Level axis"
+          prefix="by"
+          value={axes.x ?? ""}
+          options={options}
+          onChange={(name) => set({ x: name, brush: null })}
+        />
         {source.value && source.value.outliers > 0 && !page.brush && (
           <Button className={styles.small} onClick={() => source.value && set({ brush: boundOutliers(source.value) })}>
             Brush outliers

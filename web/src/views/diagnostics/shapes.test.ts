@@ -4,6 +4,7 @@ import type { SeriesLine } from "../../api/series.ts";
 import { arrange, isKnown } from "./arrange.ts";
 import { boundOutliers, findBounds, lightPoints } from "./brushed.ts";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
+import { chooseUnits, chooseZoom } from "./timeline-panel.tsx";
 import { findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
 import { sayEstimate, sayP, sayValue } from "./words.ts";
 
@@ -112,6 +113,37 @@ describe("timelines", () => {
       { fromMs: 0, toMs: 60_000 },
       { fromMs: 600_000, toMs: 600_000 },
     ]);
+  });
+});
+
+describe("a zoom", () => {
+  it("holds all that was brushed, or the longest of it where it is everywhere", () => {
+    const spans = [
+      { fromMs: 0, toMs: 100_000 },
+      { fromMs: 900_000, toMs: 910_000 },
+    ];
+    expect(chooseZoom(spans, 10_000_000).range).toEqual({ fromMs: -60_000, toMs: 970_000 });
+    expect(chooseZoom(spans, 1_000_000)).toEqual({
+      range: { fromMs: -100_000, toMs: 200_000 },
+      title: "Zoom to the longest",
+    });
+  });
+});
+
+describe("the lines to ask for", () => {
+  it("are all of few, the selected ones, or some of each cluster", () => {
+    const units = Array.from({ length: 200 }, (_, at) => unitAt(`n${at >> 3}`, at & 7, at, at % 8 === 0 ? 1 : 0));
+    const clusters = [0, 1].map((label) => ({
+      label,
+      size: 1,
+      explanation: null,
+      units: units.filter(({ cluster }) => cluster === label).map(({ unit }) => unit),
+    }));
+    expect(chooseUnits({ units: units.slice(0, 64), clusters }, ["n0:0"])).toEqual([]);
+    expect(chooseUnits({ units, clusters }, ["n0:0"])).toEqual(["n0:0"]);
+    const chosen = chooseUnits({ units, clusters }, []);
+    expect(chosen.length).toBeLessThanOrEqual(64);
+    expect(chosen.filter((unit) => unit.endsWith(":0")).length).toBeGreaterThan(20);
   });
 });
 

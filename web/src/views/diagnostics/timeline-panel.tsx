@@ -58,11 +58,12 @@ export function TimelinePanel({ answer, page, pointed = null, lit = NO_SPANS, wh
   const events = useDiagnosisEvents(answer.workload, page.window).value ?? [];
   const [startMs, endMs] = [answer.window?.start ?? 0, answer.window?.end ?? 1];
   const zoom = (range: TimeRange) => change(changeDiagnostics({ window: toWindow(range.fromMs, range.toMs) }));
+  const brushed = lit.length > 0 ? chooseZoom(lit, endMs - startMs) : null;
   const tools = (
     <>
-      {lit.length > 0 && (
-        <Button className={styles.small} onClick={() => zoom(spanAll(lit))}>
-          Zoom to brushed
+      {brushed && (
+        <Button className={styles.small} onClick={() => zoom(brushed.range)}>
+          {brushed.title}
         </Button>
       )}
       {page.window && (
@@ -85,7 +86,7 @@ export function TimelinePanel({ answer, page, pointed = null, lit = NO_SPANS, wh
       file={`${answer.workload}-timeline`.replaceAll(/[^\w-]+/g, "-")}
     >
       <p className={styles.about}>{describeLines(answer, page, asked)}</p>
-      <div ref={place} className={styles.body}>
+      <div ref={place} className={styles.body} data-lit-spans={lit.length}>
         <Frame
           source={lines}
           what="the timelines"
@@ -119,7 +120,10 @@ function listMetrics({ metrics }: DiagnosisAnswer, wanted: readonly string[]): r
 }
 
 /** Which GPUs to name: none where all come anyway; of many the same number of each cluster. */
-export function chooseUnits({ units, clusters }: DiagnosisAnswer, selected: readonly string[]): readonly string[] {
+export function chooseUnits(
+  { units, clusters }: Pick<DiagnosisAnswer, "units" | "clusters">,
+  selected: readonly string[],
+): readonly string[] {
   if (units.length <= MOST_ASKED) return [];
   const held = new Set(selected);
   const wanted = units.filter(({ unit }) => held.has(unit)).map(({ unit }) => unit);
@@ -150,10 +154,22 @@ function describeLines(answer: DiagnosisAnswer, page: DiagnosticsPage, asked: re
   return `Of ${what}: ${how}${sample}${against}. Drag over a time to zoom everything to it.`;
 }
 
-function spanAll(spans: readonly TimeRange[]): TimeRange {
+/** Brushed times that are spread over the whole window are looked at where they last longest. */
+export function chooseZoom(spans: readonly TimeRange[], windowMs: number): { range: TimeRange; title: string } {
   const fromMs = Math.min(...spans.map((span) => span.fromMs));
   const toMs = Math.max(...spans.map((span) => span.toMs));
-  const roomMs = Math.max(30_000, (toMs - fromMs) * 0.03);
+  if (spans.length === 1 || toMs - fromMs < SPREAD * windowMs) {
+    return { range: widen({ fromMs, toMs }, 0.05), title: "Zoom to brushed" };
+  }
+  const longest = spans.reduce((best, span) => (span.toMs - span.fromMs > best.toMs - best.fromMs ? span : best));
+  return { range: widen(longest, 1), title: "Zoom to the longest" };
+}
+
+const SPREAD = 0.6;
+const LEAST_ROOM_MS = 60_000;
+
+function widen({ fromMs, toMs }: TimeRange, share: number): TimeRange {
+  const roomMs = Math.max(LEAST_ROOM_MS, (toMs - fromMs) * share);
   return { fromMs: fromMs - roomMs, toMs: toMs + roomMs };
 }
 
@@ -181,7 +197,7 @@ function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom,
     if (range && isDone) onZoom(range);
   };
   return (
-    <div className={styles.rows}>
+    <div className={styles.rows} style={{ gridTemplateRows: `repeat(${metrics.length}, minmax(44px, 1fr)) auto` }}>
       {metrics.map((name) => (
         <MetricRow
           key={name}
@@ -213,7 +229,7 @@ function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom,
 function toSpans(lit: readonly TimeRange[], events: readonly DiagnosisEvent[], endMs: number): readonly ChartSpan[] {
   const broken = events.filter(({ kind }) => kind === "violation");
   return [
-    ...broken.map(({ at, until }) => ({ fromMs: at, toMs: until ?? endMs, color: "var(--warn)", alpha: 0.035 })),
+    ...broken.map(({ at, until }) => ({ fromMs: at, toMs: until ?? endMs, color: "var(--warn)", alpha: 0.025 })),
     ...lit.map(({ fromMs, toMs }) => ({ fromMs, toMs, color: "var(--warn)", alpha: 0.22 })),
   ];
 }
