@@ -146,6 +146,8 @@ def _define_r2_by_text(page: Page) -> None:
     text.fill("")
     text.press_sequentially("gpu_")
     expect(sheet.get_by_role("option", name="gpu_util")).to_be_visible(timeout=SLOW_MS)
+    text.press("Escape")
+    expect(sheet.get_by_role("option")).to_have_count(0)
     text.fill(R2.replace("power", "pwoer"))
     expect(sheet.locator("mark")).to_have_text("pwoer", timeout=SLOW_MS)
     expect(sheet.locator("mark")).to_have_attribute("data-column", "24")

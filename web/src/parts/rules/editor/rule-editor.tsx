@@ -38,7 +38,17 @@ export function RuleEditor({ rule, rules, onRemove, onClose }: RuleEditorProps) 
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Dialog.Portal>
         <Dialog.Overlay className={styles.overlay} />
-        <Dialog.Content className={styles.sheet} aria-describedby={undefined}>
+        <Dialog.Content
+          className={styles.sheet}
+          aria-describedby={undefined}
+          onEscapeKeyDown={(event) => {
+            // The first Escape closes what is offered, the next one the sheet.
+            if (event.target instanceof Element && event.target.ariaExpanded === "true") event.preventDefault();
+          }}
+          onInteractOutside={(event) => {
+            if (state.isTouched) event.preventDefault();
+          }}
+        >
           <header className={styles.head}>
             <Dialog.Title>{rule ? `Edit ${rule.name}` : "New rule"}</Dialog.Title>
             <Dialog.Close asChild>

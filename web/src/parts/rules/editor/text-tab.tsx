@@ -19,6 +19,8 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
   const [offers, setOffers] = useState<readonly Completion[]>([]);
   const [active, setActive] = useState(0);
   const { text } = draft;
+  // A word that is being typed is not wrong yet.
+  const told = offers.length > 0 ? null : fault;
 
   useEffect(() => {
     if (cursor === null) {
@@ -66,7 +68,6 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
     else if (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey)) take(offer);
     else if (event.key === "Escape") {
       setCursor(null);
-      event.stopPropagation();
     } else return;
     event.preventDefault();
   };
@@ -77,7 +78,7 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
     <div className={styles.textTab}>
       <div className={styles.typed}>
         <div ref={mirror} className={styles.mirror} aria-hidden="true">
-          <Marked text={text} fault={fault} />
+          <Marked text={text} fault={told} />
         </div>
         <textarea
           ref={input}
@@ -88,7 +89,7 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
           aria-controls={listId}
           aria-autocomplete="list"
           aria-activedescendant={offers.length > 0 ? `${listId}-${active}` : undefined}
-          aria-invalid={fault !== null || undefined}
+          aria-invalid={told !== null || undefined}
           spellCheck={false}
           autoComplete="off"
           placeholder="gpu_util p95 > 90% and power p50 < 70%"
@@ -122,7 +123,7 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
           ))}
         </div>
       )}
-      <TextFault text={text} fault={fault} onMend={(next, at) => put(next, at, false)} />
+      <TextFault text={text} fault={told} onMend={(next, at) => put(next, at, false)} />
     </div>
   );
 }

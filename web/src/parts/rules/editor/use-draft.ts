@@ -15,6 +15,8 @@ export interface DraftState {
   readonly fault: RuleFault | null;
   /** Whether `reading` is of what stands there now. */
   readonly isRead: boolean;
+  /** Whether anything was changed that would be lost. */
+  readonly isTouched: boolean;
   change(changes: Partial<Draft>): void;
 }
 
@@ -26,6 +28,7 @@ export function useDraft(rule: RuleAnswer | null): DraftState {
   const [reading, setReading] = useState<RuleReading | null>(null);
   const [fault, setFault] = useState<RuleFault | null>(null);
   const [read, setRead] = useState("");
+  const [isTouched, setTouched] = useState(false);
   const typed = typedOf(draft);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed is read, not the names beside it
   useEffect(() => {
@@ -52,7 +55,11 @@ export function useDraft(rule: RuleAnswer | null): DraftState {
     reading,
     fault: read === typed ? fault : null,
     isRead: read === typed && fault === null && reading !== null,
-    change: (changes) => setDraft((now) => ({ ...now, ...changes })),
+    isTouched,
+    change: (changes) => {
+      setTouched(true);
+      setDraft((now) => ({ ...now, ...changes }));
+    },
   };
 }
 

@@ -19,11 +19,13 @@ const TRACK = 0.24;
 const LEAST_FILLED_PX = 2;
 
 const SMALLEST_SIDE_PX = 30;
-const SIGN_SHARE = 0.13;
+/** Small enough to stand below the value that is written into the square. */
+const SIGN_SHARE = 0.1;
 const SMALLEST_SIGN_PX = 5;
-const LARGEST_SIGN_PX = 9;
+const LARGEST_SIGN_PX = 6;
 const SIGN_GAP_PX = 2;
 const SIGN_INSET_PX = 4;
+const SIGN_FOOT_PX = 2;
 
 /** How many groups were marked. */
 export function paintRuleBars(
@@ -121,7 +123,7 @@ export function paintUnitSigns(
       const state = states[place];
       const left = box.left + box.width - SIGN_INSET_PX - (shown.length - index) * (side + SIGN_GAP_PX) + SIGN_GAP_PX;
       const color = toCss(marks.rules[state?.rule ?? 0]?.color ?? tokens.muted);
-      paintSign(pen, left, box.top + box.height - SIGN_INSET_PX - side, side, color, state?.isPast ?? false, tokens);
+      paintSign(pen, left, box.top + box.height - SIGN_FOOT_PX - side, side, color, state?.isPast ?? false, tokens);
     });
     painted += 1;
   }
