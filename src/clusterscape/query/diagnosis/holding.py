@@ -189,11 +189,11 @@ def read_layout(workload: Workload, gpus: int) -> dict[str, int]:
 def describe_units(
     holding: Holding, nodes: Mapping[NodeId, Node], units: Mapping[UnitId, Unit]
 ) -> dict[str, list[str | int | None]]:
-    """Attributes of each unit for the explanation; what is unknown of all is left out. The most telling name comes first."""
+    """Attributes of each unit for the explanation; the most telling name comes first."""
     held = holding.units
     node_of = [nodes.get(each.node) if each.node else None for each in held]
     unit_of = [units.get(each.unit) for each in held]
-    columns: dict[str, list[str | int | None]] = {
+    return {
         "local rank": [each.local_rank for each in held],
         "GPU index": [each.index for each in held],
         "node": [each.node for each in held],
@@ -208,7 +208,11 @@ def describe_units(
         "global rank": [each.global_rank for each in held],
         **_split_ranks(holding),
     }
-    return {name: values for name, values in columns.items() if any(value is not None for value in values)}
+
+
+def keep_telling(attributes: Mapping[str, Sequence[str | int | None]]) -> dict[str, Sequence[str | int | None]]:
+    """Attributes that differ between units; each that is tried makes the explanation's test stricter."""
+    return {name: values for name, values in attributes.items() if len({*values} - {None}) > 1}
 
 
 def _pci_bus(unit: Unit | None) -> str | None:

@@ -42,8 +42,9 @@ def _domain_of(metric: str, values: Floats) -> tuple[float, float] | None:
 
 
 def draw_scatter(
-    first: tuple[Ints, Floats],
-    second: tuple[Ints, Floats],
+    times_ms: Ints,
+    values_x: Floats,
+    values_y: Floats,
     holding: Holding,
     *,
     robust: bool,
@@ -54,8 +55,6 @@ def draw_scatter(
 
     ``X-Density``: counts of all points on a grid; ``X-Counts``: how many there are; ``X-Note``: what was special, or null.
     """
-    times, rows_x, rows_y = np.intersect1d(first[0], second[0], assume_unique=True, return_indices=True)
-    values_x, values_y = first[1][rows_x], second[1][rows_y]
     row, column = np.nonzero(np.isfinite(values_x) & np.isfinite(values_y))
     x, y = values_x[row, column], values_y[row, column]
     judged = compute_mahalanobis(x, y, significance=significance, robust=robust)
@@ -64,7 +63,7 @@ def draw_scatter(
     table = pl.DataFrame(
         {
             "unit": pl.Series(names[column[kept]], dtype=pl.String),
-            "time_ms": times[row[kept]].astype(np.float64),
+            "time_ms": times_ms[row[kept]].astype(np.float64),
             "x": x[kept].astype(np.float32),
             "y": y[kept].astype(np.float32),
             "distance": pl.Series(np.sqrt(judged.squared[kept]).astype(np.float32), nan_to_null=True),

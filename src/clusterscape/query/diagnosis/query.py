@@ -19,7 +19,7 @@ from clusterscape.query.diagnosis.answers import (
     UnitRule,
     WorkloadEvent,
 )
-from clusterscape.query.diagnosis.holding import Holding, describe_units, find_holding, read_layout
+from clusterscape.query.diagnosis.holding import Holding, describe_units, find_holding, keep_telling, read_layout
 from clusterscape.query.diagnosis.loading import Floats, RunLoader, Samples
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.series import NICE_STEPS_S
@@ -86,7 +86,7 @@ class DiagnosisQuery:
             significance=significance,
         )
         memory = float(np.median(sizes)) if sizes else None
-        judged = diagnosing.judge(holding, metric, fine, companions, attributes, memory, options)
+        judged = diagnosing.judge(holding, metric, fine, companions, keep_telling(attributes), memory, options)
         found, clustering = judged.diagnosis, judged.diagnosis.clustering
         energy, energy_from = compute_energy(holding, companions)
         record = holding.workload
@@ -175,15 +175,21 @@ class DiagnosisQuery:
         check_metrics([x, y])
         holding = self._holding(workload, start_ms, end_ms)
         pair = [self._loader.load(holding, [name]) for name in (x, y)]
-        if pair[0].step_ms != pair[1].step_ms:
-            both = self._loader.load_steps(holding, [x, y], max(each.step_ms or 0 for each in pair))
-            pair = [both, both]
+        if not np.array_equal(pair[0].times_ms, pair[1].times_ms):
+            # Of exporters that differ: brought onto one grid.
+            step = max((each.step_ms or 0 for each in pair), default=0) or None
+            pair = [self._loader.load_steps(holding, [x, y], step)] * 2
         names = set(units)
         left_out = [column for column, unit in enumerate(holding.names) if names and unit not in names]
-        first, second = (
-            (each.times_ms, _without(each.values[name], left_out)) for each, name in zip(pair, (x, y), strict=True)
+        return draw_scatter(
+            pair[0].times_ms,
+            _without(pair[0].values[x], left_out),
+            _without(pair[1].values[y], left_out),
+            holding,
+            robust=robust,
+            significance=significance,
+            most=most,
         )
-        return draw_scatter(first, second, holding, robust=robust, significance=significance, most=most)
 
     def events(self, workload: str, *, start_ms: int | None = None, end_ms: int | None = None) -> list[WorkloadEvent]:
         """What happened to the workload."""
