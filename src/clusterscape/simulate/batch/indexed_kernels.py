@@ -1,7 +1,8 @@
 """The fast simulation: queue orders that do not change with time, backfilling around one reservation (EASY and its relaxations).
 
 Waiting jobs lie in a tree over their place in the order of candidates; each node knows the smallest size and the shortest
-estimate below it, so a deep queue is not walked. Importing this imports numba.
+estimate below it, so a deep queue is not walked. Importing this imports numba. What takes Books is inlined: handing them over
+costs more than the work does (half the speed was lost to it).
 """
 
 from typing import NamedTuple
@@ -169,7 +170,7 @@ def open_books(count: int, total: int, backfills: bool) -> Books:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def begin(job: int, now: int, rows: Rows, books: Books) -> None:
     """Start a job that does not wait (any more)."""
     state, low = books.state, books.state[LOW]
@@ -187,7 +188,7 @@ def begin(job: int, now: int, rows: Rows, books: Books) -> None:
     state[HIGH] = insert_running(books.run_ends, books.run_jobs, state[LOW], state[HIGH], now + rows.estimate[job], job)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def dequeue(job: int, now: int, rows: Rows, books: Books) -> None:
     """Start a waiting job."""
     begin(job, now, rows, books)
@@ -196,7 +197,7 @@ def dequeue(job: int, now: int, rows: Rows, books: Books) -> None:
         set_leaf(books.sizes, books.estimates, books.state[LEAVES] + rows.place[job], NEVER, NEVER)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def find_head(rows: Rows, books: Books, keeps_head: bool) -> int:
     """The first waiting job, or the one that was chosen before where heads are kept. There must be one."""
     held = books.state[HELD]
@@ -208,7 +209,7 @@ def find_head(rows: Rows, books: Books, keeps_head: bool) -> int:
     return int(books.head_jobs[0])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def take_end(now: int, rows: Rows, books: Books) -> None:
     """The first of the heap of ends is over."""
     state, job = books.state, books.end_jobs[0]
@@ -222,7 +223,7 @@ def take_end(now: int, rows: Rows, books: Books) -> None:
     state[SETTLED] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def release_due(now: int, rows: Rows, books: Books) -> None:
     """Free the processors of jobs whose estimated end has come, before their ends are told."""
     state = books.state
@@ -234,7 +235,7 @@ def release_due(now: int, rows: Rows, books: Books) -> None:
         state[SETTLED] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def enqueue(job: int, rows: Rows, books: Books) -> None:
     """An arrived job waits."""
     state = books.state
@@ -244,7 +245,7 @@ def enqueue(job: int, rows: Rows, books: Books) -> None:
         set_leaf(books.sizes, books.estimates, state[LEAVES] + rows.place[job], rows.processors[job], rows.tested[job])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def promise(head: int, rows: Rows, books: Books) -> None:
     """Reserve for the head by the present estimates."""
     state = books.state
@@ -256,7 +257,7 @@ def promise(head: int, rows: Rows, books: Books) -> None:
         books.promises[head] = state[START]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def find_longest(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> int:
     """The longest a candidate may take now beside the promise to the head."""
     share = rules.share
@@ -269,7 +270,7 @@ def find_longest(now: int, head: int, rows: Rows, rules: Rules, books: Books) ->
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def backfill(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> None:
     """Start every candidate that may run beside the promise."""
     state, leaves = books.state, books.state[LEAVES]
@@ -287,7 +288,7 @@ def backfill(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> Non
         place += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def schedule(now: int, rows: Rows, rules: Rules, books: Books) -> None:
     """One look at the queue: heads in order while they fit, then candidates beside the promise to the first that does not."""
     state = books.state
@@ -310,7 +311,7 @@ def schedule(now: int, rows: Rows, rules: Rules, books: Books) -> None:
     backfill(now, head, rows, rules, books)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def arrive(job: int, now: int, rows: Rows, rules: Rules, books: Books) -> None:
     """A job arrives by itself. Where nothing became free since the last look, nobody but this job can start."""
     state = books.state
