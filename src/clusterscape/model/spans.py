@@ -4,7 +4,7 @@ Owns the columns and their units. Reading files is ``collect/traces``; conclusio
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 import polars as pl
@@ -89,29 +89,32 @@ class RankFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Spans of all ranks (``SPAN_SCHEMA``), facts of each, and in words what had to be mended or is missing."""
+    """Spans of all ranks (``SPAN_SCHEMA``), facts of each, and in words what had to be mended or is missing.
+
+    ``is_aligned``: the recorder has brought all ranks to one clock.
+    """
 
     format: str
     spans: pl.DataFrame
     ranks: tuple[RankFacts, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    is_aligned: bool = False
 
 
-def make_spans(columns: Mapping[str, pl.Series | list[object] | pl.Expr | object], height: int) -> pl.DataFrame:
-    """A span table of given columns; those not given are null. Raises where one does not fit its type."""
+def make_spans(columns: Mapping[str, object], height: int) -> pl.DataFrame:
+    """A span table of given columns: series, lists, or one value for all rows; those not given are null."""
     unknown = set(columns) - set(SPAN_SCHEMA)
     if unknown:
         raise ValueError(f"not columns of spans: {sorted(unknown)}")
     built = []
     for name, kind in SPAN_SCHEMA.items():
         values = columns.get(name)
-        if values is None or not isinstance(values, (pl.Series, list)):
-            values = [values] * 1
-            built.append(pl.Series(name, values, dtype=kind).new_from_index(0, height))
-        elif isinstance(values, pl.Series):
+        if isinstance(values, pl.Series):
             built.append(values.cast(kind).alias(name))
-        else:
+        elif isinstance(values, list):
             built.append(pl.Series(name, values, dtype=kind))
+        else:
+            built.append(pl.Series(name, [values], dtype=kind).new_from_index(0, height))
     return pl.DataFrame(built)
 
 

@@ -70,7 +70,7 @@ def parse_straggler(content: Content, source: str) -> Trace:
         for rank, stage, dp in places.iter_rows()
     )
     notes = ("Times begin at 0 in every step: steps are put one after another.",)
-    return Trace(format="StragglerAnalysis", spans=spans, ranks=facts, notes=notes)
+    return Trace(format="StragglerAnalysis", spans=spans, ranks=facts, notes=notes, is_aligned=True)
 
 
 def _classes(table: pl.DataFrame) -> pl.Series:

@@ -1,0 +1,1 @@
+"""Span tables: matching, alignment, breakdowns, critical path, what-if, verdicts. Pure: tables in, tables out."""

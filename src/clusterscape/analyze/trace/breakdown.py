@@ -1,0 +1,122 @@
+"""Where a rank's step went: compute, exposed communication (waiting, transferring) and idle, which add up to the step."""
+
+import numpy as np
+import polars as pl
+
+from clusterscape.analyze.trace.intervals import Times, clip_times, join_times, subtract_times
+from clusterscape.analyze.trace.match import Matches
+from clusterscape.model.spans import SpanClass
+
+WORK = (SpanClass.COMPUTE.value, SpanClass.MEMORY.value)
+
+
+def find_steps(spans: pl.DataFrame) -> pl.DataFrame:
+    """rank, step, start_ns, end_ns of every step: as marked, else from its spans, else the whole trace as step 0."""
+    marked = spans.filter((pl.col("span_class") == SpanClass.STEP.value) & pl.col("step").is_not_null())
+    if marked.height:
+        return marked.select("rank", "step", "start_ns", "end_ns").sort("rank", "step")
+    numbered = spans.drop_nulls("step")
+    if numbered.height:
+        whole = numbered.group_by("step").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+        ranks = numbered.select("rank", "step").unique()
+        return ranks.join(whole, on="step").select("rank", "step", "start_ns", "end_ns").sort("rank", "step")
+    start, end = spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy()
+    low, high = (int(start.min()), int(end.max())) if start.size else (0, 0)
+    ranks = spans.select("rank").unique().sort("rank")
+    return ranks.with_columns(
+        pl.lit(0, pl.Int32).alias("step"), pl.lit(low).alias("start_ns"), pl.lit(high).alias("end_ns")
+    )
+
+
+def communication_parts(spans: pl.DataFrame, matches: Matches) -> pl.DataFrame:
+    """Every communication span: rank, process_group, arrive_ns, wait_end_ns (where the wait is known), end_ns.
+
+    A rank is in a collective from when its input is there; it waits until the last member has come, or for a receive until
+    its send has begun.
+    """
+    table = spans.with_row_index("span").filter(pl.col("span_class") == SpanClass.COMMUNICATION.value)
+    table = table.select(
+        "span",
+        "rank",
+        pl.col("process_group").cast(pl.String).fill_null("world"),
+        pl.max_horizontal("start_ns", pl.col("ready_ns").fill_null(pl.col("start_ns"))).alias("arrive_ns"),
+        "end_ns",
+    )
+    known = []
+    if matches.members.height:
+        last = pl.col("arrive_ns").max().over("instance").alias("wait_end_ns")
+        known.append(matches.members.select("span", last))
+    if matches.messages.height:
+        received = matches.messages.select(
+            pl.col("recv_span").alias("span"), pl.col("send_start_ns").alias("wait_end_ns")
+        )
+        known.append(received)
+    if not known:
+        return table.with_columns(pl.lit(None, pl.Int64).alias("wait_end_ns"))
+    return table.join(pl.concat(known), on="span", how="left")
+
+
+def measure_breakdown(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
+    """One row per rank and step, all nanoseconds: step_ns = compute_ns + exposed_ns + idle_ns.
+
+    compute_ns: kernels and the device's copies (host operators where a rank has no device); exposed_ns: communication that
+    no compute hides, of which waiting_ns and transferring_ns; communication_ns: all of it, hidden or not.
+    """
+    rows = []
+    for (rank,), windows in steps.group_by("rank", maintain_order=True):
+        busy = compute_times(spans, int(str(rank)))
+        mine = parts.filter(pl.col("rank") == rank)
+        arrive, end = mine["arrive_ns"].to_numpy(), mine["end_ns"].to_numpy()
+        talking = join_times(arrive, end)
+        waited = mine.drop_nulls("wait_end_ns")
+        waiting = join_times(
+            waited["arrive_ns"].to_numpy(), np.minimum(waited["wait_end_ns"].to_numpy(), waited["end_ns"].to_numpy())
+        )
+        for step, low, high in windows.select("step", "start_ns", "end_ns").iter_rows():
+            compute, comm = clip_times(busy, low, high), clip_times(talking, low, high)
+            exposed = subtract_times(comm, compute)
+            transferring = subtract_times(exposed, clip_times(waiting, low, high))
+            rows.append(
+                {
+                    "rank": rank,
+                    "step": step,
+                    "step_ns": high - low,
+                    "compute_ns": compute.length_ns,
+                    "exposed_ns": exposed.length_ns,
+                    "waiting_ns": exposed.length_ns - transferring.length_ns,
+                    "transferring_ns": transferring.length_ns,
+                    "idle_ns": high - low - compute.length_ns - exposed.length_ns,
+                    "communication_ns": comm.length_ns,
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def compute_times(spans: pl.DataFrame, rank: int) -> Times:
+    """When the rank computed."""
+    mine = spans.filter(pl.col("rank") == rank)
+    work = mine.filter(pl.col("span_class").cast(pl.String).is_in(WORK))
+    if not work.height:
+        work = mine.filter(pl.col("span_class") == SpanClass.HOST.value)
+    return join_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
+
+
+def measure_exposed_by_group(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
+    """process_group, ranks, exposed_ns and waiting_ns per rank and step (means), largest first."""
+    rows = []
+    count = steps.group_by("rank").len()
+    per_rank = dict(count.iter_rows())
+    for (group, rank), mine in parts.group_by("process_group", "rank"):
+        busy = compute_times(spans, int(str(rank)))
+        exposed = subtract_times(join_times(mine["arrive_ns"].to_numpy(), mine["end_ns"].to_numpy()), busy)
+        waited = mine.drop_nulls("wait_end_ns")
+        ends = np.minimum(waited["wait_end_ns"].to_numpy(), waited["end_ns"].to_numpy())
+        waiting = subtract_times(join_times(waited["arrive_ns"].to_numpy(), ends), busy)
+        share = per_rank.get(rank, 1)
+        rows.append((group, rank, exposed.length_ns / share, waiting.length_ns / share))
+    schema = {"process_group": pl.String, "rank": pl.Int32, "exposed_ns": pl.Float64, "waiting_ns": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    means = table.group_by("process_group").agg(
+        pl.len().alias("ranks"), pl.col("exposed_ns").mean(), pl.col("waiting_ns").mean()
+    )
+    return means.sort("exposed_ns", "process_group", descending=[True, False])
