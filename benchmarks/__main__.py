@@ -22,6 +22,7 @@ BENCHMARKS = (
     "life_statistics",
     "diagnose_speed",
     "odd_gpu_detection",
+    "scheduling_speed",
 )
 
 
