@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from clusterscape import __version__
-from clusterscape.cli import alerts, demo, doctor, listing, rule_notes, rules, rules_site, sched, serve, status
+from clusterscape.cli import (
+    alerts,
+    demo,
+    diagnose,
+    doctor,
+    listing,
+    rule_notes,
+    rules,
+    rules_site,
+    sched,
+    serve,
+    status,
+)
 from clusterscape.cli.output import ConsoleLog, errors
 from clusterscape.errors import ClusterScapeError
 
@@ -28,6 +40,7 @@ app.command("list")(listing.listing)
 rules.app.add_typer(rule_notes.app)
 app.add_typer(rules.app, name="rules")
 app.command("violations")(rules_site.list_violations)
+app.command("diagnose")(diagnose.diagnose)
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(sched.app, name="sched")
 
