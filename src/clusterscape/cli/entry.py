@@ -14,12 +14,15 @@ from clusterscape.cli import (
     diagnose,
     doctor,
     listing,
+    plan,
     rule_notes,
     rules,
     rules_site,
+    runs,
     sched,
     serve,
     status,
+    trace,
 )
 from clusterscape.cli.output import ConsoleLog, errors
 from clusterscape.errors import ClusterScapeError
@@ -42,7 +45,22 @@ app.add_typer(rules.app, name="rules")
 app.command("violations")(rules_site.list_violations)
 app.command("diagnose")(diagnose.diagnose)
 app.add_typer(alerts.app, name="alerts")
+app.add_typer(runs.app, name="runs")
+app.command("plan")(plan.plan)
+
+
+@app.command("run", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+def run(
+    words: Annotated[list[str], typer.Argument(help="Options, then a script with its arguments, or -- COMMAND.")],
+) -> None:
+    """Run a script or command unchanged and track its hardware; `clusterscape run --help` lists the options."""
+    from clusterscape.cli.run import run_words
+
+    raise typer.Exit(run_words(words))
+
+
 app.add_typer(sched.app, name="sched")
+app.add_typer(trace.app, name="trace")
 
 
 def _show_version(wanted: bool) -> None:

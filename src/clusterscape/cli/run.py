@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
         devices=parse_devices(options.devices),
         listeners=choices,
     )
-    sender = _Sender(options.server, options.token)
+    sender = Sender(options.server, options.token)
     (run,) = track([request], TrackOptions(state=state_folder(), beside=sender.begin))
     assert run.outcome is not None
     if not options.quiet:
@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     return run.outcome.shell_code
 
 
-class _Sender:
+class Sender:
     """Sends beside the run where a server was told."""
 
     def __init__(self, url: str | None, token: str | None) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import uvicorn
 
-from clusterscape.cli.site import Site
+from clusterscape.cli.site import Site, SiteRuns
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.errors import ClusterScapeError
@@ -65,7 +65,7 @@ def run_site(
     """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
     refuse_open_address(site.settings.server)
     raise_file_limit()
-    app = create_app(site.queries, ingest=site.ingest, token=site.settings.server.token)
+    app = create_app(site.queries, ingest=site.ingest, token=site.settings.server.token, runs=SiteRuns(site))
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5, server_header=False
     )

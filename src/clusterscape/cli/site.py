@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from clusterscape.collect.contract import Collector
 from clusterscape.ingest.pipeline import Ingest
+from clusterscape.ingest.runs import RunIntake, TakenIn
 from clusterscape.model import Observation, UnixMs
 from clusterscape.query import Queries, QueryContext
 from clusterscape.settings import CollectSettings, Settings
@@ -62,6 +63,24 @@ class Site:
         self.watch.close()
         self.metrics.close()
         self.records.close()
+
+
+class SiteRuns:
+    """Runs that trackers send, taken in on the writer's thread."""
+
+    def __init__(self, site: Site) -> None:
+        self._intake = RunIntake(site.ingest, site.records, clock=site.clock)
+        self._writer = site.writer
+
+    async def offsets(self, run: str) -> dict[str, int]:
+        """How much of each file of a run is stored."""
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._intake.offsets, run)
+
+    async def take(self, run: str, file: str, offset: int, data: bytes) -> TakenIn:
+        """Store a piece of a file."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._writer, self._intake.take, run, file, offset, data
+        )
 
 
 def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], UnixMs] = system_clock) -> Site:

@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 FORGET_SOURCE_AFTER_MS = 30 * 60_000
 """Far more than the longest pause between two attempts at a dead source."""
 
+PAST_AFTER_MS = 2 * 60_000
+"""Samples of a tracked run that are older than this were spooled while no server could be reached."""
+
 
 class IngestListener(Protocol):
     """Who is told what was stored, on the writer's thread, after the store took it."""
@@ -134,6 +137,17 @@ class Ingest:
             self.samples_total += sum(map(len, batches))
             self._tell(lambda listener: listener.on_history(batches))
             self._changes.bump_tick(UnixMs(max(int(batch.time_ms.max()) for batch in batches if len(batch))))
+
+    def accept_samples(self, batch: SampleBatch) -> None:
+        """Store canonical samples that need no normalising (a tracked run's); raises what the store raises."""
+        if not len(batch):
+            return
+        self._metrics.append(batch)
+        self.samples_total += len(batch)
+        is_past = int(batch.time_ms.min()) < self._clock() - PAST_AFTER_MS
+        # Statistics of lives that old samples fall into are made anew, and rules judged again: dear, and rare.
+        self._tell(lambda listener: listener.on_history([batch]) if is_past else listener.on_samples(batch))
+        self._changes.bump_tick(UnixMs(int(batch.time_ms.max())))
 
     def _load_ledger(self) -> Ledger:
         records = self._records

@@ -29,7 +29,10 @@ from clusterscape.serve.routes import (
     violations,
     workloads,
 )
-from clusterscape.serve.state import AppState
+from clusterscape.serve.routes import (
+    runs as run_routes,
+)
+from clusterscape.serve.state import AppState, RunWriter
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
 from clusterscape.serve.wire import Wire
 
@@ -43,6 +46,7 @@ ROUTES = (
     series,
     views,
     rules,
+    run_routes,
     sources,
     session,
     live,
@@ -51,7 +55,12 @@ ROUTES = (
 
 
 def create_app(
-    queries: Queries, *, ingest: IngestState | None = None, token: str | None = None, static: Path = STATIC
+    queries: Queries,
+    *,
+    ingest: IngestState | None = None,
+    token: str | None = None,
+    static: Path = STATIC,
+    runs: RunWriter | None = None,
 ) -> FastAPI:
     """The whole server. ``token``: what every request must carry; None only where the address is loopback."""
     hub = LiveHub(queries.context.changes, queries.context.clock)
@@ -65,7 +74,9 @@ def create_app(
 
     app = describe_api()
     app.router.lifespan_context = lifespan
-    app.state.clusterscape = AppState(queries=queries, live=hub, wire=Wire(), telemetry=telemetry, token=token)
+    app.state.clusterscape = AppState(
+        queries=queries, live=hub, wire=Wire(), telemetry=telemetry, token=token, runs=runs
+    )
     install_problem_handlers(app)
     for area in ROUTES:
         app.include_router(area.router)

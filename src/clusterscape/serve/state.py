@@ -1,14 +1,27 @@
 """What routes are handed: one typed object on the app, and the dependency that finds it."""
 
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 from fastapi import Depends, Request
 
+from clusterscape.ingest.runs import TakenIn
 from clusterscape.query import Queries
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.telemetry import Telemetry
 from clusterscape.serve.wire import Wire
+
+
+class RunWriter(Protocol):
+    """Takes runs in, on the one thread that writes."""
+
+    async def offsets(self, run: str) -> dict[str, int]:
+        """How much of each file of a run is stored."""
+        ...
+
+    async def take(self, run: str, file: str, offset: int, data: bytes) -> TakenIn:
+        """Store a piece of a file."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +33,7 @@ class AppState:
     wire: Wire
     telemetry: Telemetry
     token: str | None
+    runs: RunWriter | None = None
 
 
 def _state(request: Request) -> AppState:

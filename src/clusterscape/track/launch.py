@@ -25,6 +25,7 @@ class Command(NamedTuple):
     words: Sequence[str]
     cwd: Path
     environ: Mapping[str, str]
+    output: Path | None = None  # where its output goes; None: where the tracker's goes
 
 
 class Waiting(NamedTuple):
@@ -73,6 +74,10 @@ class Barrier:
         if not go or os.getppid() != parent:
             os._exit(_NOT_RUNNABLE)
         try:
+            if command.output is not None:
+                fd = os.open(command.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                os.dup2(fd, 1)
+                os.dup2(fd, 2)
             os.chdir(command.cwd)
             os.execvpe(command.words[0], list(command.words), dict(command.environ))  # noqa: S606 – this is the task
         except OSError as error:

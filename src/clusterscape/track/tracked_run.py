@@ -19,6 +19,7 @@ from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, new_run_id, runs_
 from clusterscape.track.spool import Spool
 
 TRACKER_FILE = "tracker.spool"
+OUTPUT_FILE = "output.log"
 _STARTUP = Path(__file__).parent / "startup"
 CPU = "cpu"
 
@@ -37,6 +38,8 @@ class RunRequest(NamedTuple):
     params: Mapping[str, str] = {}
     environ: Mapping[str, str] = {}
     listeners: Sequence[ListenerChoice] = ()
+    queued_at: int | None = None  # Unix ms; None: now
+    keeps_output: bool = False  # in the run's folder instead of on the terminal
 
 
 def host_name() -> str:
@@ -83,7 +86,8 @@ class TrackedRun:
         if self.request.devices:
             environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
             environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # NVML's order
-        return Command(self.request.words, self.request.cwd, environ)
+        output = self.folder / OUTPUT_FILE if self.request.keeps_output else None
+        return Command(self.request.words, self.request.cwd, environ, output)
 
     def moment(self, moment: str) -> None:
         """A new part of its life begins."""
@@ -135,7 +139,7 @@ class TrackedRun:
             collocation=request.collocation,
             params=dict(request.params),
             listeners=[choice.name for choice in request.listeners],
-            queued_at=self._clock.now_ms(),
+            queued_at=request.queued_at or self._clock.now_ms(),
         )
         if not announced:
             raise StoreError(f"cannot write to {self.folder}", hint="Free some space, or set XDG_STATE_HOME.")

@@ -468,6 +468,70 @@ export interface RuleUnits {
   readonly units: readonly string[];
 }
 
+/** Everything of one run but its samples. */
+export interface RunAnswer {
+  readonly command: readonly string[];
+  readonly dropped: number;
+  readonly environment: Readonly<Record<string, unknown>>;
+  readonly exceptions: readonly string[];
+  readonly listeners: Readonly<Record<string, unknown>>;
+  readonly marks: readonly (Readonly<Record<string, unknown>>)[];
+  readonly not_finite: number;
+  readonly row: RunRow;
+  readonly series: readonly RunSeries[];
+}
+
+/** How many bytes of each file are stored. */
+export interface RunFiles {
+  readonly offsets: Readonly<Record<string, number>>;
+}
+
+/** What became of a piece: where the next one begins, and how many samples it brought. */
+export interface RunPiece {
+  readonly not_finite: number;
+  readonly offset: number;
+  readonly samples: number;
+}
+
+/** A run in a list. `workload` is the id under which everything else of it is found. */
+export interface RunRow {
+  readonly cause: string | null;
+  readonly collocation: string | null;
+  readonly devices: readonly string[];
+  readonly ended_at: number | null;
+  readonly experiment: string | null;
+  readonly group: string | null;
+  readonly host: string | null;
+  readonly letter: string | null;
+  readonly name: string | null;
+  readonly params: Readonly<Record<string, string>>;
+  readonly queued_at: number | null;
+  readonly run: string;
+  readonly samples: number;
+  readonly started_at: number | null;
+  readonly state: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly times: RunTimes;
+  readonly user: string | null;
+  readonly workload: string;
+}
+
+/** One series of a run: ask for its samples by metric and unit. */
+export interface RunSeries {
+  readonly method: string | null;
+  readonly metric: string;
+  readonly scope: string | null;
+  readonly unit: string;
+}
+
+/** Seconds; null where a run has not come so far. */
+export interface RunTimes {
+  readonly barrier_s: number | null;
+  readonly flush_s: number | null;
+  readonly queued_s: number | null;
+  readonly running_s: number | null;
+}
+
 /** A view that somebody saved, for everybody. `document` is the page's own, with at least `version` and `title`. */
 export interface SavedView {
   readonly document: Readonly<Record<string, unknown>>;

@@ -1,0 +1,160 @@
+"""``clusterscape plan``: the runs of a CSV or TOML file, workload by workload, resumed where it was stopped."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from clusterscape.cli.options import JsonOption, TokenOption
+from clusterscape.cli.output import answers, errors, print_json
+from clusterscape.cli.runs import ServerOption
+from clusterscape.errors import ConfigError
+
+if TYPE_CHECKING:
+    from clusterscape.track.plans.plan import Plan, PlannedRun
+    from clusterscape.track.tracked_run import TrackedRun
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(help="A plan: radT's CSV, or TOML.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")] = False,
+    retries: Annotated[int, typer.Option(min=0, help="Run what failed so many times again.")] = 0,
+    skip_failed: Annotated[bool, typer.Option("--skip-failed", help="Leave runs that failed before.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop after the first workload in which a run failed.")] = False,
+    show_output: Annotated[
+        bool, typer.Option("--show-output", help="Let runs write to the terminal; by default each has its own file.")
+    ] = False,
+    device_wait_s: Annotated[
+        float | None,
+        typer.Option(min=0, help="Wait so long for devices that another plan holds.", show_default="as it takes"),
+    ] = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the workloads of a plan one after another, the runs of each together; what has finished is not run again."""
+    from clusterscape.cli.run import Sender, find_python
+    from clusterscape.track.places import state_folder
+    from clusterscape.track.plans.execute import PlanOptions, due_workloads, execute
+    from clusterscape.track.plans.plan import check_plan
+    from clusterscape.track.tracker import TrackOptions
+
+    state = state_folder()
+    found = read_plan(file, state)
+    check_plan(found)
+    due = due_workloads(found, skips_failed=skip_failed)
+    if dry_run:
+        _print_due(found, due, as_json=as_json)
+        return
+    sender = Sender(server, token)
+    options = PlanOptions(
+        state=state,
+        python=find_python(),
+        retries=retries,
+        skips_failed=skip_failed,
+        stops_at_failure=stop,
+        shows_output=show_output,
+        device_wait_s=device_wait_s,
+        track=TrackOptions(state=state, beside=sender.begin),
+    )
+    with _Watcher(sum(map(len, due)), is_quiet=as_json or show_output) as watcher:
+        result = execute(found, options, watcher)
+    if as_json:
+        print_json(result._asdict())
+    else:
+        answers.print(
+            f"{result.finished} finished, {result.failed} failed, {result.cancelled} stopped, "
+            f"{result.skipped} done before{sender.describe()}",
+            highlight=False,
+        )
+    if result.failed or result.cancelled:
+        raise typer.Exit(130 if result.cancelled else 1)
+
+
+def read_plan(file: Path, state: Path) -> "Plan":
+    """By its ending."""
+    from clusterscape.track.plans.radt_csv import read_csv_plan
+    from clusterscape.track.plans.toml_plan import read_toml_plan
+
+    if file.suffix.lower() == ".csv":
+        return read_csv_plan(file)
+    if file.suffix.lower() == ".toml":
+        return read_toml_plan(file, state)
+    raise ConfigError(f"{file} is no plan", hint="A plan ends in .csv or .toml; a script is run by `clusterscape run`.")
+
+
+class _Watcher:
+    """Lines of what happens, and a bar on a terminal. It draws nothing by itself: the tracker starts while no thread runs."""
+
+    def __init__(self, total: int, *, is_quiet: bool) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(
+            *columns, console=errors, auto_refresh=False, disable=is_quiet or not sys.stderr.isatty(), transient=True
+        )
+        self._task = self._bar.add_task("plan", total=total)
+        self._is_quiet = is_quiet
+
+    def __enter__(self) -> "_Watcher":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def workload_started(self, runs: "Sequence[PlannedRun]", attempt: int) -> None:
+        """These begin together now."""
+        again = f", attempt {attempt + 1}" if attempt else ""
+        where = f"{runs[0].experiment} / {runs[0].workload}"
+        for name in sorted({name for run in runs for name in run.later}):
+            self._say(f"listener {name} is not there yet; runs go on without it")
+        self._say(f"workload {where}: {len(runs)} together{again}")
+        self._bar.update(self._task, description=where, refresh=True)
+
+    def run_ended(self, run: "PlannedRun", tracked: "TrackedRun") -> None:
+        """One has ended."""
+        outcome = tracked.outcome
+        assert outcome is not None
+        how = outcome.state if outcome.cause is None else f"{outcome.state}: {outcome.cause}"
+        self._say(f"  {tracked.id} {tracked.request.letter} {run.file.name} {how}")
+        self._bar.update(self._task, advance=1, refresh=True)
+
+    def waiting(self, device: str) -> None:
+        """Another plan holds a device."""
+        self._say(f"waits for device {device}, which another plan uses")
+
+    def _say(self, text: str) -> None:
+        if not self._is_quiet:
+            errors.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_due(plan: "Plan", due: "Sequence[Sequence[PlannedRun]]", *, as_json: bool) -> None:
+    from clusterscape.track.plans.execute import letters
+
+    rows: list[list[dict[str, Any]]] = [
+        [
+            {
+                "experiment": run.experiment,
+                "workload": run.workload,
+                "letter": letter,
+                "file": str(run.file),
+                "arguments": list(run.words),
+                "devices": list(run.devices),
+                "collocation": str(run.collocation),
+                "listeners": [choice.name for choice in run.listeners],
+                "status": plan.book.status(run.key),
+            }
+            for run, letter in zip(group, letters(group), strict=True)
+        ]
+        for group in due
+    ]
+    if as_json:
+        print_json({"workloads": rows, "skipped": len(plan.runs) - sum(map(len, due))})
+        return
+    for group in rows:
+        answers.print(f"workload {group[0]['experiment']} / {group[0]['workload']}, together:", highlight=False)
+        for run in group:
+            words = " ".join([Path(run["file"]).name, *run["arguments"]])
+            answers.print(f"  {run['letter']}: {words}", markup=False, highlight=False)

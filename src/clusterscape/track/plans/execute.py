@@ -1,0 +1,158 @@
+"""Runs a plan: workloads one after another, the runs of each together, states written back at every turn."""
+
+import contextlib
+import string
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from clusterscape.track.devices import reserve
+from clusterscape.track.plans.collocation import MPS, NONE, collocate
+from clusterscape.track.plans.plan import CANCELLED, FAILED, FINISHED, RUNNING, Plan, PlannedRun
+from clusterscape.track.tracked_run import RunRequest, TrackedRun
+from clusterscape.track.tracker import TrackOptions, track
+
+
+class PlanOptions(NamedTuple):
+    """``device_wait_s`` None waits for devices as long as it takes."""
+
+    state: Path
+    python: str
+    retries: int = 0
+    skips_failed: bool = False
+    stops_at_failure: bool = False
+    shows_output: bool = False
+    device_wait_s: float | None = None
+    track: TrackOptions | None = None
+
+
+class PlanWatcher(Protocol):
+    """Who is told how a plan goes."""
+
+    def workload_started(self, runs: Sequence[PlannedRun], attempt: int) -> None:
+        """These begin together now."""
+        ...
+
+    def run_ended(self, run: PlannedRun, tracked: TrackedRun) -> None:
+        """One has ended."""
+        ...
+
+    def waiting(self, device: str) -> None:
+        """Another plan holds a device."""
+        ...
+
+
+class PlanResult(NamedTuple):
+    """How many runs ended how in this execution; ``skipped`` had ended before."""
+
+    finished: int
+    failed: int
+    cancelled: int
+    skipped: int
+
+
+def due_workloads(plan: Plan, *, skips_failed: bool) -> list[list[PlannedRun]]:
+    """What is left to do."""
+    groups = [[run for run in group if plan.is_due(run, skips_failed=skips_failed)] for group in plan.workloads()]
+    return [group for group in groups if group]
+
+
+def letters(runs: Sequence[PlannedRun]) -> list[str]:
+    """Names within a workload, as radT gives them: ``0``, ``0_A_mps``."""
+    places = ["+".join(run.devices) or "all" for run in runs]
+    often, seen = Counter(places), Counter[str]()
+    found = []
+    for run, place in zip(runs, places, strict=True):
+        number = seen[place]
+        seen[place] += 1
+        suffix = "" if run.collocation.kind == NONE else f"_{run.collocation.kind}"
+        found.append((f"{place}_{_letter(number)}" if often[place] > 1 else place) + suffix)
+    return found
+
+
+def execute(plan: Plan, options: PlanOptions, watcher: PlanWatcher) -> PlanResult:
+    """Run what is due. Call from the main thread; returns early when stopped from outside."""
+    ends: Counter[str] = Counter()
+    due = due_workloads(plan, skips_failed=options.skips_failed)
+    for group in due:
+        left = group
+        for attempt in range(1 + max([options.retries, *(run.retries or 0 for run in group)])):
+            ended = _execute_workload(plan, left, options, watcher, attempt)
+            states = {run.key: _state(tracked) for run, tracked in ended}
+            failed = [run for run in left if states[run.key] == FAILED]
+            ends.update(state for state in states.values() if state != FAILED)
+            left = [run for run in failed if attempt < max(options.retries, run.retries or 0)]
+            ends[FAILED] += len(failed) - len(left)
+            if CANCELLED in states.values() or not left:
+                break
+        if ends[CANCELLED] or (options.stops_at_failure and ends[FAILED]):
+            break
+    skipped = len(plan.runs) - sum(map(len, due))
+    return PlanResult(ends[FINISHED], ends[FAILED], ends[CANCELLED], skipped)
+
+
+def _execute_workload(
+    plan: Plan, runs: Sequence[PlannedRun], options: PlanOptions, watcher: PlanWatcher, attempt: int
+) -> list[tuple[PlannedRun, TrackedRun]]:
+    queued_at = time.time_ns() // 1_000_000
+    devices = sorted({device for run in runs for device in run.devices})
+    kind = runs[0].collocation.kind
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(reserve(devices, options.state, wait_s=options.device_wait_s, on_wait=watcher.waiting))
+        environ = stack.enter_context(collocate(kind, devices, options.state))
+        requests = [
+            _request(run, letter, environ, queued_at, options) for run, letter in zip(runs, letters(runs), strict=True)
+        ]
+        watcher.workload_started(runs, attempt)
+        plan.book.write({run.key: (RUNNING, "") for run in runs})
+        base = options.track or TrackOptions(state=options.state)
+        tracked = track(requests, base._replace(ends_leftovers=True))
+    ended = list(zip(runs, tracked, strict=True))
+    plan.book.write({run.key: (_status(each), each.id) for run, each in ended})
+    for run, each in ended:
+        watcher.run_ended(run, each)
+    return ended
+
+
+def _request(run: PlannedRun, letter: str, environ: dict[str, str], queued_at: int, options: PlanOptions) -> RunRequest:
+    own = dict(environ)
+    if run.collocation.kind == MPS and run.collocation.share_percent is not None:
+        own["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(run.collocation.share_percent)
+    return RunRequest(
+        words=[options.python, str(run.file), *run.words],
+        cwd=run.file.parent,
+        name=run.name or run.file.name,
+        experiment=run.experiment,
+        workload=run.workload,
+        letter=letter,
+        devices=run.devices,
+        collocation=str(run.collocation),
+        params=run.params,
+        environ=own,
+        listeners=run.listeners,
+        queued_at=queued_at,
+        keeps_output=not options.shows_output,
+    )
+
+
+def _state(tracked: TrackedRun) -> str:
+    assert tracked.outcome is not None
+    return {"completed": FINISHED, "cancelled": CANCELLED}.get(tracked.outcome.state, FAILED)
+
+
+def _status(tracked: TrackedRun) -> str:
+    """What is written into the plan: radT's words, with the cause behind."""
+    assert tracked.outcome is not None
+    cause = " ".join((tracked.outcome.cause or "").split())[:200]
+    return f"{_state(tracked)} ({cause})" if cause else _state(tracked)
+
+
+def _letter(number: int) -> str:
+    """A … Z, AA, AB …"""
+    text = ""
+    while number >= 0:
+        text = string.ascii_uppercase[number % 26] + text
+        number = number // 26 - 1
+    return text

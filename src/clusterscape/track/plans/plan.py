@@ -1,0 +1,162 @@
+"""What a plan is: runs that belong to workloads, how far each has come, and the checks that come before anything runs."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from clusterscape.errors import ConfigError
+from clusterscape.track.devices import check_devices, parse_devices
+from clusterscape.track.listeners import DEFAULT_LISTENERS, ListenerChoice, parse_listeners
+from clusterscape.track.plans.collocation import Collocation, parse_collocation
+
+FINISHED = "FINISHED"
+FAILED = "FAILED"
+RUNNING = "RUNNING"
+CANCELLED = "CANCELLED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """One line of a plan. ``place`` says where it stands there, for messages."""
+
+    key: str
+    place: str
+    experiment: str
+    workload: str
+    file: Path
+    words: tuple[str, ...]
+    params: Mapping[str, str]
+    devices: tuple[str, ...]
+    collocation: Collocation
+    listeners: tuple[ListenerChoice, ...]
+    later: tuple[str, ...] = ()  # listeners that are known but not there yet
+    name: str | None = None
+    letter: str = ""
+    retries: int | None = None
+
+
+class StatusBook(Protocol):
+    """Where a plan's progress is kept."""
+
+    def status(self, key: str) -> str:
+        """What was written last; empty where nothing was."""
+        ...
+
+    def write(self, updates: Mapping[str, tuple[str, str]]) -> None:
+        """Status and run id by key; on disk when it returns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Runs in the order of the file, and the book of their states."""
+
+    path: Path
+    runs: Sequence[PlannedRun]
+    book: StatusBook = field(compare=False)
+
+    def workloads(self) -> list[list[PlannedRun]]:
+        """Runs that execute together, in the order in which workloads first appear."""
+        groups: dict[tuple[str, str], list[PlannedRun]] = {}
+        for run in self.runs:
+            groups.setdefault((run.experiment, run.workload), []).append(run)
+        return list(groups.values())
+
+    def is_due(self, run: PlannedRun, *, skips_failed: bool) -> bool:
+        """Whether it is still to be run: not finished, and not failed where such are to be left."""
+        status = self.book.status(run.key).strip().upper()
+        if status.startswith(FINISHED):
+            return False
+        return not (skips_failed and status.startswith(FAILED))
+
+
+def make_run(
+    *,
+    key: str,
+    place: str,
+    base: Path,
+    experiment: str,
+    workload: str,
+    file: str,
+    params: str | Mapping[str, object],
+    devices: str,
+    collocation: str,
+    listeners: str,
+    name: str | None = None,
+    retries: int | None = None,
+) -> PlannedRun:
+    """A run from the words of a plan; raises ConfigError naming the place."""
+    try:
+        script = (base / file).resolve()
+        if not file or not script.is_file():
+            raise ConfigError(f"there is no script {file or '(empty)'}", hint=f"Paths are relative to {base}.")
+        choices, later = parse_listeners(listeners.split("+") if listeners else DEFAULT_LISTENERS)
+        words, told = read_params(params)
+        return PlannedRun(
+            key=key,
+            place=place,
+            experiment=experiment,
+            workload=workload,
+            file=script,
+            words=tuple(words),
+            params=told,
+            devices=parse_devices(devices),
+            collocation=parse_collocation(collocation),
+            listeners=tuple(choices),
+            later=tuple(later),
+            name=name,
+            retries=retries,
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
+
+
+def read_params(params: str | Mapping[str, object]) -> tuple[list[str], dict[str, str]]:
+    """The words for the command line, and the same by name. ``batch-size=128`` is short for ``--batch-size 128``."""
+    if not isinstance(params, str):
+        words = []
+        for name, value in params.items():
+            if value is False:
+                continue
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+        return words, {str(name): str(value) for name, value in params.items()}
+    try:
+        split = shlex.split(params)
+    except ValueError as error:
+        raise ConfigError(f"params `{params}`: {error}", hint="Close the quotes.") from None
+    words = []
+    for word in split:
+        name, equals, value = word.partition("=")
+        words += [f"--{name}", value] if equals and not name.startswith("-") and name.isprintable() else [word]
+    return words, _by_name(words)
+
+
+def _by_name(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for place, word in enumerate(words):
+        if not word.startswith("--") or len(word) < 3:
+            continue
+        name, equals, value = word[2:].partition("=")
+        following = words[place + 1] if place + 1 < len(words) else "--"
+        found[name] = value if equals else "true" if following.startswith("--") else following
+    return found
+
+
+def check_plan(plan: Plan) -> None:
+    """Everything that can be known to be wrong before the first run starts."""
+    if not plan.runs:
+        raise ConfigError(f"{plan.path} has no runs", hint="Each line below the columns is one run.")
+    for group in plan.workloads():
+        kinds = {run.collocation.kind for run in group}
+        if len(kinds) > 1:
+            raise ConfigError(
+                f"{group[0].place}: workload {group[0].workload} mixes collocations: {', '.join(sorted(kinds))}",
+                hint="The runs of one workload share their GPUs in one way.",
+            )
+        for run in group:
+            try:
+                check_devices(run.devices)
+            except ConfigError as error:
+                raise ConfigError(f"{run.place}: {error.message}", hint=error.hint) from None

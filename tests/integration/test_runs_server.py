@@ -1,0 +1,118 @@
+"""Runs on their way to a real server: sent while they go on, later, in pieces, twice, across a kill −9 of the server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.programs import free_port
+from tracking.command import Command, wait_for
+
+pytestmark = pytest.mark.server
+
+SCRIPT = (
+    "import clusterscape, math\n"
+    "with clusterscape.run() as run:\n"
+    "    run.params({'lr': 0.1})\n"
+    "    for step in range(1000): run.log({'loss': 1 / (step + 1)}, step=step)\n"
+    "    run.log({'loss': math.nan}, step=1000)\n"
+)
+
+
+@contextmanager
+def server(data: Path, port: int) -> Iterator[tuple[str, int]]:
+    """A real ``clusterscape serve``; its address and process."""
+    environ = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("CLUSTERSCAPE_")},
+        "CLUSTERSCAPE_STORAGE__DATA_DIR": str(data),
+    }
+    words = [sys.executable, "-m", "clusterscape.cli", "serve", "--port", str(port), "--json"]
+    process = subprocess.Popen(words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(lambda: answers(url), "the server's first answer")
+        yield url, process.pid
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/healthz", timeout=2):
+            return True
+    except OSError:
+        return False
+
+
+def get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return json.load(answer)
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    (tmp_path / "code").mkdir()
+    command = Command(folder=tmp_path / "code", home=tmp_path / "home")
+    command.script("model.py", SCRIPT)
+    return command
+
+
+def test_run_is_a_workload_with_samples_when_it_was_sent(command: Command, tmp_path: Path) -> None:
+    with server(tmp_path / "data", free_port()) as (url, _):
+        done = command("run", "-e", "sizes", "-l", "proc", "--server", url, "model.py")
+        assert done.returncode == 0, done.stderr
+        assert "not sent" not in done.stderr
+        (row,) = get(f"{url}/api/v1/runs")
+        assert (row["experiment"], row["state"], row["params"]) == ("sizes", "completed", {"lr": "0.1"})
+        assert all(seconds is not None for seconds in row["times"].values())
+        workload = get(f"{url}/api/v1/workloads/{row['workload']}")
+        assert workload
+        shown = get(f"{url}/api/v1/runs/{row['run']}")
+        assert shown["not_finite"] == 1
+        assert {"metric": "loss", "unit": row["workload"], "scope": "run", "method": "measured"} in shown["series"]
+        assert shown["environment"]["command"]
+        assert shown["row"]["samples"] == command.only_run().samples - 1 + 1001  # NaN is not stored, steps are
+
+
+def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(command: Command, tmp_path: Path) -> None:
+    port = free_port()
+    with server(tmp_path / "data", port) as (url, pid):
+        assert command("run", "-l", "none", "--server", url, "model.py").returncode == 0
+        os.kill(pid, signal.SIGKILL)
+    done = command("run", "-l", "none", "--server", url, "model.py")
+    assert done.returncode == 0
+    assert "kept on disk" in done.stderr
+    assert command("runs", "upload", "--server", url).returncode == 1
+    with server(tmp_path / "data", port) as (url, _):
+        sent = json.loads(command("runs", "upload", "--server", url, "--json").stdout)
+        assert list(sent["runs"]) == [command.runs()[1].run]
+        everything = [run.run for run in command.runs()]
+        again = json.loads(command("runs", "upload", *everything, "--server", url, "--json").stdout)
+        assert set(again["runs"].values()) == {0}
+        rows = get(f"{url}/api/v1/runs")
+        assert {row["samples"] for row in rows} == {2001}
+        assert [row["run"] for row in rows] == everything[::-1]
+
+
+def test_error_has_the_one_shape_when_what_is_sent_is_wrong(tmp_path: Path) -> None:
+    with server(tmp_path / "data", free_port()) as (url, _):
+        for path, body in (
+            ("a/files/tracker.spool", b"nonsense"),
+            ("a/files/x.spool?offset=7", b""),
+            ("a%20b/files/x", b""),
+        ):
+            request = urllib.request.Request(f"{url}/api/v1/runs/{path}", data=body, method="POST")
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(request, timeout=30)
+            with caught.value as answer:
+                assert answer.code == 422
+                assert set(json.load(answer)["error"]) == {"code", "message", "hint"}

@@ -1,0 +1,90 @@
+"""The ``clusterscape`` command as a user types it, in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clusterscape.track.places import runs_folder
+from clusterscape.track.spooled import SpooledRun, list_runs, read_run
+
+DEADLINE_S = 60.0
+
+
+@dataclass
+class Command:
+    """Runs commands in ``folder``; what they track is below ``home``."""
+
+    folder: Path
+    home: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def state(self) -> Path:
+        return self.home / "clusterscape"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        left = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "CONDA_PREFIX", "XDG_RUNTIME_DIR")}
+        left = {k: v for k, v in left.items() if not k.startswith("CLUSTERSCAPE_")}
+        return {**left, "XDG_STATE_HOME": str(self.home), **self.variables}
+
+    def script(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.words(*words), cwd=self.folder, env=self.environ, capture_output=True, text=True, timeout=DEADLINE_S
+        )
+
+    def words(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "clusterscape.cli", *words]
+
+    @contextmanager
+    def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        process = subprocess.Popen(
+            self.words(*words),
+            cwd=self.folder,
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+            process.communicate()
+
+    def runs(self) -> list[SpooledRun]:
+        """Oldest first."""
+        return [read_run(folder) for folder in list_runs(self.state)[::-1]] if runs_folder(self.state).is_dir() else []
+
+    def only_run(self) -> SpooledRun:
+        (run,) = self.runs()
+        return run
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Until it is so; fails after the deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen"
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs, zombies not counted."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
