@@ -143,3 +143,26 @@ def simulate_conservative(rows: Rows, rules: Rules, books: Books, lists: Lists, 
         if books.state[QUEUED] > 0:
             schedule_conservative(now, rows, rules, books, lists, planned, profile)
         now = advance(rows, rules, books, lists)
+
+
+@njit(cache=True, nogil=True)
+def step_conservative(
+    now: int,
+    rows: Rows,
+    rules: Rules,
+    books: Books,
+    lists: Lists,
+    planned: Int64s,
+    profile: Profile,
+    progress: Int64s,
+) -> int:
+    """Look at the queue as it is ordered (not at NOT_YET), then go on to the next time at which its order matters."""
+    if now != NOT_YET:
+        schedule_conservative(now, rows, rules, books, lists, planned, profile)
+    while True:
+        now = advance(rows, rules, books, lists)
+        progress[0] += 1
+        if now == NEVER or books.state[QUEUED] > 1:
+            return now
+        if books.state[QUEUED] == 1:
+            schedule_conservative(now, rows, rules, books, lists, planned, profile)

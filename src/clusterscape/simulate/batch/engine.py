@@ -153,28 +153,27 @@ def _simulate_lists(scenario: Scenario, progress: Int64s) -> tuple[Int64s, Int64
 def _order_and_schedule(
     scenario: Scenario, rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s
 ) -> None:
-    """Event by event, the policy ordering the queue before each look at it."""
-    from clusterscape.simulate.batch.conservative_kernels import open_profile, schedule_conservative
+    """From one time to the next at which more than one job waits; the policy orders them before the queue is looked at."""
+    from clusterscape.simulate.batch.conservative_kernels import open_profile, step_conservative
     from clusterscape.simulate.batch.indexed_kernels import QUEUED
     from clusterscape.simulate.batch.kernels import NEVER, NOT_YET
-    from clusterscape.simulate.batch.listed_kernels import advance, schedule_listed
+    from clusterscape.simulate.batch.listed_kernels import step_listed
 
     is_conservative = scenario.backfill.kind == "conservative"
     planned = np.full(len(scenario.jobs), NOT_YET)
     profile = open_profile(len(scenario.jobs), scenario.total_processors) if is_conservative else None
     follows_queue = not lists.is_by_estimate and scenario.semantics.candidate_order == "queue"
-    while (now_s := advance(rows, rules, books, lists)) != NEVER:
-        progress[0] += 1
-        queued = int(books.state[QUEUED])
-        if queued == 0:
-            continue
-        if queued > 1:
-            waiting = lists.queue[:queued]
-            scores = scenario.policy.score(_waiting(scenario, waiting, now_s, lists))
-            waiting[:] = waiting[np.lexsort((rows.head_rank[waiting], scores))]
-            if follows_queue:
-                lists.tail[:queued] = waiting
+    now_s = NOT_YET
+    while True:
         if profile is not None:
-            schedule_conservative(now_s, rows, rules, books, lists, planned, profile)
+            now_s = step_conservative(now_s, rows, rules, books, lists, planned, profile, progress)
         else:
-            schedule_listed(now_s, rows, rules, books, lists)
+            now_s = step_listed(now_s, rows, rules, books, lists, progress)
+        if now_s == NEVER:
+            return
+        queued = int(books.state[QUEUED])
+        waiting = lists.queue[:queued]
+        scores = scenario.policy.score(_waiting(scenario, waiting, now_s, lists))
+        waiting[:] = waiting[np.lexsort((rows.head_rank[waiting], scores))]
+        if follows_queue:
+            lists.tail[:queued] = waiting

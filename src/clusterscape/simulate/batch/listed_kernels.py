@@ -247,3 +247,16 @@ def simulate_listed(rows: Rows, rules: Rules, books: Books, lists: Lists, progre
         progress[0] += 1
         schedule_listed(now, rows, rules, books, lists)
         now = advance(rows, rules, books, lists)
+
+
+@njit(cache=True, nogil=True)
+def step_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> int:
+    """Look at the queue as it is ordered (not at NOT_YET), then go on to the next time at which its order matters."""
+    if now != NOT_YET:
+        schedule_listed(now, rows, rules, books, lists)
+    while True:
+        now = advance(rows, rules, books, lists)
+        progress[0] += 1
+        if now == NEVER or books.state[QUEUED] > 1:
+            return now
+        schedule_listed(now, rows, rules, books, lists)
