@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 WIDTH = 960
-CELL_WIDTH, CELL_HEIGHT, CELL_GAP = 104, 40, 8
+CELL_WIDTH, CELL_HEIGHT, CELL_GAP = 113, 40, 8
 LABEL_HEIGHT = 13
 MOST_CELLS = 128
 COLORS = 8
