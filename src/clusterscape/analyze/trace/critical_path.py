@@ -25,10 +25,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """Segments in time order; without gaps they cover the step."""
+    """Segments in time order, without gaps, from the step's begin on the first rank of the path to its end on the last."""
 
     step: int
-    step_ns: int
+    length_ns: int
     segments: tuple[Segment, ...]
 
     def seconds_by(self) -> dict[tuple[int, str], float]:
@@ -61,10 +61,11 @@ def find_critical_path(
     low, high = int(window["start_ns"].to_numpy().min()), int(window["end_ns"].to_numpy().max())
     rank = int(window.sort("end_ns")["rank"][-1])
     lanes = {int(each): _lane(spans, parts, matches, int(each), low, high) for each in window["rank"]}
+    begin = dict(window.select("rank", "start_ns").iter_rows())
     segments: list[Segment] = []
     now, jumps = high, 0
-    while now > low and jumps <= len(lanes):
-        kind, start, following = _look_back(lanes[rank], now, low)
+    while now > begin[rank] and jumps <= len(lanes):
+        kind, start, following = _look_back(lanes[rank], now, begin[rank])
         if start < now:
             segments.append(Segment(rank, kind, start, now))
             jumps = 0
@@ -72,7 +73,7 @@ def find_critical_path(
             jumps += 1
         now = start
         rank = following if following is not None and following in lanes else rank
-    return CriticalPath(step, high - low, tuple(reversed(segments)))
+    return CriticalPath(step, high - now, tuple(reversed(segments)))
 
 
 def _lane(spans: pl.DataFrame, parts: pl.DataFrame, matches: Matches, rank: int, low: int, high: int) -> _Lane:

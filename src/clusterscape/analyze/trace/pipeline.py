@@ -40,7 +40,7 @@ class Bubble:
 def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
     """Forward and backward passes: rank, stage, step, phase, micro_batch, chunk, start_ns, end_ns.
 
-    Spans that are whole passes are taken as they are; else annotations, each until the device has done what it launched.
+    Annotations where there are, each until the device has done what it launched; else spans that are whole passes themselves.
     """
     keys = ["rank", "stage", "step", "phase", "micro_batch"]
     known = spans.filter(
@@ -48,13 +48,12 @@ def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
         & pl.all_horizontal(pl.col(name).is_not_null() for name in ("stage", "step", "micro_batch"))
     ).with_columns(_chunk())
     compute = known.filter(pl.col("span_class") == SpanClass.COMPUTE.value)
-    if compute.height and compute.select(*keys, "chunk").is_unique().all():
-        return compute.select(*keys, "chunk", "start_ns", "end_ns")
     is_message = pl.col("name").cast(pl.String).str.contains("(?i)send|recv")
     marks = known.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device") & ~is_message)
     marks = marks.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True).unique(keys, keep="first")
     if not marks.height:
-        return known.head(0).select(*keys, "chunk", "start_ns", "end_ns")
+        whole = compute.select(*keys, "chunk", "start_ns", "end_ns")
+        return whole if whole.select(*keys, "chunk").is_unique().all() else whole.head(0)
     in_message = pl.col("namespace").cast(pl.String).str.contains("(?i)send|recv").fill_null(False)
     done = compute.filter(~in_message).group_by(keys).agg(pl.col("end_ns").max().alias("device_ns"))
     marks = marks.join(done, on=keys, how="left")

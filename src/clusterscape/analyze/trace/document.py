@@ -1,0 +1,159 @@
+"""A trace's report as plain data: what ``trace report --json`` writes and the page will ask for. Seconds, unless named."""
+
+from typing import Any
+
+import polars as pl
+
+from clusterscape.analyze.trace.report import TraceReport
+
+BREAKDOWN = ("step", "compute", "exposed", "waiting", "transferring", "idle", "communication")
+
+
+def write_report(report: TraceReport) -> dict[str, Any]:
+    """The report, ready for JSON."""
+    return {
+        "format": report.trace.format,
+        "ranks": [_rank(report, facts.rank) for facts in report.trace.ranks],
+        "steps": _steps(report.steps),
+        "spans": report.trace.spans.height,
+        "alignment": {
+            "error_s": None if report.alignment.error_ns is None else report.alignment.error_ns / 1e9,
+            "clocks": [
+                {"rank": clock.rank, "offset_s": clock.offset_ns / 1e9, "drift_ppm": clock.drift_ppm}
+                for clock in report.alignment.clocks.values()
+            ],
+        },
+        "breakdown": _breakdown(report.breakdown),
+        "collectives": _collectives(report),
+        "exposed_communication": [
+            {
+                "process_group": row["process_group"],
+                "ranks": row["ranks"],
+                "exposed_s": row["exposed_ns"] / 1e9,
+                "waiting_s": row["waiting_ns"] / 1e9,
+            }
+            for row in report.exposed_by_group.iter_rows(named=True)
+        ],
+        "slack": [
+            {
+                "rank": slack.rank,
+                "last_times": slack.last_times,
+                "slack_s": slack.slack_ns / 1e9,
+                "low_s": None if slack.low_ns is None else slack.low_ns / 1e9,
+                "high_s": None if slack.high_ns is None else slack.high_ns / 1e9,
+            }
+            for slack in report.slack
+        ],
+        "bubble": _bubble(report),
+        "critical_path": _path(report),
+        "what_if": _what_if(report),
+        "verdicts": [
+            {
+                "kind": verdict.kind.value,
+                "rank": verdict.rank,
+                "stage": verdict.stage,
+                "seconds_per_step": verdict.seconds_per_step,
+                "is_hidden": verdict.is_hidden,
+                "sentence": verdict.sentence,
+                "evidence": dict(verdict.evidence),
+            }
+            for verdict in report.verdicts
+        ],
+        "notes": list(report.notes),
+    }
+
+
+def _rank(report: TraceReport, rank: int) -> dict[str, Any]:
+    facts = next(each for each in report.trace.ranks if each.rank == rank)
+    return {
+        "rank": rank,
+        "source": facts.source,
+        "stage": facts.stage,
+        "device": facts.device,
+        "backend": facts.backend,
+        "world_size": facts.world_size,
+        "is_complete": facts.is_complete,
+    }
+
+
+def _steps(steps: pl.DataFrame) -> list[dict[str, Any]]:
+    length = ((pl.col("end_ns") - pl.col("start_ns")).mean() / 1e9).alias("length_s")
+    return steps.group_by("step").agg(length, pl.len().alias("ranks")).sort("step").to_dicts()
+
+
+def _breakdown(table: pl.DataFrame) -> list[dict[str, Any]]:
+    means = table.group_by("rank").agg((pl.col(f"{name}_ns").mean() / 1e9).alias(f"{name}_s") for name in BREAKDOWN)
+    return means.sort("rank").to_dicts() if table.height else []
+
+
+def _collectives(report: TraceReport) -> dict[str, Any]:
+    table = report.collectives
+    last = table.drop_nulls("last_rank").group_by("last_rank").len().sort("len", "last_rank", descending=[True, False])
+    columns = ("wait_ns", "gap_ns", "transfer_ns")
+    rows = table.with_columns((pl.col(name) / 1e9).alias(name.replace("_ns", "_s")) for name in columns)
+    return {
+        "matched": table.height,
+        "unmatched_spans": report.matches.unmatched,
+        "messages": report.matches.messages.height,
+        "last_arrivers": [{"rank": rank, "times": times} for rank, times in last.iter_rows()],
+        "instances": rows.select(
+            "step", "process_group", "collective", "ranks", "bytes", "last_rank", "wait_s", "gap_s", "transfer_s"
+        ).to_dicts(),
+    }
+
+
+def _bubble(report: TraceReport) -> dict[str, Any] | None:
+    bubble = report.bubble
+    if bubble is None:
+        return None
+    return {
+        "stages": bubble.stages,
+        "micro_batches": bubble.micro_batches,
+        "model_chunks": bubble.chunks,
+        "measured_ratio": bubble.measured,
+        "ideal_ratio": bubble.ideal,
+        "imbalance_ratio": bubble.imbalance,
+        "jitter_ratio": bubble.jitter,
+        "pipeline_s": bubble.step_s,
+        "balanced_s": bubble.balanced_s,
+        "resimulated_s": bubble.resimulated_s,
+        "stage_compute_s": list(bubble.stage_compute_s),
+        "stage_bubble_ratio": list(bubble.stage_bubble),
+    }
+
+
+def _path(report: TraceReport) -> dict[str, Any] | None:
+    path = report.critical_path
+    if path is None:
+        return None
+    parts = [{"rank": rank, "kind": kind, "length_s": length} for (rank, kind), length in path.seconds_by().items()]
+    return {"step": path.step, "length_s": path.length_ns / 1e9, "segments": len(path.segments), "parts": parts}
+
+
+def _what_if(report: TraceReport) -> list[dict[str, Any]]:
+    """Each question with the step it would give; the first is the step as it was simulated."""
+    found: list[tuple[str, float, float]] = []
+    answer, bubble = report.stragglers, report.bubble
+    if answer is not None:
+        now = answer.without_delay_s
+        found += [
+            ("every operator of a type alike", now, answer.ideal_s),
+            ("the slowest worker as the others", now, answer.without_worker_s),
+            ("the last stage as the others", now, answer.without_last_stage_s),
+        ]
+    elif bubble is not None:
+        found.append(("stages balanced", bubble.resimulated_s, bubble.balanced_s))
+    step_s = float(report.breakdown["step_ns"].to_numpy().mean()) / 1e9 if report.breakdown.height else 0.0
+    if bubble is None and answer is None:
+        found += [
+            (f"rank {slack.rank} no later than the second last", step_s, step_s - slack.slack_ns / 1e9)
+            for slack in report.slack[:3]
+            if slack.low_ns and slack.slack_ns > (report.alignment.error_ns or 0.0)
+        ]
+        exposed_s = float(report.breakdown["exposed_ns"].to_numpy().mean()) / 1e9 if report.breakdown.height else 0.0
+        if exposed_s:
+            found.append(("all communication hidden", step_s, step_s - exposed_s))
+    return [
+        {"question": question, "now_s": now, "then_s": then, "speed_up": now / then if then > 0 else None}
+        for question, now, then in found
+    ]
