@@ -71,6 +71,8 @@ def timeline(page: Page) -> Locator:
 
 
 def expect_two_clusters(page: Page) -> None:
+    """As the answer to what is asked now, not as the one that stays in sight until it comes."""
+    expect(page.get_by_role("main")).to_have_attribute("aria-busy", "false", timeout=SLOW_MS)
     expect(plots(page)).to_have_attribute("aria-label", re.compile("; 2 clusters of 56 and 8 GPUs;"), timeout=SLOW_MS)
     expect(clusters(page)).to_contain_text(TOLD, timeout=SLOW_MS)
 

@@ -4,118 +4,8 @@
 import { request, toQuery } from "../base/request.ts";
 import { API, getJson } from "./ask.ts";
 import { type Columns, decodeColumns, type NameColumn } from "./columns.ts";
-import type { Severity, WorkloadState } from "./generated.ts";
+import type { DiagnosisAnswer, WorkloadEvent } from "./generated.ts";
 import { type SeriesLine, toSeriesLines } from "./series.ts";
-
-export interface DiagnosedMetric {
-  readonly name: string;
-  readonly label: string;
-  readonly unit: string;
-  readonly has_samples: boolean;
-}
-
-export interface DiagnosedUnit {
-  readonly unit: string;
-  readonly node: string | null;
-  readonly index: number | null;
-  readonly global_rank: number | null;
-  readonly local_rank: number | null;
-  /** Null: too few samples to compare it. */
-  readonly cluster: number | null;
-  /** 1 for the one furthest from the others, odd or not. */
-  readonly odd_rank: number | null;
-  readonly rules: readonly { readonly rule: string; readonly state: "now" | "past" }[];
-  readonly held_from: number | null;
-  readonly held_to: number | null;
-}
-
-export interface ClusterExplanation {
-  readonly sentence: string;
-  readonly attribute: string;
-  readonly values: readonly (string | number)[];
-  readonly gain: number;
-  readonly p_value: number;
-  readonly precision: number;
-  readonly recall: number;
-}
-
-export interface DiagnosedCluster {
-  readonly label: number;
-  readonly size: number;
-  readonly units: readonly string[];
-  readonly explanation: ClusterExplanation | null;
-}
-
-export interface OddUnit {
-  readonly unit: string;
-  readonly distance: number;
-  readonly p_value: number;
-  readonly kinds: readonly string[];
-  readonly sentence: string;
-}
-
-export interface FindingNumber {
-  readonly value: number | null;
-  readonly low: number | null;
-  readonly high: number | null;
-  readonly unit: string;
-}
-
-export interface FindingAnswer {
-  readonly kind: string;
-  readonly severity: Severity;
-  readonly title: string;
-  readonly reason: string;
-  readonly size: number | null;
-  readonly size_unit: string;
-  readonly units: readonly string[];
-  readonly start_at: number;
-  readonly end_at: number;
-  readonly metrics: readonly string[];
-  readonly numbers: Readonly<Record<string, FindingNumber>>;
-}
-
-export interface DiagnosisAnswer {
-  readonly workload: string;
-  readonly name: string | null;
-  readonly user: string | null;
-  readonly project: string | null;
-  readonly partition: string | null;
-  readonly state: WorkloadState;
-  readonly machine_types: readonly string[];
-  /** How many of each kind of process group, by its name. */
-  readonly layout: Readonly<Record<string, number>>;
-  readonly started_at: number | null;
-  readonly ended_at: number | null;
-  /** Null where it never ran. */
-  readonly life: { readonly start: number; readonly end: number } | null;
-  readonly window: { readonly start: number; readonly end: number } | null;
-  readonly gpus: number;
-  readonly nodes: number;
-  readonly gpu_hours: number | null;
-  readonly wasted_gpu_hours: number | null;
-  readonly energy_joules: number | null;
-  readonly energy_from: "counter" | "power" | null;
-  readonly metrics: readonly DiagnosedMetric[];
-  readonly metric: string | null;
-  readonly by: string;
-  readonly units: readonly DiagnosedUnit[];
-  readonly clusters: readonly DiagnosedCluster[];
-  /** Units as the leaves of `linkage` are numbered. */
-  readonly compared: readonly string[];
-  /** SciPy's matrix: two nodes, their distance, how many leaves. */
-  readonly linkage: readonly (readonly number[])[];
-  /** Units in the order of the tree. */
-  readonly leaves: readonly string[];
-  readonly cut_height: number | null;
-  readonly cut_kind: string;
-  /** The height that gives k + 1 clusters. */
-  readonly heights_for_counts: readonly number[];
-  readonly odd: readonly OddUnit[];
-  readonly odd_note: string | null;
-  readonly findings: readonly FindingAnswer[];
-  readonly notes: readonly string[];
-}
 
 export interface TimeSpan {
   /** Null ends: those of the workload's life. */
@@ -183,20 +73,12 @@ export interface Scatter {
   readonly outliers: number;
 }
 
-export interface DiagnosisEvent {
-  readonly at: number;
-  readonly until: number | null;
-  readonly kind: "start" | "end" | "violation" | "xid" | "cotenant_in" | "cotenant_out" | "annotation";
-  readonly unit: string | null;
-  readonly text: string;
-}
-
 export interface DiagnosisClient {
   diagnosis(workload: string, query: DiagnosisQuery, signal?: AbortSignal): Promise<DiagnosisAnswer>;
   histograms(workload: string, metric: string, span: TimeSpan, bins: number, signal?: AbortSignal): Promise<Histograms>;
   lines(workload: string, query: LinesQuery, signal?: AbortSignal): Promise<readonly SeriesLine[]>;
   scatter(workload: string, query: ScatterQuery, signal?: AbortSignal): Promise<Scatter>;
-  events(workload: string, span: TimeSpan, signal?: AbortSignal): Promise<readonly DiagnosisEvent[]>;
+  events(workload: string, span: TimeSpan, signal?: AbortSignal): Promise<readonly WorkloadEvent[]>;
 }
 
 /** Longer lists are asked for in parts: proxies take addresses of some thousand characters. */
@@ -250,8 +132,7 @@ export function createDiagnosisClient(): DiagnosisClient {
       );
       return toScatter(columns, headers);
     },
-    events: (workload, span, signal) =>
-      getJson<readonly DiagnosisEvent[]>(pathOf(workload, "events", span, {}), signal),
+    events: (workload, span, signal) => getJson<readonly WorkloadEvent[]>(pathOf(workload, "events", span, {}), signal),
   };
 }
 

@@ -2,15 +2,14 @@
 // by the clock, unless the reader looks at a part of its past.
 
 import type {
-  DiagnosisAnswer,
   DiagnosisClient,
-  DiagnosisEvent,
   Histograms,
   LinesQuery,
   Scatter,
   ScatterQuery,
   TimeSpan,
 } from "../api/diagnosis-client.ts";
+import type { DiagnosisAnswer, WorkloadEvent } from "../api/generated.ts";
 import type { SeriesLine } from "../api/series.ts";
 import type { Loadable } from "../base/loadable.ts";
 import { type DiagnosticsPage, resolveDistance, type Window } from "../state/diagnostics.ts";
@@ -26,7 +25,7 @@ export function spanOf(window: Window | null): TimeSpan {
 
 type Comparison = Pick<DiagnosticsPage, "metric" | "plot" | "distance" | "lag" | "linkage" | "count" | "window">;
 
-export function useDiagnosis(workload: string, page: Comparison): Loadable<DiagnosisAnswer> {
+export function useDiagnosis(workload: string, page: Comparison): Asked<DiagnosisAnswer> {
   const query = {
     ...spanOf(page.window),
     metric: page.metric,
@@ -47,7 +46,7 @@ export function useHistograms(
   metric: string | null,
   window: Window | null,
   enabled: boolean,
-): Loadable<Histograms> {
+): Asked<Histograms> {
   const span = spanOf(window);
   return useOfWorkload(workload, {
     key: ["diagnosis-histograms", workload, metric, span],
@@ -57,7 +56,7 @@ export function useHistograms(
   });
 }
 
-export function useLines(workload: string, query: LinesQuery, enabled = true): Loadable<readonly SeriesLine[]> {
+export function useLines(workload: string, query: LinesQuery, enabled = true): Asked<readonly SeriesLine[]> {
   return useOfWorkload(workload, {
     key: ["diagnosis-lines", workload, query],
     isOpen: query.startMs === null,
@@ -69,7 +68,7 @@ export function useLines(workload: string, query: LinesQuery, enabled = true): L
 export function useScatter(
   workload: string,
   query: Omit<ScatterQuery, "most" | "x" | "y"> & { readonly x: string | null; readonly y: string | null },
-): Loadable<Scatter> {
+): Asked<Scatter> {
   const { x, y } = query;
   return useOfWorkload(workload, {
     key: ["diagnosis-scatter", workload, query],
@@ -79,7 +78,7 @@ export function useScatter(
   });
 }
 
-export function useDiagnosisEvents(workload: string, window: Window | null): Loadable<readonly DiagnosisEvent[]> {
+export function useDiagnosisEvents(workload: string, window: Window | null): Asked<readonly WorkloadEvent[]> {
   const span = spanOf(window);
   return useOfWorkload(workload, {
     key: ["diagnosis-events", workload, span],
@@ -96,15 +95,25 @@ interface Question<T> {
   ask(client: DiagnosisClient, signal: AbortSignal): Promise<T>;
 }
 
+/** Whether the answer is one to what is asked now, or still that to the last question. */
+export interface Asked<T> extends Loadable<T> {
+  readonly isCurrent: boolean;
+}
+
 /** The last answer stays in sight while a new one comes, but never that about another workload. */
-function useOfWorkload<T>(workload: string, { key, isOpen, enabled = true, ask }: Question<T>): Loadable<T> {
-  const answer = useVersionedQuery<{ readonly workload: string; readonly value: T }>({
+function useOfWorkload<T>(workload: string, { key, isOpen, enabled = true, ask }: Question<T>): Asked<T> {
+  const question = JSON.stringify(key);
+  const answer = useVersionedQuery<{ readonly workload: string; readonly question: string; readonly value: T }>({
     key,
     follows: "nothing",
     keepsLast: true,
     enabled,
     ...(isOpen ? { everyMs: REFRESH_MS } : {}),
-    ask: async (client, signal) => ({ workload, value: await ask(client.diagnosis, signal) }),
+    ask: async (client, signal) => ({ workload, question, value: await ask(client.diagnosis, signal) }),
   });
-  return { ...answer, value: answer.value?.workload === workload ? answer.value.value : undefined };
+  return {
+    ...answer,
+    value: answer.value?.workload === workload ? answer.value.value : undefined,
+    isCurrent: answer.value?.question === question,
+  };
 }

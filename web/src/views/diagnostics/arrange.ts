@@ -1,6 +1,6 @@
 // Which small plot stands where: by node and GPU index, by rank, or by cluster. Pure.
 
-import type { DiagnosedUnit } from "../../api/diagnosis-client.ts";
+import type { DiagnosedUnit } from "../../api/generated.ts";
 import type { MultiplesGroup } from "../../charts/multiples-layout.ts";
 import type { Arrangement } from "../../state/diagnostics.ts";
 

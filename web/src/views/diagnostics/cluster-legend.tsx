@@ -1,17 +1,17 @@
 // The clusters in words: how many GPUs, and what they and only they share. A click selects them.
 
-import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
+import type { DiagnosisAnswer } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
-import { changeDiagnostics, type DiagnosticsPage } from "../../state/diagnostics.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import type { DiagnosticsPage } from "../../state/diagnostics.ts";
 import { clusterColor } from "./cluster-colors.ts";
 import styles from "./cluster-legend.module.css";
+import { useSetPage } from "./shown.ts";
 import { sayP } from "./words.ts";
 
 const MOST = 6;
 
 export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page: DiagnosticsPage }) {
-  const change = useChangeScreen();
+  const set = useSetPage();
   const { clusters, odd } = answer;
   if (clusters.length === 0) return null;
   const held = new Set(page.units);
@@ -29,7 +29,7 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
                   ? `${explanation.sentence} (${sayP(explanation.p_value)}, adjusted information ${explanation.gain.toFixed(2)})`
                   : "Select these GPUs"
               }
-              onClick={() => change(changeDiagnostics({ units: isHeld || clusters.length === 1 ? [] : units }))}
+              onClick={() => set({ units: isHeld || clusters.length === 1 ? [] : units })}
             >
               <i style={{ background: clusterColor(label) }} />
               {clusters.length === 1
@@ -42,14 +42,14 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
       {clusters.length > MOST && <li>{clusters.length - MOST} more</li>}
       {odd.length > 0 && (
         <li>
-          <button type="button" onClick={() => change(changeDiagnostics({ units: odd.map(({ unit }) => unit) }))}>
+          <button type="button" onClick={() => set({ units: odd.map(({ unit }) => unit) })}>
             <i className={styles.odd} /> {odd.length === 1 ? "1 odd GPU" : `${odd.length} odd GPUs`}
           </button>
         </li>
       )}
       {held.size > 0 && (
         <li>
-          <button type="button" onClick={() => change(changeDiagnostics({ units: [] }))}>
+          <button type="button" onClick={() => set({ units: [] })}>
             {formatPlural(held.size, "GPU")} selected ×
           </button>
         </li>

@@ -2,22 +2,15 @@
 
 import * as Popover from "@radix-ui/react-popover";
 import { useMemo } from "react";
-import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
+import type { DiagnosisAnswer } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { Dendrogram } from "../../charts/dendrogram.tsx";
-import {
-  changeDiagnostics,
-  DISTANCES,
-  type DiagnosticsPage,
-  type Distance,
-  LINKAGES,
-  resolveDistance,
-} from "../../state/diagnostics.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import { DISTANCES, type DiagnosticsPage, type Distance, LINKAGES, resolveDistance } from "../../state/diagnostics.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import styles from "./cluster-menu.module.css";
+import { useSetPage } from "./shown.ts";
 
 const DISTANCE_TITLES: Readonly<Record<Distance, string>> = {
   auto: "as drawn",
@@ -34,8 +27,8 @@ interface ClusterMenuProps {
 }
 
 export function ClusterMenu({ answer, page }: ClusterMenuProps) {
-  const change = useChangeScreen();
-  const set = (changes: Partial<DiagnosticsPage>) => change(changeDiagnostics(changes), "replace");
+  const setPage = useSetPage();
+  const set = (changes: Partial<DiagnosticsPage>) => setPage(changes, "replace");
   const count = answer.clusters.length;
   const most = Math.max(1, Math.min(MOST_COUNT, answer.compared.length));
   return (

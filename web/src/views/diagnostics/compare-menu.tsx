@@ -1,6 +1,6 @@
 // What to put beside the workload: another one, or another time of itself.
 
-import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
+import type { DiagnosisAnswer } from "../../api/generated.ts";
 import { useWorkloads } from "../../data/queries.ts";
 import { type Compared, changeDiagnostics, type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";

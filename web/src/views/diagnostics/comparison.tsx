@@ -1,7 +1,6 @@
 // Two workloads, or two times of one, side by side: what differs in numbers, then their GPUs and their courses.
 
-import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
-import type { RuleAnswer } from "../../api/generated.ts";
+import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
 import { useDiagnosis } from "../../data/diagnosis.ts";
 import type { Compared, DiagnosticsPage } from "../../state/diagnostics.ts";
@@ -9,6 +8,7 @@ import { Frame } from "../../widgets/frame.tsx";
 import styles from "./comparison.module.css";
 import { GpuPanel } from "./gpu-panel.tsx";
 import { sayEnergy, sayHours } from "./head.tsx";
+import { type SetPage, SetPageContext, useSetPage } from "./shown.ts";
 import { TimelinePanel } from "./timeline-panel.tsx";
 import { sayWindow } from "./words.ts";
 
@@ -26,16 +26,27 @@ export function Comparison({ answer, page, rules, compared }: ComparisonProps) {
   const units = compared.kind === "window" ? page.units : [];
   const otherPage: DiagnosticsPage = { ...page, workload, metric, window, units, count: null };
   const other = useDiagnosis(workload, otherPage);
+  const set = useSetPage();
+  const setOther: SetPage = ({ window: zoomed, units: _, ...rest }, step) => {
+    const isZoom = zoomed && compared.kind === "window";
+    set(isZoom ? { ...rest, compared: { kind: "window", window: zoomed } } : rest, step);
+  };
   return (
     <Frame source={other} what="what it is compared with">
       {(second) => (
         <div className={styles.place}>
           <Differences first={answer} second={second} />
           <div className={styles.pair}>
-            <GpuPanel answer={answer} page={page} rules={rules} whose={sayWhose(answer)} />
-            <GpuPanel answer={second} page={otherPage} rules={rules} whose={sayWhose(second)} />
-            <TimelinePanel answer={answer} page={page} whose={sayWhose(answer)} />
-            <TimelinePanel answer={second} page={otherPage} whose={sayWhose(second)} />
+            <div className={styles.column}>
+              <GpuPanel answer={answer} page={page} rules={rules} whose={sayWhose(answer)} />
+              <TimelinePanel answer={answer} page={page} whose={sayWhose(answer)} />
+            </div>
+            <SetPageContext value={setOther}>
+              <div className={styles.column}>
+                <GpuPanel answer={second} page={otherPage} rules={rules} whose={sayWhose(second)} />
+                <TimelinePanel answer={second} page={otherPage} whose={sayWhose(second)} canLeave={false} />
+              </div>
+            </SetPageContext>
           </div>
         </div>
       )}

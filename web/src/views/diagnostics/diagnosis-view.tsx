@@ -2,8 +2,7 @@
 // brushed and zoomed in one of them shows in all.
 
 import { useDeferredValue, useMemo, useState } from "react";
-import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
-import type { RuleAnswer } from "../../api/generated.ts";
+import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
 import { spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
 import { useRules } from "../../data/rules.ts";
@@ -17,6 +16,7 @@ import { Findings } from "./findings.tsx";
 import { GpuPanel } from "./gpu-panel.tsx";
 import { Head } from "./head.tsx";
 import { chooseAxes, ScatterPanel } from "./scatter-panel.tsx";
+import { findShown } from "./shown.ts";
 import { TimelinePanel } from "./timeline-panel.tsx";
 import { joinTimes } from "./timelines.ts";
 
@@ -29,7 +29,7 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
   const list = useRules().value;
   const rules = list?.rules ?? NO_RULES;
   return (
-    <main className={styles.view}>
+    <main className={styles.view} aria-busy={!answer.isCurrent}>
       <Frame source={answer} what="the diagnosis">
         {(value) => (
           <>
@@ -69,10 +69,10 @@ function Panels({ answer, page, rules }: PanelsProps) {
     () => (scatter.value ? lightPoints(scatter.value, page.brush, range) : null),
     [scatter.value, page.brush, range],
   );
-  const { window } = answer;
+  const { startMs, endMs } = findShown(answer, page);
   const spans = useMemo(
-    () => (page.brush && lit && window ? joinTimes(lit.timesMs, window.end - window.start) : []),
-    [page.brush, lit, window],
+    () => (page.brush && lit ? joinTimes(lit.timesMs, endMs - startMs) : []),
+    [page.brush, lit, startMs, endMs],
   );
   return (
     <div className={styles.panels}>

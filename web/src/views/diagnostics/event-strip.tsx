@@ -1,12 +1,12 @@
 // What happened, on the axis of time: spans for what lasted, marks for what came and went. Each says what it is.
 
-import type { DiagnosisEvent } from "../../api/diagnosis-client.ts";
+import type { WorkloadEvent } from "../../api/generated.ts";
 import { formatExact } from "../../base/time.ts";
 import styles from "./event-strip.module.css";
 
 const MOST = 80;
 
-export function EventStrip(props: { events: readonly DiagnosisEvent[]; startMs: number; endMs: number }) {
+export function EventStrip(props: { events: readonly WorkloadEvent[]; startMs: number; endMs: number }) {
   const { events, startMs, endMs } = props;
   const shown = events.filter(({ at, until }) => (until ?? at) >= startMs && at <= endMs).slice(0, MOST);
   const percent = (ms: number) => Math.min(100, Math.max(0, ((ms - startMs) / Math.max(1, endMs - startMs)) * 100));

@@ -1,6 +1,6 @@
 // What was found, in words, most important first. A finding shows its GPUs, its time and its metrics when it is clicked.
 
-import type { DiagnosisAnswer, FindingAnswer } from "../../api/diagnosis-client.ts";
+import type { DiagnosisAnswer, FindingAnswer } from "../../api/generated.ts";
 import { formatGpuHours, formatPlural, formatRatio, isKnown } from "../../base/format.ts";
 import { formatDuration } from "../../base/time.ts";
 import { changeDiagnostics, type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";

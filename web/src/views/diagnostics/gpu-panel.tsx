@@ -2,21 +2,14 @@
 // with. Or the same as a table.
 
 import { useMemo } from "react";
-import type { DiagnosedUnit, DiagnosisAnswer, Histograms } from "../../api/diagnosis-client.ts";
-import type { RuleAnswer } from "../../api/generated.ts";
+import type { Histograms } from "../../api/diagnosis-client.ts";
+import type { DiagnosedUnit, DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { formatCount } from "../../base/format.ts";
 import { type SelectMode, SmallMultiples, type SmallPlot } from "../../charts/small-multiples.tsx";
 import { spanOf, useHistograms, useLines } from "../../data/diagnosis.ts";
 import { colorRules, type RuleColors, toCssColor } from "../../parts/rules/rule-colors.ts";
-import {
-  ARRANGEMENTS,
-  type Arrangement,
-  changeDiagnostics,
-  type DiagnosticsPage,
-  type Plot,
-} from "../../state/diagnostics.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import { ARRANGEMENTS, type Arrangement, type DiagnosticsPage, type Plot } from "../../state/diagnostics.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { arrange, isKnown } from "./arrange.ts";
 import { Choice } from "./choice.tsx";
@@ -26,7 +19,8 @@ import { ClusterMenu } from "./cluster-menu.tsx";
 import { describeUnit, scaleBars } from "./distributions.ts";
 import styles from "./gpu-panel.module.css";
 import { PanelBox } from "./panel-box.tsx";
-import { findDomain, toGrid } from "./timelines.ts";
+import { findShown, useSetPage } from "./shown.ts";
+import { fillHoles, findDomain, toGrid } from "./timelines.ts";
 import { UnitTable } from "./unit-table.tsx";
 import { findMetric, sayPlace, sayValue } from "./words.ts";
 
@@ -54,8 +48,7 @@ interface GpuPanelProps {
 }
 
 export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps) {
-  const change = useChangeScreen();
-  const set = (changes: Partial<DiagnosticsPage>) => change(changeDiagnostics(changes));
+  const set = useSetPage();
   const metric = findMetric(answer.metrics, answer.metric);
   const source = usePlots(answer, page, rules);
   const title = `${metric?.label ?? "GPUs"}${whose ? `, ${whose}` : ", one plot per GPU"}`;
@@ -119,7 +112,8 @@ interface Drawn {
 }
 
 function usePlots(answer: DiagnosisAnswer, page: DiagnosticsPage, rules: readonly RuleAnswer[]) {
-  const { workload, metric, units, window } = answer;
+  const { workload, metric, units } = answer;
+  const { startMs, endMs } = findShown(answer, page);
   const isTimeline = page.plot === "timeline";
   const histograms = useHistograms(workload, metric, page.window, !isTimeline);
   const names = useMemo(() => units.map(({ unit }) => unit), [units]);
@@ -134,10 +128,10 @@ function usePlots(answer: DiagnosisAnswer, page: DiagnosticsPage, rules: readonl
     [answer, histograms.value, rules],
   );
   const fromLines = useMemo(
-    () => lines.value && window && drawLines(answer, lines.value, rules, window, unit),
-    [answer, lines.value, rules, window, unit],
+    () => lines.value && drawLines(answer, lines.value, rules, { startMs, endMs }, unit),
+    [answer, lines.value, rules, startMs, endMs, unit],
   );
-  return isTimeline ? { ...lines, value: fromLines ?? undefined } : { ...histograms, value: fromHistograms };
+  return isTimeline ? { ...lines, value: fromLines } : { ...histograms, value: fromHistograms };
 }
 
 function drawHistograms(answer: DiagnosisAnswer, histograms: Histograms, rules: readonly RuleAnswer[]): Drawn {
@@ -154,15 +148,17 @@ function drawLines(
   answer: DiagnosisAnswer,
   lines: readonly SeriesLine[],
   rules: readonly RuleAnswer[],
-  window: { readonly start: number; readonly end: number },
+  { startMs, endMs }: { readonly startMs: number; readonly endMs: number },
   unit: string,
 ): Drawn {
   const [low, high] = findDomain(lines, unit);
+  const steps = Math.min(STEPS, Math.max(2, ...lines.map(({ timesMs }) => timesMs.length)));
   const byUnit = new Map(lines.map((line) => [line.unit, line]));
   const plots = toPlots(answer, rules, ({ unit: name }) => {
     const line = byUnit.get(name);
     if (!line) return { values: [], level: null };
-    const values = toGrid(line, window.start, window.end, STEPS).map((value) => (value - low) / (high - low || 1));
+    const grid = fillHoles(toGrid(line, startMs, endMs, steps));
+    const values = grid.map((value) => (value - low) / (high - low || 1));
     const known = values.filter((value) => !Number.isNaN(value));
     const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
     return { values: known.length > 0 ? values : [], level: known.length > 0 ? mean : null };
@@ -188,15 +184,15 @@ function toPlots(
 
 /** In the order of the rule bar. */
 function listMarks(unit: DiagnosedUnit, rules: readonly RuleAnswer[], colors: RuleColors) {
-  return rules.flatMap(({ key }) => {
-    const found = unit.rules.find(({ rule }) => rule === key);
+  return rules.flatMap(({ key, is_enabled }) => {
+    const found = is_enabled && unit.rules.find(({ rule }) => rule === key);
     return found ? [{ color: toCssColor(colors, key), isPast: found.state === "past" }] : [];
   });
 }
 
 function Plots(props: GpuPanelProps & { drawn: Drawn }) {
   const { answer, page, rules, drawn, onPoint } = props;
-  const change = useChangeScreen();
+  const set = useSetPage();
   const groups = useMemo(() => arrange(answer.units, page.arrangement), [answer.units, page.arrangement]);
   const selected = useMemo(() => {
     const wanted = new Set(page.units);
@@ -204,7 +200,7 @@ function Plots(props: GpuPanelProps & { drawn: Drawn }) {
   }, [page.units, answer.units]);
   const onSelect = (plots: readonly number[], mode: SelectMode) => {
     const names = plots.flatMap((at) => answer.units[at]?.unit ?? []);
-    change(changeDiagnostics({ units: combine(page.units, names, mode, answer.units.length) }));
+    set({ units: combine(page.units, names, mode, answer.units.length) });
   };
   return (
     <SmallMultiples

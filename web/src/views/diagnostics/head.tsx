@@ -1,8 +1,7 @@
 // Who, what, when, on which GPUs, at what cost, and which rules it breaks; and the window everything below is of.
 
 import type { ReactNode } from "react";
-import type { DiagnosisAnswer } from "../../api/diagnosis-client.ts";
-import type { RuleAnswer } from "../../api/generated.ts";
+import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import { formatCount, formatPlural, isKnown, MISSING } from "../../base/format.ts";
 import { formatDuration, formatExact } from "../../base/time.ts";
 import { colorRules, toCssColor } from "../../parts/rules/rule-colors.ts";

@@ -1,7 +1,7 @@
 // Which metrics the timeline shows: a list of boxes to tick.
 
 import * as Popover from "@radix-ui/react-popover";
-import type { DiagnosedMetric } from "../../api/diagnosis-client.ts";
+import type { DiagnosedMetric } from "../../api/generated.ts";
 import { Button } from "../../widgets/button.tsx";
 import styles from "./metric-menu.module.css";
 import { findMetric } from "./words.ts";

@@ -2,7 +2,8 @@
 // times are lit on the timeline.
 
 import { useMemo } from "react";
-import type { DiagnosedMetric, DiagnosisAnswer, Scatter } from "../../api/diagnosis-client.ts";
+import type { Scatter } from "../../api/diagnosis-client.ts";
+import type { DiagnosedMetric, DiagnosisAnswer } from "../../api/generated.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
 import type { Loadable } from "../../base/loadable.ts";
 import { ScatterChart } from "../../charts/scatter-chart.tsx";

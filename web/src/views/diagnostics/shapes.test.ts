@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { DiagnosedUnit, Scatter } from "../../api/diagnosis-client.ts";
+import type { Scatter } from "../../api/diagnosis-client.ts";
+import type { DiagnosedUnit } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { arrange, isKnown } from "./arrange.ts";
 import { boundOutliers, findBounds, lightPoints } from "./brushed.ts";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
 import { chooseUnits, chooseZoom } from "./timeline-panel.tsx";
-import { findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
+import { fillHoles, findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
 import { sayEstimate, sayP, sayValue } from "./words.ts";
 
 function unitAt(node: string, index: number, rank: number | null, cluster: number | null = 0): DiagnosedUnit {
@@ -18,7 +19,7 @@ function unitAt(node: string, index: number, rank: number | null, cluster: numbe
     cluster,
     odd_rank: null,
     rules: [],
-    held_from: null,
+    held_from: 0,
     held_to: null,
   };
 }
@@ -85,6 +86,14 @@ function line(values: readonly number[]): SeriesLine {
 describe("timelines", () => {
   it("come onto a grid as means, gaps stay gaps", () => {
     expect([...toGrid(line([1, 3, Number.NaN, Number.NaN, 5, 7]), 0, 60, 3)]).toEqual([2, Number.NaN, 6]);
+  });
+
+  it("are bridged over a step or two, not over a gap", () => {
+    const gap = Number.NaN;
+    expect([...fillHoles(Float64Array.of(gap, 1, gap, gap, 4, gap, gap, gap, 8))]).toEqual([
+      ...[gap, 1, 2, 3, 4],
+      ...[gap, gap, gap, 8],
+    ]);
   });
 
   it("of many are a median and a range", () => {

@@ -2,21 +2,22 @@
 // happened on the axis. Drawing a range zooms the whole page to it; what the scatter's brush holds is lit.
 
 import { useMemo, useRef, useState } from "react";
-import { type DiagnosisAnswer, type DiagnosisEvent, SUMMARY_UNITS } from "../../api/diagnosis-client.ts";
+import { SUMMARY_UNITS } from "../../api/diagnosis-client.ts";
+import type { DiagnosisAnswer, WorkloadEvent } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { formatPlural } from "../../base/format.ts";
 import { useSize } from "../../charts/canvas.tsx";
 import { type ChartBand, type ChartLine, type ChartSpan, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
 import { TimeAxis } from "../../charts/time-axis.tsx";
 import { spanOf, useDiagnosisEvents, useLines } from "../../data/diagnosis.ts";
-import { changeDiagnostics, type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import { type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import { EventStrip } from "./event-strip.tsx";
 import { MetricMenu } from "./metric-menu.tsx";
 import { PanelBox } from "./panel-box.tsx";
+import { findShown, useSetPage } from "./shown.ts";
 import styles from "./timeline-panel.module.css";
 import { findDomain, summarize, valueAt } from "./timelines.ts";
 import { findMetric, sayValue, sayWindow } from "./words.ts";
@@ -37,12 +38,22 @@ interface TimelinePanelProps {
   /** Times to light up. */
   readonly lit?: readonly TimeRange[];
   readonly whose?: string;
+  /** Whether the reader can go back to the whole life. */
+  readonly canLeave?: boolean;
   /** What is being drawn, for others to follow. */
   onDraw?(range: TimeRange | null): void;
 }
 
-export function TimelinePanel({ answer, page, pointed = null, lit = NO_SPANS, whose, onDraw }: TimelinePanelProps) {
-  const change = useChangeScreen();
+export function TimelinePanel({
+  answer,
+  page,
+  pointed = null,
+  lit = NO_SPANS,
+  whose,
+  canLeave = true,
+  onDraw,
+}: TimelinePanelProps) {
+  const set = useSetPage();
   const place = useRef<HTMLDivElement>(null);
   const { width } = useSize(place);
   const metrics = listMetrics(answer, page.lines);
@@ -56,8 +67,8 @@ export function TimelinePanel({ answer, page, pointed = null, lit = NO_SPANS, wh
     isSummarized: true,
   });
   const events = useDiagnosisEvents(answer.workload, page.window).value ?? [];
-  const [startMs, endMs] = [answer.window?.start ?? 0, answer.window?.end ?? 1];
-  const zoom = (range: TimeRange) => change(changeDiagnostics({ window: toWindow(range.fromMs, range.toMs) }));
+  const { startMs, endMs } = findShown(answer, page);
+  const zoom = (range: TimeRange) => set({ window: toWindow(range.fromMs, range.toMs) });
   const brushed = lit.length > 0 ? chooseZoom(lit, endMs - startMs) : null;
   const tools = (
     <>
@@ -66,17 +77,13 @@ export function TimelinePanel({ answer, page, pointed = null, lit = NO_SPANS, wh
           {brushed.title}
         </Button>
       )}
-      {page.window && (
-        <Button className={styles.small} onClick={() => change(changeDiagnostics({ window: null }))}>
+      {canLeave && page.window && (
+        <Button className={styles.small} onClick={() => set({ window: null })}>
           Whole life
         </Button>
       )}
       <span className={styles.window}>{sayWindow(startMs, endMs)}</span>
-      <MetricMenu
-        metrics={answer.metrics}
-        chosen={metrics}
-        onChange={(names) => change(changeDiagnostics({ lines: names }), "replace")}
-      />
+      <MetricMenu metrics={answer.metrics} chosen={metrics} onChange={(names) => set({ lines: names }, "replace")} />
     </>
   );
   return (
@@ -86,7 +93,7 @@ export function TimelinePanel({ answer, page, pointed = null, lit = NO_SPANS, wh
       file={`${answer.workload}-timeline`.replaceAll(/[^\w-]+/g, "-")}
     >
       <p className={styles.about}>{describeLines(answer, page, asked)}</p>
-      <div ref={place} className={styles.body} data-lit-spans={lit.length}>
+      <div ref={place} className={styles.body} data-lit-spans={lit.length} aria-busy={!lines.isCurrent}>
         <Frame
           source={lines}
           what="the timelines"
@@ -178,7 +185,7 @@ interface RowsProps {
   readonly page: DiagnosticsPage;
   readonly all: readonly SeriesLine[];
   readonly metrics: readonly string[];
-  readonly events: readonly DiagnosisEvent[];
+  readonly events: readonly WorkloadEvent[];
   readonly width: number;
   readonly pointed: string | null;
   readonly lit: readonly TimeRange[];
@@ -189,7 +196,7 @@ interface RowsProps {
 function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom, onDraw }: RowsProps) {
   const [cursorMs, setCursor] = useState<number | null>(null);
   const [drawn, setDrawn] = useState<TimeRange | null>(null);
-  const [startMs, endMs] = [answer.window?.start ?? 0, answer.window?.end ?? 1];
+  const { startMs, endMs } = findShown(answer, page);
   const spans = useMemo(() => toSpans(lit, events, endMs), [lit, events, endMs]);
   const draw = (range: TimeRange | null, isDone: boolean) => {
     setDrawn(isDone ? null : range);
@@ -203,6 +210,8 @@ function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom,
           key={name}
           name={name}
           answer={answer}
+          startMs={startMs}
+          endMs={endMs}
           selected={page.units}
           all={all}
           width={width}
@@ -226,7 +235,7 @@ function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom,
 }
 
 /** Violations are shaded faintly, what was brushed clearly. */
-function toSpans(lit: readonly TimeRange[], events: readonly DiagnosisEvent[], endMs: number): readonly ChartSpan[] {
+function toSpans(lit: readonly TimeRange[], events: readonly WorkloadEvent[], endMs: number): readonly ChartSpan[] {
   const broken = events.filter(({ kind }) => kind === "violation");
   return [
     ...broken.map(({ at, until }) => ({ fromMs: at, toMs: until ?? endMs, color: "var(--warn)", alpha: 0.025 })),
@@ -237,6 +246,8 @@ function toSpans(lit: readonly TimeRange[], events: readonly DiagnosisEvent[], e
 interface MetricRowProps {
   readonly name: string;
   readonly answer: DiagnosisAnswer;
+  readonly startMs: number;
+  readonly endMs: number;
   readonly selected: readonly string[];
   readonly all: readonly SeriesLine[];
   readonly width: number;
@@ -249,13 +260,13 @@ interface MetricRowProps {
 }
 
 function MetricRow(props: MetricRowProps) {
-  const { name, answer, selected, all, width, pointed, spans, cursorMs, drawn, onCursor, onDraw } = props;
+  const { name, answer, startMs, endMs, selected, all, width, pointed, spans, cursorMs, drawn, onCursor, onDraw } =
+    props;
   const metric = findMetric(answer.metrics, name);
-  const [startMs, endMs] = [answer.window?.start ?? 0, answer.window?.end ?? 1];
   const of = useMemo(() => all.filter((line) => line.metric === name), [all, name]);
   const shapes = useMemo(
-    () => drawShapes(of, answer, selected, pointed, width),
-    [of, answer, selected, pointed, width],
+    () => drawShapes(of, answer, { startMs, endMs, width }, selected, pointed),
+    [of, answer, startMs, endMs, selected, pointed, width],
   );
   const [low, high] = useMemo(() => findDomain(of, metric?.unit ?? ""), [of, metric?.unit]);
   const withinMs = ((endMs - startMs) / Math.max(1, width)) * 12;
@@ -314,10 +325,10 @@ interface Shapes {
 
 function drawShapes(
   of: readonly SeriesLine[],
-  { units, window }: DiagnosisAnswer,
+  { units }: DiagnosisAnswer,
+  { startMs, endMs, width }: { readonly startMs: number; readonly endMs: number; readonly width: number },
   selected: readonly string[],
   pointed: string | null,
-  width: number,
 ): Shapes {
   const cluster = new Map(units.map((unit) => [unit.unit, unit.cluster]));
   const held = new Set(selected);
@@ -325,7 +336,6 @@ function drawShapes(
   const shown = held.size > 0 ? own.filter(({ unit }) => held.has(unit)) : own;
   const others = held.size > 0 ? own.filter(({ unit }) => !held.has(unit)) : [];
   const steps = Math.max(20, Math.floor(width / 2));
-  const [startMs, endMs] = [window?.start ?? 0, window?.end ?? 1];
   const shapes: { lines: (ChartLine & { isRead: boolean })[]; bands: ChartBand[] } = { lines: [], bands: [] };
   if (shown.length > MOST_LINES) {
     const labels = [...new Set(shown.map(({ unit }) => cluster.get(unit) ?? null))].sort(

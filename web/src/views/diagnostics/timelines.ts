@@ -19,6 +19,25 @@ export function toGrid(line: SeriesLine, startMs: number, endMs: number, steps: 
   return sums.map((sum, step) => (counts[step] ? sum / (counts[step] ?? 1) : Number.NaN));
 }
 
+const LONGEST_HOLE = 2;
+
+/** A step or two that fell between samples is bridged; a longer gap is one. */
+export function fillHoles(grid: Float64Array): Float64Array {
+  const filled = grid.slice();
+  let last = -1;
+  for (let step = 0; step < grid.length; step += 1) {
+    const value = grid[step] ?? Number.NaN;
+    if (Number.isNaN(value)) continue;
+    const holes = step - last - 1;
+    if (last >= 0 && holes > 0 && holes <= LONGEST_HOLE) {
+      const from = grid[last] ?? value;
+      for (let hole = 1; hole <= holes; hole += 1) filled[last + hole] = from + ((value - from) * hole) / (holes + 1);
+    }
+    last = step;
+  }
+  return filled;
+}
+
 export interface Summary {
   readonly timesMs: Float64Array;
   readonly median: Float64Array;

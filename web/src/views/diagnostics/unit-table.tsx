@@ -1,15 +1,16 @@
 // The GPUs as a table: cluster, distance and statistics, to sort with the eye, to read aloud, and to take along as CSV.
 
-import type { DiagnosisAnswer, Histograms } from "../../api/diagnosis-client.ts";
+import type { Histograms } from "../../api/diagnosis-client.ts";
+import type { DiagnosisAnswer } from "../../api/generated.ts";
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
-import { changeDiagnostics, type DiagnosticsPage } from "../../state/diagnostics.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import type { DiagnosticsPage } from "../../state/diagnostics.ts";
 import { Button } from "../../widgets/button.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import { describeUnit, type UnitStatistics } from "./distributions.ts";
 import { combine } from "./gpu-panel.tsx";
+import { useSetPage } from "./shown.ts";
 import styles from "./unit-table.module.css";
 import { findMetric, sayValue } from "./words.ts";
 
@@ -22,7 +23,7 @@ interface UnitTableProps {
 const NONE: UnitStatistics = { samples: 0, p5: null, median: null, p95: null };
 
 export function UnitTable({ answer, page, histograms }: UnitTableProps) {
-  const change = useChangeScreen();
+  const set = useSetPage();
   const metric = findMetric(answer.metrics, answer.metric);
   const held = new Set(page.units);
   const rows = [...answer.units].sort((a, b) => (a.odd_rank ?? 1e9) - (b.odd_rank ?? 1e9));
@@ -55,11 +56,7 @@ export function UnitTable({ answer, page, histograms }: UnitTableProps) {
                 <th scope="row">
                   <button
                     type="button"
-                    onClick={() =>
-                      change(
-                        changeDiagnostics({ units: combine(page.units, [unit.unit], "toggle", answer.units.length) }),
-                      )
-                    }
+                    onClick={() => set({ units: combine(page.units, [unit.unit], "toggle", answer.units.length) })}
                   >
                     {unit.unit}
                   </button>

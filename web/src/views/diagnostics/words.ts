@@ -1,6 +1,6 @@
 // How the page says its quantities, places and times.
 
-import type { DiagnosedMetric, DiagnosedUnit, FindingNumber } from "../../api/diagnosis-client.ts";
+import type { DiagnosedMetric, DiagnosedUnit, FindingNumber } from "../../api/generated.ts";
 import { formatCount, formatQuantity, isKnown, MISSING, type Quantity } from "../../base/format.ts";
 
 const QUANTITIES: readonly string[] = [
