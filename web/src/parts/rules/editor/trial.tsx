@@ -7,7 +7,7 @@ import { type Problem, toProblem } from "../../../base/problem.ts";
 import { formatDuration } from "../../../base/time.ts";
 import { useRuleActions } from "../../../data/rules.ts";
 import { Button } from "../../../widgets/button.tsx";
-import styles from "./rule-editor.module.css";
+import styles from "./trial.module.css";
 
 const SPANS = [
   { hours: 24, title: "24 h" },
