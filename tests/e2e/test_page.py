@@ -30,7 +30,7 @@ def test_summary_says_what_the_api_says_when_the_page_opens(page: Page, demo_url
     expect(page.get_by_text(f"GPUs on {summary['nodes']} nodes")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible()
     assert page.get_by_role("link", name="Overview").is_visible()
-    for missing in ("Rules", "Diagnostics", "Parallel", "Scheduling", "Runs"):
+    for missing in ("Parallel", "Scheduling", "Runs"):
         assert page.get_by_role("link", name=missing).count() == 0, (
             "a view that does not exist is not in the navigation"
         )
