@@ -42,14 +42,18 @@ interface LevelSize {
 }
 
 const LEVELS: readonly LevelSize[] = [
-  { level: "plot", leastWidth: 44, mostWidth: 340, leastHeight: 26, mostHeight: 150, gap: 6 },
-  { level: "strip", leastWidth: 14, mostWidth: 120, leastHeight: 9, mostHeight: 26, gap: 3 },
+  { level: "plot", leastWidth: 44, mostWidth: 340, leastHeight: 26, mostHeight: 190, gap: 6 },
+  { level: "strip", leastWidth: 14, mostWidth: 120, leastHeight: 8, mostHeight: 26, gap: 2 },
   { level: "cell", leastWidth: 5, mostWidth: 22, leastHeight: 5, mostHeight: 22, gap: 1 },
 ];
 const CELL: LevelSize = { level: "cell", leastWidth: 5, mostWidth: 22, leastHeight: 5, mostHeight: 22, gap: 1 };
 const BLOCK_GAP = 14;
 /** Longer rows are broken: a row that cannot be followed with the eye says nothing. */
 const ROW_LENGTHS = [8, 12, 16, 24, 32, 64];
+/** A single group has no columns to compare with others. */
+const LONE_LENGTHS = [2, 4, 6, ...ROW_LENGTHS];
+/** Of a layout with a last row that is shorter. */
+const RAGGED = 0.8;
 const MOST_BLOCKS = 16;
 const CHARACTER_PX = 6.2;
 
@@ -60,16 +64,19 @@ interface Row {
 
 export function layoutMultiples(groups: readonly MultiplesGroup[], width: number, height: number): MultiplesLayout {
   const longest = Math.max(1, ...groups.map(({ slots }) => slots.length));
-  const lengths = [...new Set([...ROW_LENGTHS.filter((length) => length < longest), longest])].filter(
+  const usual = groups.length === 1 ? LONE_LENGTHS : ROW_LENGTHS;
+  const lengths = [...new Set([...usual.filter((length) => length < longest), longest])].filter(
     (length) => length <= 64,
   );
   for (const size of LEVELS) {
     let best: MultiplesLayout | null = null;
+    let bestWorth = 0;
     for (const length of lengths.length > 0 ? lengths : [64]) {
       const rows = breakRows(groups, length);
       for (let blocks = 1; blocks <= Math.min(MOST_BLOCKS, rows.length); blocks += 1) {
         const found = place(rows, length, blocks, size, width, height);
-        if (found && (best === null || sizeOf(found) > sizeOf(best))) best = found;
+        const worth = found ? sizeOf(found) * (longest % length === 0 ? 1 : RAGGED) : 0;
+        if (worth > bestWorth) [best, bestWorth] = [found, worth];
       }
     }
     if (best) return best;

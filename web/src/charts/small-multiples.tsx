@@ -1,12 +1,22 @@
 // Many small plots alike, one per unit, on one canvas: bars or a line each, in the color of their cluster, with the marks of
 // rules beside. Pointing tells, clicking and boxes select, arrow keys do both. Which units there are is the caller's.
 
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { Canvas, type Ink, type Size, useInk, useSize } from "./canvas.tsx";
 import {
   type Box,
   findPlot,
   findPlots,
+  type Level,
   layoutMultiples,
   type MultiplesGroup,
   type MultiplesLayout,
@@ -43,13 +53,15 @@ interface SmallMultiplesProps {
   say(plot: number): ReactNode;
   onSelect(plots: readonly number[], mode: SelectMode): void;
   onPoint?(plot: number | null): void;
+  /** How much of each there is room for. */
+  onLevel?(level: Level): void;
 }
 
 const LEAST_DRAG_PX = 4;
 const TIP_WIDTH = 230;
 
 export function SmallMultiples(props: SmallMultiplesProps) {
-  const { label, kind, plots, groups, selected, say, onSelect, onPoint } = props;
+  const { label, kind, plots, groups, selected, say, onSelect, onPoint, onLevel } = props;
   const place = useRef<HTMLDivElement>(null);
   const { width, height } = useSize(place);
   const ink = useInk();
@@ -57,6 +69,7 @@ export function SmallMultiples(props: SmallMultiplesProps) {
   const [drag, setDrag] = useState<Box | null>(null);
   const start = useRef<{ x: number; y: number } | null>(null);
   const layout = useMemo(() => layoutMultiples(groups, width, height), [groups, width, height]);
+  useEffect(() => onLevel?.(layout.level), [layout.level, onLevel]);
   const draw = useCallback(
     (pen: CanvasRenderingContext2D) => paintPlots(pen, layout, plots, kind, selected, ink),
     [layout, plots, kind, selected, ink],

@@ -6,7 +6,9 @@ import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
 import { spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
 import { useRules } from "../../data/rules.ts";
-import type { DiagnosticsPage } from "../../state/diagnostics.ts";
+import { type DiagnosticsPage, diagnose } from "../../state/diagnostics.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import { lightPoints } from "./brushed.ts";
 import { CompareMenu } from "./compare-menu.tsx";
@@ -25,11 +27,17 @@ const NO_RULES: readonly RuleAnswer[] = [];
 const MOST_NAMED = 100;
 
 export function DiagnosisView({ workload, page }: { workload: string; page: DiagnosticsPage }) {
+  const change = useChangeScreen();
   const answer = useDiagnosis(workload, page);
   const list = useRules().value;
   const rules = list?.rules ?? NO_RULES;
   return (
     <main className={styles.view} aria-busy={!answer.isCurrent}>
+      {answer.problem && answer.value === undefined && (
+        <div className={styles.away}>
+          <Button onClick={() => change(diagnose(null))}>Choose another workload</Button>
+        </div>
+      )}
       <Frame source={answer} what="the diagnosis">
         {(value) => (
           <>

@@ -1,11 +1,12 @@
 // One small plot per GPU: its distribution or its course, in the color of its cluster, beside those it shares a node or a rank
 // with. Or the same as a table.
 
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import type { Histograms } from "../../api/diagnosis-client.ts";
 import type { DiagnosedUnit, DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { formatCount } from "../../base/format.ts";
+import type { Level } from "../../charts/multiples-layout.ts";
 import { type SelectMode, SmallMultiples, type SmallPlot } from "../../charts/small-multiples.tsx";
 import { spanOf, useHistograms, useLines } from "../../data/diagnosis.ts";
 import { colorRules, type RuleColors, toCssColor } from "../../parts/rules/rule-colors.ts";
@@ -51,6 +52,7 @@ export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps)
   const set = useSetPage();
   const metric = findMetric(answer.metrics, answer.metric);
   const source = usePlots(answer, page, rules);
+  const [level, setLevel] = useState<Level>("plot");
   const title = `${metric?.label ?? "GPUs"}${whose ? `, ${whose}` : ", one plot per GPU"}`;
   const tools = (
     <>
@@ -91,14 +93,21 @@ export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps)
               page.plot === "table" ? (
                 <UnitTable answer={answer} page={page} histograms={drawn.histograms} />
               ) : (
-                <Plots answer={answer} page={page} rules={rules} drawn={drawn} {...(onPoint ? { onPoint } : {})} />
+                <Plots
+                  answer={answer}
+                  page={page}
+                  rules={rules}
+                  drawn={drawn}
+                  onLevel={setLevel}
+                  {...(onPoint ? { onPoint } : {})}
+                />
               )
             }
           </Frame>
         )}
       </div>
       {source.value && page.plot !== "table" && answer.metric !== null && (
-        <AxisNote drawn={source.value} unit={metric?.unit} plot={page.plot} />
+        <AxisNote drawn={source.value} unit={metric?.unit} plot={page.plot} level={level} />
       )}
     </PanelBox>
   );
@@ -190,8 +199,8 @@ function listMarks(unit: DiagnosedUnit, rules: readonly RuleAnswer[], colors: Ru
   });
 }
 
-function Plots(props: GpuPanelProps & { drawn: Drawn }) {
-  const { answer, page, rules, drawn, onPoint } = props;
+function Plots(props: GpuPanelProps & { drawn: Drawn; onLevel: (level: Level) => void }) {
+  const { answer, page, rules, drawn, onPoint, onLevel } = props;
   const set = useSetPage();
   const groups = useMemo(() => arrange(answer.units, page.arrangement), [answer.units, page.arrangement]);
   const selected = useMemo(() => {
@@ -214,6 +223,7 @@ function Plots(props: GpuPanelProps & { drawn: Drawn }) {
         return unit && <UnitWords unit={unit} answer={answer} rules={rules} drawn={drawn} />;
       }}
       onSelect={onSelect}
+      onLevel={onLevel}
       onPoint={(at) => onPoint?.(at === null ? null : (answer.units[at]?.unit ?? null))}
     />
   );
@@ -280,13 +290,31 @@ function UnitWords({ unit, answer, rules, drawn }: UnitWordsProps) {
   );
 }
 
-function AxisNote({ drawn, unit, plot }: { drawn: Drawn; unit: string | undefined; plot: Plot }) {
+interface AxisNoteProps {
+  readonly drawn: Drawn;
+  readonly unit: string | undefined;
+  readonly plot: Plot;
+  readonly level: Level;
+}
+
+function AxisNote({ drawn, unit, plot, level }: AxisNoteProps) {
   const [low, high] = [sayValue(drawn.low, unit), sayValue(drawn.high, unit)];
   return (
     <p className={styles.axis} data-drawn-label={true}>
-      {plot === "timeline"
-        ? `All plots from ${low} (bottom) to ${high} (top), over the same time.`
-        : `All plots from ${low} (left) to ${high} (right); height is the square root of the share of time.`}
+      {describeAxis(plot, level, low, high)}
     </p>
   );
+}
+
+function describeAxis(plot: Plot, level: Level, low: string, high: string): string {
+  const isTimeline = plot === "timeline";
+  if (level === "cell") return `Brighter is a higher ${isTimeline ? "mean" : "median"}, from ${low} to ${high}.`;
+  if (level === "strip") {
+    return isTimeline
+      ? `Each strip is the time from left to right; brighter is higher, from ${low} to ${high}.`
+      : `Each strip is ${low} (left) to ${high} (right); brighter is a larger share of the time.`;
+  }
+  return isTimeline
+    ? `All plots from ${low} (bottom) to ${high} (top), over the same time.`
+    : `All plots from ${low} (left) to ${high} (right); height is the square root of the share of time.`;
 }
