@@ -17,6 +17,7 @@ MAX_DRIFT_PPM = 300.0  # beyond, it is no quartz
 MIN_DRIFT_POINTS = 6
 DRIFT_SIGNIFICANCE = 5.0  # standard errors
 OUTLIER_MADS = 6.0
+MIN_OUTLIER_NS = 1000.0  # the resolution of many profilers
 ROUNDS = 4
 
 Floats = NDArray[np.float64]
@@ -94,16 +95,17 @@ def _fit(who: Ints, which: Ints, ends: Floats, ranks: int) -> tuple[Floats, Floa
     offsets, drifts = np.zeros(ranks), np.zeros(ranks)
     components = _components(who, which, ranks)
     keep = np.ones(ends.size, bool)
-    for turn in range(ROUNDS):
-        if not keep.any():
-            break
-        now = ends - drifts[who] * ends
-        offsets = _solve(who[keep], which[keep], now[keep], ranks)
+    for _ in range(ROUNDS if ends.size else 0):
+        offsets = _solve(who[keep], which[keep], (ends - drifts[who] * ends)[keep], ranks)
         residual = _residual(who, which, ends, offsets, drifts)
-        spread = np.median(np.abs(residual[keep])) * 1.4826
-        keep = np.abs(residual) <= max(OUTLIER_MADS * spread, 1.0)
-        if turn < ROUNDS - 1:
-            drifts = _drifts(who, ends, residual + drifts[who] * ends, keep, ranks)
+        slopes, beside = _trends(who, ends, residual, keep, ranks)
+        spread = float(np.median(np.abs(beside[keep]))) * 1.4826
+        is_near = np.abs(beside) <= max(OUTLIER_MADS * spread, MIN_OUTLIER_NS)
+        # A rank whose every end looks odd is not dropped: its clock is still to be found.
+        lost = np.bincount(who[is_near], minlength=ranks) < 2
+        keep = is_near | lost[who]
+        drifts = _plausible(drifts + slopes)
+    offsets = _solve(who[keep], which[keep], (ends - drifts[who] * ends)[keep], ranks) if ends.size else offsets
     for component in np.unique(components):
         members = np.flatnonzero(components == component)
         offsets[members] -= offsets[members[0]]
@@ -133,22 +135,28 @@ def _residual(who: Ints, which: Ints, ends: Floats, offsets: Floats, drifts: Flo
     return residual
 
 
-def _drifts(who: Ints, ends: Floats, residual: Floats, keep: NDArray[np.bool_], ranks: int) -> Floats:
-    """Slope of each rank's residual over time, where it is far beyond what noise gives; else none."""
-    drifts = np.zeros(ranks)
+def _trends(who: Ints, ends: Floats, residual: Floats, keep: NDArray[np.bool_], ranks: int) -> tuple[Floats, Floats]:
+    """Slope of each rank's residual over time, 0 where noise explains it; and the residuals beside their trend."""
+    slopes, beside = np.zeros(ranks), residual.copy()
     for rank in range(ranks):
-        mine = keep & (who == rank)
-        if mine.sum() < MIN_DRIFT_POINTS:
+        mine, used = who == rank, keep & (who == rank)
+        if used.sum() < MIN_DRIFT_POINTS:
             continue
-        at, off = ends[mine] - ends[mine].mean(), residual[mine] - residual[mine].mean()
+        middle = ends[used].mean()
+        at, off = ends[used] - middle, residual[used] - residual[used].mean()
         extent = float(at @ at)
         if extent == 0:
             continue
         slope = float(at @ off) / extent
+        beside[mine] = residual[mine] - residual[used].mean() - slope * (ends[mine] - middle)
         noise = float(np.sqrt(((off - slope * at) ** 2).sum() / (at.size - 2) / extent))
-        if abs(slope) > DRIFT_SIGNIFICANCE * noise and abs(slope) * 1e6 <= MAX_DRIFT_PPM:
-            drifts[rank] = slope
-    return drifts
+        slopes[rank] = slope if abs(slope) > DRIFT_SIGNIFICANCE * noise else 0.0
+    return slopes, beside
+
+
+def _plausible(drifts: Floats) -> Floats:
+    """Beyond what a quartz can do, a trend is not the clock's."""
+    return np.where(np.abs(drifts) * 1e6 <= MAX_DRIFT_PPM, drifts, 0.0)
 
 
 def _components(who: Ints, which: Ints, ranks: int) -> Ints:
