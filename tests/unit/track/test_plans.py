@@ -184,10 +184,10 @@ def test_mps_daemon_lives_as_long_as_the_workload_when_gpus_are_shared(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
-    with pytest.raises(RuntimeError), collocate("mps", ["0"], tmp_path / "state") as environ:
-        pipe = environ["CUDA_MPS_PIPE_DIRECTORY"]
-        assert Path(pipe).is_dir()
-        raise RuntimeError
+    sharing = collocate("mps", ["0"], tmp_path / "state")
+    pipe = sharing.__enter__()["CUDA_MPS_PIPE_DIRECTORY"]
+    assert Path(pipe).is_dir()
+    assert not sharing.__exit__(RuntimeError, RuntimeError(), None)
     assert (tmp_path / "calls").read_text().splitlines() == [f"-d {pipe}", f"quit {pipe}"]
     assert not Path(pipe).exists()
     assert parse_collocation("mps=30") == Collocation("mps", 30)

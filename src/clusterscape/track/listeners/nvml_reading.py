@@ -45,8 +45,17 @@ class NvmlReader:
         return len(self._gpus)
 
     def read(self, *, with_processes: bool) -> list[GpuReading]:
-        """All GPUs now; who is on them only where asked, because that costs most."""
-        return [GpuReading(gpu.index, gpu.values(), gpu.processes() if with_processes else []) for gpu in self._gpus]
+        """All GPUs now, a lost one left out; who is on them only where asked, because that costs most."""
+        found: list[GpuReading] = []
+        lost: Exception | None = None
+        for gpu in self._gpus:
+            try:
+                found.append(GpuReading(gpu.index, gpu.values(), gpu.processes() if with_processes else []))
+            except self._nvml.NVMLError as error:
+                lost = error
+        if lost is not None and not found:
+            raise lost
+        return found
 
     def close(self) -> None:
         """Release the driver's library."""
@@ -138,10 +147,15 @@ class _Gpu:
             return call(*arguments)
         except self._nvml.NVMLError as error:
             lasting = (self._nvml.NVML_ERROR_NOT_SUPPORTED, self._nvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-            passing = (self._nvml.NVML_ERROR_NOT_FOUND, self._nvml.NVML_ERROR_INSUFFICIENT_SIZE)
+            # The binding raises "success" where no process was busy since the last question.
+            passing = (
+                self._nvml.NVML_SUCCESS,
+                self._nvml.NVML_ERROR_NOT_FOUND,
+                self._nvml.NVML_ERROR_INSUFFICIENT_SIZE,
+            )
             if error.value in (*lasting, self._nvml.NVML_ERROR_NO_PERMISSION):
                 self._refused.add(name)
                 return None
-            if error.value in passing:  # no process was busy since the last question
+            if error.value in passing:
                 return None
             raise
