@@ -213,7 +213,7 @@ function paintPlots(
       else paintLine(pen, plot, plotWidth, plotHeight, ink);
       pen.globalAlpha = 1;
       if (level === "plot") paintMarks(pen, plot.marks, plotWidth, ink);
-      else if (plot.marks.length > 0) paintCorner(pen, plot.marks[0], plotWidth, ink);
+      else if (plot.marks.length > 0) paintCorner(pen, plot.marks[0], plotWidth, plotHeight, ink);
     }
     if (plot.isOdd) outline(pen, plotWidth, plotHeight, ink("var(--warn)"), [3, 2]);
     if (selected.has(index)) outline(pen, plotWidth, plotHeight, ink("var(--text)"), []);
@@ -329,13 +329,20 @@ function paintMarks(pen: CanvasRenderingContext2D, marks: readonly PlotMark[], w
 }
 
 /** Where there is no room for dots: a corner in the color of the first rule. */
-function paintCorner(pen: CanvasRenderingContext2D, mark: PlotMark | undefined, width: number, ink: Ink): void {
+function paintCorner(
+  pen: CanvasRenderingContext2D,
+  mark: PlotMark | undefined,
+  width: number,
+  height: number,
+  ink: Ink,
+): void {
   if (!mark || mark.isPast) return;
+  const side = Math.min(5, height * 0.4);
   pen.fillStyle = ink(mark.color);
   pen.beginPath();
-  pen.moveTo(width - 5, 0);
+  pen.moveTo(width - side, 0);
   pen.lineTo(width, 0);
-  pen.lineTo(width, 5);
+  pen.lineTo(width, side);
   pen.fill();
 }
 

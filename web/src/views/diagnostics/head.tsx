@@ -13,6 +13,8 @@ import { useNow } from "../../widgets/clock-context.ts";
 import styles from "./head.module.css";
 
 const JOULES_PER_KWH = 3.6e6;
+/** Of a life: a window of nearly all of it is all of it. */
+const WHOLE = 0.98;
 
 interface HeadProps {
   readonly answer: DiagnosisAnswer;
@@ -72,6 +74,9 @@ function Figures({ answer }: { answer: DiagnosisAnswer }) {
   const now = useNow();
   const { started_at, ended_at, energy_joules, wasted_gpu_hours, gpu_hours } = answer;
   const ran = started_at === null ? null : ((ended_at ?? now) - started_at) / 1000;
+  const { life, window } = answer;
+  const isPart = life !== null && window !== null && window.end - window.start < WHOLE * (life.end - life.start);
+  const of = isPart ? " in window" : "";
   const isWasted = isKnown(wasted_gpu_hours) && wasted_gpu_hours >= 0.5;
   return (
     <dl className={styles.figures}>
@@ -80,16 +85,16 @@ function Figures({ answer }: { answer: DiagnosisAnswer }) {
         name={ended_at === null ? "running" : `ran, ${answer.state.replaceAll("_", " ")}`}
         tip={started_at === null ? "It never started" : `Since ${formatExact(started_at)}`}
       />
-      <Figure value={sayHours(gpu_hours)} name="GPU-hours" tip="Held in the window shown below" />
+      <Figure value={sayHours(gpu_hours)} name={`GPU-hours${of}`} tip="Held in the window shown below" />
       <Figure
         value={sayHours(wasted_gpu_hours)}
-        name="wasted"
+        name={`wasted${of}`}
         tip="GPU-hours held while idle, in the window shown below"
         isBad={isWasted}
       />
       <Figure
         value={sayEnergy(energy_joules)}
-        name="energy"
+        name={`energy${of}`}
         tip={answer.energy_from === "power" ? "Estimated from power, in the window" : "In the window shown below"}
       />
     </dl>
