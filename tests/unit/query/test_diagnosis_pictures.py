@@ -131,6 +131,21 @@ def test_slots_hold_one_sample_each_when_exporters_have_their_own_offsets() -> N
     assert (np.diff(grid) == 15_000).all()
 
 
+def test_fine_and_coarse_sampling_share_a_grid_when_history_is_coarser(run_site: RunSite) -> None:
+    begin = NOW - 2 * HOUR_MS
+    units = run_site.units
+    run_site.hold(dict.fromkeys(units, (begin, None)))
+    coarse = np.arange(begin, NOW - HOUR_MS // 6, 60_000)
+    live = np.arange(NOW - HOUR_MS // 6, NOW, STEP_MS) + 4_000
+    times = np.concatenate([coarse, live])
+    run_site.store_many(
+        "power_watts", {unit: (times + 100 * i, np.full(times.size, 300.0 + i)) for i, unit in enumerate(units)}
+    )
+    lines = run_site.diagnosis.lines(JOB, metrics=["power_watts"], points=5000)
+    assert lines["value"].null_count() == 0
+    assert abs(lines.height / len(units) - 120) <= 1
+
+
 def test_times_stay_as_they_are_when_all_units_share_them() -> None:
     times = np.array([5, 900, 1000, 5, 900, 1000])
     grid, row = align(times, np.array([0, 0, 0, 1, 1, 1]), 500)

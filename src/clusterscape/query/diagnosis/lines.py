@@ -77,7 +77,7 @@ def _frame(metric: str, names: Sequence[str], times: Ints, values: Floats, pixel
     return pl.DataFrame(
         [
             pl.repeat(metric, len(unit), dtype=pl.String, eager=True).alias("metric"),
-            pl.Series("unit", np.array(names, object)[unit], dtype=pl.String),
+            pl.Series("unit", names, dtype=pl.String).gather(unit),
             pl.Series("time_ms", lines.times_ms.astype(np.float64)),
             pl.Series("value", lines.values.astype(np.float32), nan_to_null=True),
         ]

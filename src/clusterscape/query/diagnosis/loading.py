@@ -128,27 +128,34 @@ class RunLoader:
         return self._probes.get(holding.key, None, lambda: self._read_probe(holding))
 
     def _read_probe(self, holding: Holding) -> tuple[frozenset[str], int]:
-        """What a few units have in the last minutes of the window, and how often; where they are silent then, earlier."""
+        """What a few units have near the end of the window, or earlier where they are silent then; and how often.
+
+        The longest of the usual intervals near the begin, the middle and the end: history may be coarser than what is live.
+        """
         if holding.window is None:
             return frozenset(), DEFAULT_INTERVAL_MS
         start, end = holding.window
         chosen = [holding.names[i] for i in np.unique(np.linspace(0, len(holding.names) - 1, PROBED_UNITS).astype(int))]
-        for begin in (max(start, end - PROBE_MS), start, max(start, (start + end - PROBE_MS) // 2)):
-            table = self._read_all(chosen, begin, min(begin + PROBE_MS, end))
-            if not table.is_empty():
-                break
-        else:
+        places = [max(start, end - PROBE_MS), max(start, (start + end - PROBE_MS) // 2), start]
+        known: list[str] = []
+        intervals = []
+        for begin in dict.fromkeys(places):
+            table = self._read_names(known[:2] or list(METRICS), chosen, begin, min(begin + PROBE_MS, end))
+            known = known or table["metric"].unique().to_list()
+            gaps = table.select(gap=pl.col("time_ms").diff().over("metric", "unit"))["gap"]
+            usual = gaps.filter(gaps > 0).median()
+            intervals += [int(usual)] if isinstance(usual, (int, float)) else []
+        if not known:
             # A gap wherever we looked: what is known must then come from the whole window.
-            table = self._read_all(chosen, start, end, step_ms=nice_step_ms((end - start) / 50))
-            return frozenset(table["metric"].unique()), DEFAULT_INTERVAL_MS
-        gaps = table.select(gap=pl.col("time_ms").diff().over("metric", "unit"))["gap"]
-        usual = gaps.filter(gaps > 0).median()
-        interval = int(usual) if isinstance(usual, (int, float)) else DEFAULT_INTERVAL_MS
-        return frozenset(table["metric"].unique()), max(1, interval)
+            table = self._read_names(list(METRICS), chosen, start, end, step_ms=nice_step_ms((end - start) / 50))
+            known = table["metric"].unique().to_list()
+        return frozenset(known), max(intervals, default=DEFAULT_INTERVAL_MS)
 
-    def _read_all(self, units: Sequence[UnitId], start: int, end: int, step_ms: int | None = None) -> pl.DataFrame:
+    def _read_names(
+        self, metrics: Sequence[str], units: Sequence[UnitId], start: int, end: int, step_ms: int | None = None
+    ) -> pl.DataFrame:
         table = self._context.metrics.series(
-            list(METRICS), units, start_ms=UnixMs(start), end_ms=UnixMs(end), step_ms=step_ms
+            metrics, units, start_ms=UnixMs(start), end_ms=UnixMs(end), step_ms=step_ms
         )
         return table.select("metric", "unit", "time_ms")
 
@@ -163,7 +170,7 @@ def align(times_ms: Ints, column: Ints, interval_ms: int) -> tuple[Ints, Ints]:
     """The grid of times and the row of each sample.
 
     Where units share their times these are the grid. Otherwise each unit has slots of the interval at its own usual offset, and
-    the grid has the slots' times at the offset of the usual unit; of two samples in one slot the later counts.
+    the grid has the slots' times at the offset of the usual unit; several samples of a slot become their mean.
     """
     shared = np.unique(times_ms[column == np.bincount(column).argmax()])
     rough = times_ms[::SKIPPED]
@@ -196,11 +203,18 @@ def _ranges(metric: pl.Series) -> list[tuple[str, int, int]]:
 
 
 def _fill(pick: tuple[slice, Ints, Ints] | None, numbers: Floats, is_held: NDArray[np.bool_]) -> Floats:
+    """(time × GPU); several samples of one place become their mean."""
     out = np.full(is_held.shape, np.nan)
-    if pick is not None:
-        rows, row, column = pick
-        out[row, column] = numbers[rows]
-        out[~is_held] = np.nan
+    if pick is None:
+        return out
+    rows, row, column = pick
+    out[row, column] = numbers[rows]
+    if row.size > np.count_nonzero(np.isfinite(out)):
+        place = row * is_held.shape[1] + column
+        counts = np.bincount(place, minlength=out.size)
+        sums = np.bincount(place, numbers[rows], minlength=out.size)
+        out = np.divide(sums, counts, out=out.reshape(-1), where=counts > 1).reshape(is_held.shape)
+    out[~is_held] = np.nan
     return out
 
 

@@ -59,10 +59,9 @@ def draw_scatter(
     x, y = values_x[row, column], values_y[row, column]
     judged = compute_mahalanobis(x, y, significance=significance, robust=robust)
     kept, notes = _choose(judged.is_outside, most)
-    names = np.array(holding.names, object)
     table = pl.DataFrame(
         {
-            "unit": pl.Series(names[column[kept]], dtype=pl.String),
+            "unit": pl.Series("unit", holding.names, dtype=pl.String).gather(column[kept]),
             "time_ms": times_ms[row[kept]].astype(np.float64),
             "x": x[kept].astype(np.float32),
             "y": y[kept].astype(np.float32),

@@ -1,6 +1,7 @@
 """Questions about one workload's GPUs. The analysis is imported when it is first asked for: it is heavy."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -68,10 +69,13 @@ class DiagnosisQuery:
         holding = self._holding(workload, start_ms, end_ms)
         known = self._loader.known_metrics(holding)
         metric = metric or next((each.name for each in _offered() if each.name in known), None)
-        fine = self._loader.load(holding, [metric] if metric else [])
-        fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
         wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
-        companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
+        with ThreadPoolExecutor(1) as beside:
+            # Reading waits for files and decodes without the interpreter's lock: two reads take little more than one.
+            loading = beside.submit(self._loader.load, holding, sorted(wanted), most=MOST_COMPANIONS)
+            fine = self._loader.load(holding, [metric] if metric else [])
+            fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
+            companions = loading.result()
         units = {each.id: each for each in self._context.records.units()} if holding.units else {}
         nodes = {each.id: each for each in self._context.records.nodes()} if holding.units else {}
         attributes = describe_units(holding, nodes, units)
