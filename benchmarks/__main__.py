@@ -23,6 +23,7 @@ BENCHMARKS = (
     "diagnose_speed",
     "odd_gpu_detection",
     "scheduling_speed",
+    "trace_import",
 )
 
 

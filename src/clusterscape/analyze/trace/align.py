@@ -212,8 +212,8 @@ def _join_components(
         offsets[members] += moved
         labels[members] = one
         if moved:
-            doubt = (upper + lower) / 2e6 if upper is not None and lower is not None else None
-            how = f", ± {doubt:,.3f} ms" if doubt is not None else ""
+            doubt_us = abs(upper + lower) / 2e3 if upper is not None and lower is not None else None
+            how = f", ± {doubt_us:,.1f} µs" if doubt_us is not None else ""
             notes.append(
                 f"The clock of rank {ranks[other]} and its group is {abs(moved) / 1e6:,.1f} ms "
                 f"{'ahead' if moved > 0 else 'behind'}{how}: found by sends and receives."

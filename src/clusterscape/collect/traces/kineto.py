@@ -118,20 +118,18 @@ def parse_kineto(content: Content) -> Parsed:
     """
     notes = [content.cut] if content.cut else []
     data = content.data
-    with _paused_collection():
-        try:
-            document = _decode(data)
-            return Parsed(document, not notes, tuple(notes))
-        except msgspec.ValidationError:
-            document, odd = _decode_one_by_one(data)
-            notes.append(f"{odd} events have fields of unexpected types and were left out")
-            return Parsed(document, not content.cut, tuple(notes))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            document = _decode_before_cut(data, str(error))
-            if not content.cut:
-                notes.append("its JSON ends in the middle or is damaged")
-            notes.append(f"the {len(document.events):,} events before that are used")
-            return Parsed(document, False, tuple(notes))
+    try:
+        return Parsed(_decode(data), not notes, tuple(notes))
+    except msgspec.ValidationError:
+        document, odd = _decode_one_by_one(data)
+        notes.append(f"{odd} events have fields of unexpected types and were left out")
+        return Parsed(document, not content.cut, tuple(notes))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        document = _decode_before_cut(data, str(error))
+        if not content.cut:
+            notes.append("its JSON ends in the middle or is damaged")
+        notes.append(f"the {len(document.events):,} events before that are used")
+        return Parsed(document, False, tuple(notes))
 
 
 def _decode(data: bytes) -> Document:
@@ -183,7 +181,7 @@ def _find_distributed(data: bytes) -> DistributedInfo | None:
 
 
 @contextmanager
-def _paused_collection() -> Iterator[None]:
+def paused_collection() -> Iterator[None]:
     """Decoding makes hundreds of thousands of objects without cycles: the collector would only walk them again and again."""
     was_on = gc.isenabled()
     gc.disable()

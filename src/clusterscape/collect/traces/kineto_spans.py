@@ -12,7 +12,7 @@ from clusterscape.collect.traces.collective_names import (
     is_communication_kernel,
     parse_annotation,
 )
-from clusterscape.collect.traces.kineto import Document, Event, EventArguments, Number
+from clusterscape.collect.traces.kineto import Document, EventArguments, Number
 from clusterscape.model.spans import ProcessGroup, RankFacts, SpanClass, make_spans
 
 CLASSES = {
@@ -55,17 +55,21 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
     notes = []
     if len(kept) < len(events):
         notes.append(f"{len(events) - len(kept):,} spans with a negative duration were left out")
-    base_ns = document.base_ns or 0
     arguments = [each.args or _NO_ARGUMENTS for each in kept]
     names = [str(each.name) for each in kept]
-    classes = [_classify(each, name) for each, name in zip(kept, names, strict=True)]
-    start = pl.Series([each.ts for each in kept], dtype=pl.Float64, strict=False)
-    starts = _to_ns([each.ts for each in kept], start, base_ns)
+    # Few names and threads are shared by many spans: what they mean is found once for each.
+    pairs = [(each.cat or "", name) for each, name in zip(kept, names, strict=True)]
+    meaning = {pair: _classify(*pair) for pair in set(pairs)}
+    classes = [meaning[pair] for pair in pairs]
+    on_device = [each.cat in DEVICE_CATEGORIES for each in kept]
+    threads = [(is_device, each.tid) for is_device, each in zip(on_device, kept, strict=True)]
+    lanes = {each: f"{'stream' if each[0] else 'thread'} {each[1]}" for each in set(threads)}
+    starts = _to_ns([each.ts for each in kept], document.base_ns or 0)
     durations = pl.Series([each.dur or 0 for each in kept], dtype=pl.Float64, strict=False)
     spans = make_spans(
         {
-            "lane": [f"{'stream' if each.cat in DEVICE_CATEGORIES else 'thread'} {each.tid}" for each in kept],
-            "is_device": [each.cat in DEVICE_CATEGORIES for each in kept],
+            "lane": [lanes[each] for each in threads],
+            "is_device": on_device,
             "span_class": [each.value for each in classes],
             "name": names,
             "start_ns": starts,
@@ -76,25 +80,32 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
         },
         len(kept),
     )
-    return describe_collectives(spans, arguments, classes, names), notes
+    speaking = {name for _, name in meaning if name == _COMMS or parse_annotation(name)}
+    wanted = [
+        place
+        for place, (kind, name) in enumerate(zip(classes, names, strict=True))
+        if kind is SpanClass.COMMUNICATION or name in speaking
+    ]
+    return describe_collectives(spans, [_describe(place, arguments[place], names[place]) for place in wanted]), notes
 
 
 _NO_ARGUMENTS = EventArguments()
 
 
-def _to_ns(values: Sequence[int | float | None], floats: pl.Series, base_ns: int) -> pl.Series:
+def _to_ns(values: Sequence[int | float | None], base_ns: int) -> pl.Series:
     """Whole microseconds since 1970 need more than a float's 53 bits once they are nanoseconds."""
     if all(isinstance(value, int) for value in values):
         return pl.Series(values, dtype=pl.Int64) * 1000 + base_ns
+    floats = pl.Series(values, dtype=pl.Float64, strict=False)
     whole = floats.floor().cast(pl.Int64)
     return whole * 1000 + ((floats - floats.floor()) * 1000).round().cast(pl.Int64) + base_ns
 
 
-def _classify(event: Event, name: str) -> SpanClass:
-    found = CLASSES[event.cat or ""]
+def _classify(category: str, name: str) -> SpanClass:
+    found = CLASSES[category]
     if found is SpanClass.COMPUTE and is_communication_kernel(name):
         return SpanClass.COMMUNICATION
-    if found is SpanClass.ANNOTATION and event.cat == "user_annotation":
+    if found is SpanClass.ANNOTATION and category == "user_annotation":
         if STEP_NAME.match(name):
             return SpanClass.STEP
         collective = parse_annotation(name)
@@ -103,15 +114,12 @@ def _classify(event: Event, name: str) -> SpanClass:
     return found
 
 
-def describe_collectives(
-    spans: pl.DataFrame, arguments: Sequence[EventArguments], classes: Sequence[SpanClass], names: Sequence[str]
-) -> pl.DataFrame:
+Facts = tuple[int, str | None, str | None, int | None, int | None, int | None]
+"""Row of the span table, kind, process group, sequence, peer, bytes."""
+
+
+def describe_collectives(spans: pl.DataFrame, rows: Sequence[Facts]) -> pl.DataFrame:
     """Kind, process group, size and number of each communication: its own, else of the call that launched it."""
-    rows = [
-        _describe(place, own, name)
-        for place, (own, kind, name) in enumerate(zip(arguments, classes, names, strict=True))
-        if kind is SpanClass.COMMUNICATION or name == _COMMS or parse_annotation(name)
-    ]
     if not rows:
         return spans
     facts = pl.DataFrame(rows, schema=_FACTS, orient="row")
@@ -150,9 +158,7 @@ _FACTS: dict[str, pl.DataType] = {
 _CALL_FACTS = ("kind", "process_group", "sequence", "peer", "size")
 
 
-def _describe(
-    place: int, own: EventArguments, name: str
-) -> tuple[int, str | None, str | None, int | None, int | None, int | None]:
+def _describe(place: int, own: EventArguments, name: str) -> Facts:
     annotation = parse_annotation(name)
     kind = find_kind(own.collective) if own.collective else None
     kind = kind or (annotation[1] if annotation else None if name == _COMMS else find_kind(name))

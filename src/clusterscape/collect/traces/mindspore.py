@@ -67,7 +67,6 @@ def parse_timeline(content: Content, source: str, scopes: dict[str, str]) -> Tra
     kinds = table["name"].str.replace(r"-op\d+$", "")
     spaces = table["name"].replace_strict(scopes, default=None, return_dtype=pl.String).str.strip_prefix("/")
     collectives = kinds.replace_strict(COLLECTIVES, default=None)
-    is_backward = spaces.str.starts_with("Gradients") | spaces.str.contains("/grad")
     spans = make_spans(
         {
             "rank": table["rank"],
@@ -87,9 +86,7 @@ def parse_timeline(content: Content, source: str, scopes: dict[str, str]) -> Tra
             "start_ns": table["start_ns"],
             "end_ns": table["start_ns"] + table["length_ns"],
             "step": 1,
-            "phase": pl.select(
-                pl.when(is_backward).then(pl.lit("backward")).when(spaces.is_not_null()).then(pl.lit("forward"))
-            ).to_series(),
+            "phase": _phases(table["stage"], collectives, spaces),
             "stage": table["stage"],
             "process_group": pl.select(
                 pl.when(collectives.is_in(["send", "recv"]))
@@ -105,6 +102,23 @@ def parse_timeline(content: Content, source: str, scopes: dict[str, str]) -> Tra
         for device in sorted(timeline.maps, key=_number)
     )
     return Trace(format="MindSpore", spans=spans, ranks=facts)
+
+
+def _phases(stages: pl.Series, collectives: pl.Series, spaces: pl.Series) -> pl.Series:
+    """By namespace; but what the first stage receives, and the last one sends, is always backward, and the other way round."""
+    first, last = stages == stages.min(), stages == stages.max()
+    sends, receives = collectives == "send", collectives == "recv"
+    is_backward = spaces.str.starts_with("Gradients") | spaces.str.contains("/grad")
+    return pl.select(
+        pl.when((first & receives) | (last & sends))
+        .then(pl.lit("backward"))
+        .when((first & sends) | (last & receives))
+        .then(pl.lit("forward"))
+        .when(is_backward)
+        .then(pl.lit("backward"))
+        .when(spaces.is_not_null())
+        .then(pl.lit("forward"))
+    ).to_series()
 
 
 def parse_scopes(content: Content) -> dict[str, str]:

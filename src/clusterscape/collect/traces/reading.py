@@ -14,7 +14,7 @@ import polars as pl
 
 from clusterscape.collect.traces.files import Content, TraceFile, find_trace_files, read_content
 from clusterscape.collect.traces.formats import TraceFormat, detect_format
-from clusterscape.collect.traces.kineto import parse_kineto
+from clusterscape.collect.traces.kineto import parse_kineto, paused_collection
 from clusterscape.collect.traces.kineto_context import place_in_steps
 from clusterscape.collect.traces.kineto_spans import build_spans, describe_rank, to_whole
 from clusterscape.collect.traces.naming import assign_ranks
@@ -113,8 +113,9 @@ def read_rank(file: TraceFile) -> RankSpans | Failed:
 
 def parse_rank(file: TraceFile, content: Content) -> RankSpans:
     """Spans of one Kineto file's bytes."""
-    parsed = parse_kineto(content)
-    spans, notes = build_spans(parsed.document)
+    with paused_collection():
+        parsed = parse_kineto(content)
+        spans, notes = build_spans(parsed.document)
     if not spans.height:
         raise SourceError("it holds no spans")
     spans = place_in_steps(spans)
