@@ -21,7 +21,9 @@ BENCHMARKS = (
     "page_memory",
     "life_statistics",
     "diagnose_speed",
+    "diagnosis_open",
     "odd_gpu_detection",
+    "run_overhead",
     "scheduling_speed",
     "trace_import",
 )

@@ -1,7 +1,6 @@
 """Questions about one workload's GPUs. The analysis is imported when it is first asked for: it is heavy."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -70,12 +69,9 @@ class DiagnosisQuery:
         known = self._loader.known_metrics(holding)
         metric = metric or next((each.name for each in _offered() if each.name in known), None)
         wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
-        with ThreadPoolExecutor(1) as beside:
-            # Reading waits for files and decodes without the interpreter's lock: two reads take little more than one.
-            loading = beside.submit(self._loader.load, holding, sorted(wanted), most=MOST_COMPANIONS)
-            fine = self._loader.load(holding, [metric] if metric else [])
-            fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
-            companions = loading.result()
+        companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
+        fine = self._loader.load(holding, [metric] if metric else [])
+        fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
         units = {each.id: each for each in self._context.records.units()} if holding.units else {}
         nodes = {each.id: each for each in self._context.records.nodes()} if holding.units else {}
         attributes = describe_units(holding, nodes, units)
