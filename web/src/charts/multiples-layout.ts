@@ -42,7 +42,7 @@ interface LevelSize {
 }
 
 const LEVELS: readonly LevelSize[] = [
-  { level: "plot", leastWidth: 44, mostWidth: 340, leastHeight: 26, mostHeight: 190, gap: 6 },
+  { level: "plot", leastWidth: 44, mostWidth: 520, leastHeight: 26, mostHeight: 330, gap: 6 },
   { level: "strip", leastWidth: 14, mostWidth: 120, leastHeight: 8, mostHeight: 26, gap: 2 },
   { level: "cell", leastWidth: 5, mostWidth: 22, leastHeight: 5, mostHeight: 22, gap: 1 },
 ];
@@ -55,6 +55,8 @@ const LONE_LENGTHS = [2, 4, 6, ...ROW_LENGTHS];
 /** Of a layout with a last row that is shorter. */
 const RAGGED = 0.8;
 const MOST_BLOCKS = 16;
+/** Heights of a plot in its widths. */
+const TALLEST = 1.5;
 const CHARACTER_PX = 6.2;
 
 interface Row {
@@ -123,7 +125,8 @@ function place(
   const plotHeight = height / perBlock - size.gap;
   if (plotWidth < size.leastWidth || plotHeight < size.leastHeight) return null;
   const placedWidth = Math.min(plotWidth, size.mostWidth);
-  return placeAt(rows, blocks, size, placedWidth, Math.min(plotHeight, size.mostHeight), blockWidth + BLOCK_GAP);
+  const placedHeight = Math.min(plotHeight, size.mostHeight, placedWidth * TALLEST);
+  return placeAt(rows, blocks, size, placedWidth, placedHeight, blockWidth + BLOCK_GAP);
 }
 
 function placeAt(

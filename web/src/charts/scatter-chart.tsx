@@ -52,7 +52,7 @@ export function ScatterChart(props: ScatterChartProps) {
     (pen: CanvasRenderingContext2D, sheet: Size) => {
       const scale = toScale(bounds, sheet);
       pen.clearRect(0, 0, sheet.width, sheet.height);
-      if (density && isLit === null) paintDensity(pen, density, scale, ink("var(--accent)"));
+      if (density && isLit === null) paintDensity(pen, density, scale, ink("var(--muted)"));
       paintPoints(pen, { x, y, colorOf, colors, isOutlier, isLit }, scale, ink);
     },
     [x, y, colorOf, colors, isOutlier, isLit, density, bounds, ink],
@@ -204,6 +204,7 @@ type Points = Pick<ScatterChartProps, "x" | "y" | "colorOf" | "colors" | "isOutl
 function paintPoints(pen: CanvasRenderingContext2D, points: Points, { toX, toY }: Scale, ink: Ink): void {
   const { x, y, colorOf, colors, isOutlier, isLit } = points;
   const isMany = x.length > 4000;
+  const scale = x.length < 200 ? 2 : 1;
   for (const pass of [0, 1]) {
     colors.forEach((color, index) => {
       pen.fillStyle = ink(color);
@@ -211,7 +212,7 @@ function paintPoints(pen: CanvasRenderingContext2D, points: Points, { toX, toY }
         if (colorOf[at] !== index || (isOutlier[at] ?? 0) !== pass) continue;
         const isBack = isLit !== null && isLit[at] === 0;
         pen.globalAlpha = isBack ? 0.06 : pass === 1 ? 0.95 : isMany ? 0.28 : 0.5;
-        const size = pass === 1 ? 2.6 : 1.6;
+        const size = (pass === 1 ? 2.6 : 1.6) * scale;
         pen.fillRect(toX(x[at] ?? 0) - size / 2, toY(y[at] ?? 0) - size / 2, size, size);
       }
     });

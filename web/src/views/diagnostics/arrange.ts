@@ -12,11 +12,12 @@ const byName = new Intl.Collator("en", { numeric: true }).compare;
 export function arrange(units: readonly DiagnosedUnit[], arrangement: Arrangement): readonly MultiplesGroup[] {
   const rows = units.map((_, row) => row);
   switch (arrangement) {
-    case "node":
-      return group(units, rows, ({ node }) => node ?? "no node", byName).map(({ title, slots }) => ({
-        title,
-        slots: placeByIndex(units, slots),
-      }));
+    case "node": {
+      const nodes = group(units, rows, ({ node }) => node ?? "no node", byName);
+      // One node has no columns to compare with others.
+      if (nodes.length < 2) return nodes;
+      return nodes.map(({ title, slots }) => ({ title, slots: placeByIndex(units, slots) }));
+    }
     case "global_rank":
       return [{ title: "", slots: sortBy(units, rows, ({ global_rank }) => global_rank) }];
     case "local_rank":

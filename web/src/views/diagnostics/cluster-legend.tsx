@@ -13,7 +13,7 @@ const MOST = 6;
 export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page: DiagnosticsPage }) {
   const set = useSetPage();
   const { clusters, odd } = answer;
-  if (clusters.length === 0) return null;
+  if (clusters.length === 0 || answer.units.length < 2) return null;
   const held = new Set(page.units);
   return (
     <ul className={styles.legend} aria-label="Clusters">

@@ -1,13 +1,13 @@
 // One workload, diagnosed: its head, its GPUs, what was found, two metrics against one another, and its course. What is selected,
 // brushed and zoomed in one of them shows in all.
 
-import { useDeferredValue, useMemo, useState } from "react";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
 import { spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
 import { useRules } from "../../data/rules.ts";
 import { type DiagnosticsPage, diagnose } from "../../state/diagnostics.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import { useChangeScreen, useScreenStore } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import { lightPoints } from "./brushed.ts";
@@ -31,6 +31,7 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
   const answer = useDiagnosis(workload, page);
   const list = useRules().value;
   const rules = list?.rules ?? NO_RULES;
+  useDataNotices(answer.value, page);
   return (
     <main className={styles.view} aria-busy={!answer.isCurrent}>
       {answer.problem && answer.value === undefined && (
@@ -44,7 +45,9 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
             <Head answer={value} rules={rules}>
               <CompareMenu answer={value} page={page} />
             </Head>
-            {page.compared ? (
+            {value.units.length === 0 ? (
+              <p className={styles.none}>{value.notes[0] ?? "It has held no GPU: there is nothing to diagnose."}</p>
+            ) : page.compared ? (
               <Comparison answer={value} page={page} rules={rules} compared={page.compared} />
             ) : (
               <Panels answer={value} page={page} rules={rules} />
@@ -54,6 +57,32 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
       </Frame>
     </main>
   );
+}
+
+/** What of a link makes no sense, only the data can tell. */
+function useDataNotices(answer: DiagnosisAnswer | undefined, page: DiagnosticsPage): void {
+  const store = useScreenStore();
+  useEffect(() => {
+    if (answer && answer.units.length > 0) store.note(findStrangers(answer, page));
+  }, [store, answer, page]);
+}
+
+export function findStrangers(
+  { metrics, units, workload }: Pick<DiagnosisAnswer, "metrics" | "units" | "workload">,
+  page: Pick<DiagnosticsPage, "x" | "y" | "lines" | "units">,
+): readonly string[] {
+  const known = new Set(metrics.map(({ name }) => name));
+  const held = new Set(units.map(({ unit }) => unit));
+  const wanted = [page.x, page.y, ...page.lines].filter((name) => name !== null);
+  const strange = page.units.filter((unit) => !held.has(unit));
+  return [
+    ...wanted
+      .filter((name) => !known.has(name))
+      .map((name) => `The link names the metric ${name}, which nobody measures here; it was left out.`),
+    ...(strange.length > 0
+      ? [`The link selects ${strange.slice(0, 3).join(", ")}, which ${workload} does not hold; it was left out.`]
+      : []),
+  ];
 }
 
 interface PanelsProps {

@@ -45,21 +45,23 @@ export function Findings({ answer }: { answer: DiagnosisAnswer }) {
             </button>
           </li>
         ))}
-        {findings.length + others.length === 0 && (
+        {findings.length + others.length === 0 && answer.units.length > 1 && (
           <li data-severity="none">
             <p>
-              <b>Nothing is odd.</b>
+              <b>{odd_note === null ? "Nothing is odd." : "Nothing was found."}</b>
               <span>{odd_note ?? "The GPUs behave alike, and nothing else stands out in this window."}</span>
             </p>
           </li>
         )}
-        {notes.map((note) => (
-          <li key={note} data-severity="none">
-            <p>
-              <span>{note}</span>
-            </p>
-          </li>
-        ))}
+        {notes
+          .filter((note) => note !== odd_note)
+          .map((note) => (
+            <li key={note} data-severity="none">
+              <p>
+                <span>{note}</span>
+              </p>
+            </li>
+          ))}
       </ul>
     </PanelBox>
   );

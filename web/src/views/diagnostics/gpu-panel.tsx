@@ -82,7 +82,11 @@ export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps)
     </>
   );
   return (
-    <PanelBox title={title} tools={tools} file={`${answer.workload}-gpus`.replaceAll(/[^\w-]+/g, "-")}>
+    <PanelBox
+      title={title}
+      tools={tools}
+      file={page.plot === "table" ? undefined : `${answer.workload}-gpus`.replaceAll(/[^\w-]+/g, "-")}
+    >
       <ClusterLegend answer={answer} page={page} />
       <div className={styles.body}>
         {answer.metric === null ? (

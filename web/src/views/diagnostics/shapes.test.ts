@@ -4,6 +4,7 @@ import type { DiagnosedUnit } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { arrange, isKnown } from "./arrange.ts";
 import { boundOutliers, findBounds, lightPoints } from "./brushed.ts";
+import { findStrangers } from "./diagnosis-view.tsx";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
 import { chooseUnits, chooseZoom } from "./timeline-panel.tsx";
 import { fillHoles, findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
@@ -32,6 +33,10 @@ describe("an arrangement", () => {
       { title: "n2", slots: [null, 1, null, 2] },
       { title: "n10", slots: [0, 3] },
     ]);
+  });
+
+  it("of one node has no gaps", () => {
+    expect(arrange([unitAt("n", 3, 0), unitAt("n", 6, 1)], "node")).toEqual([{ title: "n", slots: [0, 1] }]);
   });
 
   it("by rank, local rank and cluster has all of them", () => {
@@ -186,6 +191,19 @@ describe("a brush", () => {
   it("has room around all points", () => {
     expect(findBounds(scatter)?.xFrom).toBeLessThan(0);
     expect(findBounds({ ...scatter, x: new Float64Array(0) })).toBeNull();
+  });
+});
+
+describe("a link", () => {
+  it("may name what the workload does not have, and is told so", () => {
+    const answer = {
+      workload: "slurm:7",
+      units: [unitAt("n", 0, 0)],
+      metrics: [{ name: "power_watts", label: "Power", unit: "watts" as const, has_samples: true }],
+    };
+    expect(findStrangers(answer, { x: null, y: "power_watts", lines: [], units: ["n:0"] })).toEqual([]);
+    const notices = findStrangers(answer, { x: "cats", y: null, lines: ["dogs"], units: ["n:9"] });
+    expect(notices.join(" ")).toMatch(/cats.*dogs.*n:9/);
   });
 });
 
