@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from clusterscape.collect.traces.kineto_spans import STEP_NAME
 from clusterscape.model.spans import Phase, SpanClass
 
 _MICRO_BATCH = re.compile(r"(?:\bmb|micro[-_ ]?batch)[-_ #:]?(\d+)", re.IGNORECASE)
@@ -75,7 +74,9 @@ def _steps(spans: pl.DataFrame, moments: Ints) -> pl.Series:
     if not steps.height:
         return pl.Series("step", [None], dtype=pl.Int32).new_from_index(0, spans.height)
     starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    numbers = np.array([int(m[1]) if (m := STEP_NAME.match(name)) else 0 for name in steps["name"].cast(pl.String)])
+    # A reader that knows the numbers has set them; Kineto's are in the names.
+    named = steps["name"].cast(pl.String).str.extract(r"(\d+)$").cast(pl.Int32)
+    numbers = steps["step"].fill_null(named).fill_null(0).to_numpy()
     at = np.searchsorted(starts, moments, side="right") - 1
     inside = (at >= 0) & (moments < ends[np.maximum(at, 0)])
     return (

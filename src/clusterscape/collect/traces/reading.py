@@ -26,12 +26,14 @@ Progress = Callable[[int, int, str], None]
 
 COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH)
 """Read with a timeline, never alone."""
+ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
+"""Formats with a file per rank."""
 PARALLEL_BYTES = 4 << 20  # below, starting processes takes longer than reading
 
 
 @dataclass(frozen=True, slots=True)
 class RankSpans:
-    """What one Kineto file gave: spans with a null rank, and the rank it states."""
+    """What one rank's file gave: spans with a null rank, and the rank it states."""
 
     file: TraceFile
     facts: RankFacts
@@ -66,12 +68,12 @@ def read_traces(paths: Sequence[Path], *, workers: int | None = None, progress: 
     chosen = [file for file, own in zip(files, formats, strict=True) if own is kind]
     left_out = [file.title for file, own in zip(files, formats, strict=True) if own not in (kind, *COMPANIONS)]
     notes = [f"Left out, as they are no {kind.value} traces: {', '.join(left_out[:5])}."] if left_out else []
-    if kind is not TraceFormat.KINETO:
+    if kind not in ONE_PER_RANK:
         from clusterscape.collect.traces.other_formats import read_other
 
         trace = read_other(kind, chosen)
         return replace(trace, notes=tuple(notes) + trace.notes)
-    return _join(_read_all(chosen, workers, progress), notes)
+    return _join(kind, _read_all(chosen, workers, progress), notes)
 
 
 def _detect(file: TraceFile) -> TraceFormat | None:
@@ -102,13 +104,24 @@ def _read_all(files: Sequence[TraceFile], workers: int | None, progress: Progres
 
 
 def read_rank(file: TraceFile) -> RankSpans | Failed:
-    """Spans of one Kineto file, or why there are none."""
+    """Spans of one rank's file, or why there are none."""
     try:
+        if detect_format(file) is TraceFormat.NSIGHT:
+            return _read_export(file)
         return parse_rank(file, read_content(file))
     except ClusterScapeError as error:
         return Failed(file, error.message)
     except OSError as error:
         return Failed(file, error.strerror or str(error))
+
+
+def _read_export(file: TraceFile) -> RankSpans:
+    if file.member is not None:
+        raise SourceError("an Nsight Systems export in an archive cannot be read", hint="Unpack the archive.")
+    from clusterscape.collect.traces.nsight import parse_nsight
+
+    spans, facts = parse_nsight(file.path, file.title)
+    return RankSpans(file, facts, None, place_in_steps(spans))
 
 
 def parse_rank(file: TraceFile, content: Content) -> RankSpans:
@@ -124,7 +137,7 @@ def parse_rank(file: TraceFile, content: Content) -> RankSpans:
     return RankSpans(file, facts, to_whole(info.rank) if info else None, spans)
 
 
-def _join(results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:
+def _join(kind: TraceFormat, results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:
     good = [each for each in results if isinstance(each, RankSpans)]
     failed = [each for each in results if isinstance(each, Failed)]
     if not good:
@@ -148,4 +161,4 @@ def _join(results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:
     spans = pl.concat([each.spans.with_columns(pl.lit(rank, pl.Int32).alias("rank")) for rank, each in ordered])
     facts = tuple(replace(each.facts, rank=rank) for rank, each in ordered)
     notes += [f"Rank {each.rank}: {'; '.join(each.notes)}." for each in facts if each.notes]
-    return Trace(format=TraceFormat.KINETO.value, spans=spans, ranks=facts, notes=tuple(notes))
+    return Trace(format=kind.value, spans=spans, ranks=facts, notes=tuple(notes))

@@ -1,0 +1,150 @@
+"""Nsight Systems' SQLite export (``nsys export --type sqlite``), one file per rank, by its published schema.
+
+Kernels, copies, runtime calls and NVTX ranges; tables and columns that a version lacks are left out. Times are nanoseconds.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+
+from clusterscape.collect.traces.collective_names import find_kind, is_communication_kernel
+from clusterscape.errors import SourceError
+from clusterscape.model.spans import RankFacts, SpanClass, empty_spans, make_spans
+
+KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+COPIES = {"CUPTI_ACTIVITY_KIND_MEMCPY": "Memcpy", "CUPTI_ACTIVITY_KIND_MEMSET": "Memset"}
+CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+RANGES = "NVTX_EVENTS"
+PUSH_POP, START_END = 59, 60
+"""NVTX event types that are ranges."""
+STEP = r"(?i)^(?:step|iteration|iter|profilerstep)[ _#:=]*(\d+)$"
+_THREAD_BITS = 0xFFFFFF  # of a globalTid; above it are process and machine
+
+
+def parse_nsight(path: Path, source: str) -> tuple[pl.DataFrame, RankFacts]:
+    """Spans of one export, its rank still null, without step and phase. Raises ``SourceError`` where it holds none."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            columns = _columns(database)
+            strings = dict(database.execute("SELECT id, value FROM StringIds")) if "StringIds" in columns else {}
+            parts = [
+                _kernels(database, columns, strings),
+                *(_copies(database, columns, table, name) for table, name in COPIES.items()),
+                _calls(database, columns, strings),
+                _ranges(database, columns, strings),
+            ]
+    except sqlite3.DatabaseError as error:
+        raise SourceError(f"no readable Nsight Systems export: {error}", hint="Export it again with nsys.") from error
+    spans = pl.concat(parts)
+    if not spans.height:
+        raise SourceError("it holds no spans")
+    return spans, RankFacts(rank=0, source=source)
+
+
+def _columns(database: sqlite3.Connection) -> dict[str, set[str]]:
+    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return {
+        table: {
+            row[1] for row in database.execute(f'PRAGMA table_info("{table}")')
+        }  # names come from the file's own schema
+        for table in tables
+    }
+
+
+def _read(database: sqlite3.Connection, columns: Mapping[str, set[str]], table: str, *wanted: str) -> pl.DataFrame:
+    """Rows that have a start and an end; a column the version lacks is null."""
+    if not {"start", "end"} <= columns.get(table, set()):
+        return pl.DataFrame(schema=dict.fromkeys(("start", "end", *wanted), pl.Int64))
+    chosen = ", ".join(
+        f'"{name}"' if name in columns[table] else f'NULL AS "{name}"' for name in ("start", "end", *wanted)
+    )
+    query = f'SELECT {chosen} FROM "{table}" WHERE "end" >= "start"'  # noqa: S608 (only our own names and the schema's)
+    return pl.DataFrame(
+        database.execute(query).fetchall(), schema=["start", "end", *wanted], orient="row", infer_schema_length=None
+    )
+
+
+def _kernels(database: sqlite3.Connection, columns: Mapping[str, set[str]], strings: Mapping[int, str]) -> pl.DataFrame:
+    table = _read(database, columns, KERNELS, "streamId", "correlationId", "demangledName", "shortName")
+    names = [
+        strings.get(long) or strings.get(short) or "kernel"
+        for long, short in table.select("demangledName", "shortName").iter_rows()
+    ]
+    shared = [is_communication_kernel(name) for name in names]
+    return make_spans(
+        {
+            "lane": [f"stream {stream}" for stream in table["streamId"]],
+            "is_device": True,
+            "span_class": [(SpanClass.COMMUNICATION if each else SpanClass.COMPUTE).value for each in shared],
+            "name": names,
+            "collective": [find_kind(name) if each else None for name, each in zip(names, shared, strict=True)],
+            "start_ns": table["start"],
+            "end_ns": table["end"],
+            "correlation": table["correlationId"],
+        },
+        table.height,
+    )
+
+
+def _copies(database: sqlite3.Connection, columns: Mapping[str, set[str]], kind: str, name: str) -> pl.DataFrame:
+    table = _read(database, columns, kind, "streamId", "correlationId", "bytes")
+    return make_spans(
+        {
+            "lane": [f"stream {stream}" for stream in table["streamId"]],
+            "is_device": True,
+            "span_class": SpanClass.MEMORY.value,
+            "name": name,
+            "start_ns": table["start"],
+            "end_ns": table["end"],
+            "bytes": table["bytes"],
+            "correlation": table["correlationId"],
+        },
+        table.height,
+    )
+
+
+def _calls(database: sqlite3.Connection, columns: Mapping[str, set[str]], strings: Mapping[int, str]) -> pl.DataFrame:
+    table = _read(database, columns, CALLS, "globalTid", "correlationId", "nameId")
+    # Names carry the version of their signature: cudaLaunchKernel_v7000.
+    names = [(strings.get(number) or "call").partition("_v")[0] for number in table["nameId"]]
+    return make_spans(
+        {
+            "lane": _threads(table),
+            "is_device": False,
+            "span_class": SpanClass.LAUNCH.value,
+            "name": names,
+            "start_ns": table["start"],
+            "end_ns": table["end"],
+            "correlation": table["correlationId"],
+        },
+        table.height,
+    )
+
+
+def _ranges(database: sqlite3.Connection, columns: Mapping[str, set[str]], strings: Mapping[int, str]) -> pl.DataFrame:
+    table = _read(database, columns, RANGES, "globalTid", "eventType", "text", "textId")
+    table = table.filter(pl.col("eventType").is_null() | pl.col("eventType").is_in([PUSH_POP, START_END]))
+    if not table.height:
+        return empty_spans()
+    names = [text or strings.get(number) or "range" for text, number in table.select("text", "textId").iter_rows()]
+    steps = pl.Series(names, dtype=pl.String).str.extract(STEP).cast(pl.Int32)
+    kinds = [SpanClass.ANNOTATION.value if each is None else SpanClass.STEP.value for each in steps]
+    return make_spans(
+        {
+            "lane": _threads(table),
+            "is_device": False,
+            "span_class": kinds,
+            "name": names,
+            "start_ns": table["start"],
+            "end_ns": table["end"],
+            "step": steps,
+        },
+        table.height,
+    )
+
+
+def _threads(table: pl.DataFrame) -> list[str]:
+    return [f"thread {0 if each is None else each & _THREAD_BITS}" for each in table["globalTid"]]
