@@ -11,6 +11,7 @@ from clusterscape.errors import ConfigError, StoreBusyError
 
 CPU = "cpu"
 _GPUS = Path("/proc/driver/nvidia/gpus")
+_DEVICES = Path("/dev")
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
@@ -41,8 +42,9 @@ def check_devices(devices: Iterable[str], *, gpu_count: Callable[[], int] | None
 
 
 def count_gpus() -> int:
-    """GPUs that the driver lists."""
-    return len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
+    """GPUs that the driver lists; in some containers only their device files are there."""
+    listed = len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
+    return max(listed, sum(path.name.removeprefix("nvidia").isdigit() for path in _DEVICES.glob("nvidia*")))
 
 
 @contextmanager

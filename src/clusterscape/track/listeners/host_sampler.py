@@ -20,6 +20,8 @@ class HostSampler:
         self._period_s = period_s
         self._reader: NvmlReader | None = None
         self._lock_fd: int | None = None
+        self._follow_fd: int | None = None
+        self._has_followers = False
         self._last_number = -1
         self._number = 0
         self._silent_ticks = 0
@@ -36,6 +38,8 @@ class HostSampler:
             # Also who only reads along finds out now whether there is a driver.
             probe = NvmlReader()
             probe.close()
+            self._follow_fd = self._open_lock("followers")
+            fcntl.flock(self._follow_fd, fcntl.LOCK_SH)
 
     def read(self, *, with_processes: bool) -> list[GpuReading]:
         """The newest reading; empty where the leader published nothing new since the last call."""
@@ -43,7 +47,10 @@ class HostSampler:
             return self._read_published()
         assert self._reader is not None
         readings = self._reader.read(with_processes=with_processes)
-        self._publish(readings, with_processes)
+        if with_processes:
+            self._has_followers = self._is_followed()
+        if self._has_followers:
+            self._publish(readings, with_processes)
         return readings
 
     def close(self) -> None:
@@ -51,12 +58,13 @@ class HostSampler:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        if self._lock_fd is not None:
-            os.close(self._lock_fd)
-            self._lock_fd = None
+        for fd in (self._lock_fd, self._follow_fd):
+            if fd is not None:
+                os.close(fd)
+        self._lock_fd = self._follow_fd = None
 
     def _lead(self) -> bool:
-        fd = os.open(self._folder / "nvml.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = self._open_lock("leader")
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -68,7 +76,24 @@ class HostSampler:
             os.close(fd)
             raise
         self._lock_fd = fd
+        if self._follow_fd is not None:
+            os.close(self._follow_fd)
+            self._follow_fd = None
         return True
+
+    def _is_followed(self) -> bool:
+        """Whether anybody reads along: they all hold this lock together."""
+        fd = self._open_lock("followers")
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    def _open_lock(self, name: str) -> int:
+        return os.open(self._folder / f"nvml-{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def _follow_or_lead(self) -> bool:
         """Take over where the leader has ended; asked only after it was silent for some ticks."""

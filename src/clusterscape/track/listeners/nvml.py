@@ -4,6 +4,7 @@ Energy of a shared GPU is split by what the processes were busy with, or evenly,
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from clusterscape.model.run_frames import SampleMethod, SampleScope
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext, ListenerUnavailableError
@@ -25,9 +26,12 @@ class NvmlListener:
         self._host = context.host
         self._sampler = HostSampler(context.host_folder, self.period_s)
         self._processes_due_us = 0
-        self._processes: dict[int, list[ProcessReading]] = {}
+        self._processes: dict[int, list[ProcessReading]] = {}  # by GPU
+        self._members: dict[str, set[int]] = {}  # pids by run
         self._last_joules: dict[int, float] = {}
         self._run_joules: dict[tuple[str, int], float] = {}
+        self._estimated: set[tuple[str, int]] = set()
+        self._mps_servers: dict[int, bool] = {}
 
     def open(self, runs: Sequence[ListenedRun]) -> None:
         """Find the driver."""
@@ -40,43 +44,47 @@ class NvmlListener:
             raise ListenerUnavailableError(f"no NVIDIA driver answers: {error}") from None
 
     def sample(self, runs: Sequence[ListenedRun], time_us: int) -> None:
-        """All GPUs once; every run gets those it uses."""
+        """All GPUs once; every run gets those it uses. Energy and who is on them is looked up once a second."""
         with_processes = time_us >= self._processes_due_us
         readings = self._sampler.read(with_processes=with_processes)
         if with_processes and readings:
             self._processes_due_us = time_us + int(PROCESSES_EVERY_S * 1e6)
-        members = {run.id: {stat.pid for stat in run.tree.find()} for run in runs} if with_processes else None
+            self._members = {run.id: {stat.pid for stat in run.tree.find()} for run in runs}
         for gpu in readings:
             if with_processes or gpu.processes:
-                self._processes[gpu.gpu] = gpu.processes
-            self._share_energy(gpu, runs, members)
+                self._processes[gpu.gpu] = [one for one in gpu.processes if not self._is_mps_server(one.pid)]
+            self._share_energy(gpu, runs)
             for run in runs:
-                self._tell(gpu, run, time_us, members)
+                if self._uses(gpu.gpu, run):
+                    self._tell_device(gpu, run, time_us)
+                    if with_processes:
+                        self._tell_processes(gpu.gpu, run, time_us)
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
         """The counters at the end, for the energy of the whole run."""
-        for gpu in self._sampler.read(with_processes=False):
-            self._share_energy(gpu, [run], None)
-            self._tell(gpu, run, time_us, None)
+        for gpu in self._sampler.read(with_processes=True):
+            self._share_energy(gpu, [run])
+            if self._uses(gpu.gpu, run):
+                self._tell_device(gpu, run, time_us)
 
     def close(self) -> None:
         """Release the driver."""
         self._sampler.close()
 
-    def _tell(self, gpu: GpuReading, run: ListenedRun, time_us: int, members: dict[str, set[int]] | None) -> None:
-        if not self._uses(gpu.gpu, run, members):
-            return
+    def _tell_device(self, gpu: GpuReading, run: ListenedRun, time_us: int) -> None:
         unit = f"{self._host}:{gpu.gpu}"
         for name, value in gpu.values.items():
             run.spool.sample(time_us, name, value, unit=unit, scope=SampleScope.DEVICE)
-        part = f"run:{run.id}/{unit}"
         joules = self._run_joules.get((run.id, gpu.gpu))
-        if joules is not None:
-            method = SampleMethod.MEASURED if self._is_alone(gpu.gpu, run) else SampleMethod.ESTIMATED
+        if joules is not None and "energy_joules" in gpu.values:
+            is_guess = (run.id, gpu.gpu) in self._estimated
+            method = SampleMethod.ESTIMATED if is_guess else SampleMethod.MEASURED
+            part = f"run:{run.id}/{unit}"
             run.spool.sample(time_us, "energy_joules", joules, unit=part, scope=SampleScope.PROCESS, method=method)
-        if members is None:
-            return
-        own = [one for one in self._processes.get(gpu.gpu, []) if one.pid in members[run.id]]
+
+    def _tell_processes(self, gpu: int, run: ListenedRun, time_us: int) -> None:
+        own = self._own(gpu, run)
+        part = f"run:{run.id}/{self._host}:{gpu}"
         memory = [one.memory_bytes for one in own if one.memory_bytes is not None]
         if memory:
             run.spool.sample(time_us, "memory_used_bytes", sum(memory), unit=part, scope=SampleScope.PROCESS)
@@ -84,19 +92,30 @@ class NvmlListener:
         if shares:
             run.spool.sample(time_us, "gpu_util_ratio", sum(shares), unit=part, scope=SampleScope.PROCESS)
 
-    def _uses(self, index: int, run: ListenedRun, members: dict[str, set[int]] | None) -> bool:
+    def _own(self, gpu: int, run: ListenedRun) -> list[ProcessReading]:
+        members = self._members.get(run.id, set())
+        return [one for one in self._processes.get(gpu, []) if one.pid in members]
+
+    def _uses(self, gpu: int, run: ListenedRun) -> bool:
+        """By what it was given, else by where its processes were ever seen."""
         if run.devices:
-            return index in run.devices
-        if members is not None and any(one.pid in members[run.id] for one in self._processes.get(index, [])):
-            self._run_joules.setdefault((run.id, index), 0.0)
-        return (run.id, index) in self._run_joules
+            return gpu in run.devices
+        if self._own(gpu, run):
+            self._run_joules.setdefault((run.id, gpu), 0.0)
+        return (run.id, gpu) in self._run_joules
 
-    def _is_alone(self, index: int, run: ListenedRun) -> bool:
-        """Nobody else computes there: what the device used, the run used."""
-        known = {stat.pid for stat in run.tree.find()}
-        return all(one.pid in known for one in self._processes.get(index, []))
+    def _is_mps_server(self, pid: int) -> bool:
+        """It is listed beside its clients, for which it computes."""
+        known = self._mps_servers.get(pid)
+        if known is None:
+            try:
+                name = Path(f"/proc/{pid}/comm").read_text()
+            except OSError:
+                return False
+            known = self._mps_servers[pid] = name.startswith("nvidia-cuda-mps")
+        return known
 
-    def _share_energy(self, gpu: GpuReading, runs: Sequence[ListenedRun], members: dict[str, set[int]] | None) -> None:
+    def _share_energy(self, gpu: GpuReading, runs: Sequence[ListenedRun]) -> None:
         joules = gpu.values.get("energy_joules")
         if joules is None:
             return
@@ -105,15 +124,25 @@ class NvmlListener:
         increase = joules - before if before is not None else 0.0
         if increase < 0:  # the driver was loaded anew
             increase = joules
-        users = [run for run in runs if self._uses(gpu.gpu, run, members)]
+        users = [run for run in runs if self._uses(gpu.gpu, run)]
         weights = [self._weight(gpu.gpu, run) for run in users]
-        whole = sum(weights) or 1.0
+        foreign = self._foreign_weight(gpu.gpu, users)
+        whole = sum(weights) + foreign
         for run, weight in zip(users, weights, strict=True):
             key = (run.id, gpu.gpu)
+            if foreign or len(users) > 1:
+                self._estimated.add(key)  # a sum with an estimate in it stays one
             self._run_joules[key] = self._run_joules.get(key, 0.0) + increase * weight / whole
 
-    def _weight(self, index: int, run: ListenedRun) -> float:
-        known = {stat.pid for stat in run.tree.find()}
-        shares = [one.util_ratio for one in self._processes.get(index, []) if one.pid in known]
-        told = [share for share in shares if share is not None]
-        return sum(told) + 1e-3 if told else 1.0
+    def _weight(self, gpu: int, run: ListenedRun) -> float:
+        return _busy(self._own(gpu, run)) or 1.0
+
+    def _foreign_weight(self, gpu: int, users: Sequence[ListenedRun]) -> float:
+        """What processes that belong to none of these runs take."""
+        known = set().union(*(self._members.get(run.id, set()) for run in users))
+        return _busy([one for one in self._processes.get(gpu, []) if one.pid not in known])
+
+
+def _busy(processes: Sequence[ProcessReading]) -> float:
+    """How busy processes were; each a little at least, and like any other where the driver does not say."""
+    return sum(1.0 if one.util_ratio is None else one.util_ratio + 1e-3 for one in processes)

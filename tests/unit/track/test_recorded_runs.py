@@ -1,0 +1,42 @@
+"""Runs recorded on an H200 (driver 580, nvml at 10 Hz): one alone, two under MPS. What stands in them must stay readable."""
+
+from pathlib import Path
+
+import pytest
+
+from clusterscape.track.spooled import SpooledRun, read_run
+
+FOLDER = Path(__file__).parents[2] / "data/h200/runs"
+OUTSIDE_JOULES = {"solo": 6058.1, "mps": 4659.0}
+"""The GPU's own counter, read around the whole command by another process."""
+
+
+def value(run: SpooledRun, name: str, scope: str) -> tuple[float, str]:
+    (found,) = [metric for metric in run.metrics if (metric.name, metric.scope) == (name, scope)]
+    assert found.last is not None
+    return found.last, found.method
+
+
+def test_energy_is_that_of_the_counter_when_a_run_was_alone() -> None:
+    run = read_run(FOLDER / "solo")
+    joules, method = value(run, "energy_joules", "process")
+    assert method == "measured"
+    assert joules == pytest.approx(OUTSIDE_JOULES["solo"], rel=0.01)
+    (power,) = [metric for metric in run.metrics if metric.name == "power_watts"]
+    seconds = run.times_s["running"]
+    assert power.mean is not None
+    assert seconds is not None
+    assert power.mean * seconds == pytest.approx(joules, rel=0.02)
+    assert power.samples >= 0.99 * 10 * seconds
+
+
+def test_energy_adds_up_and_says_that_it_is_estimated_when_two_shared_the_gpu() -> None:
+    runs = [read_run(FOLDER / name) for name in ("mps_a", "mps_b")]
+    parts = [value(run, "energy_joules", "process") for run in runs]
+    assert [method for _, method in parts] == ["estimated", "estimated"]
+    assert sum(joules for joules, _ in parts) == pytest.approx(OUTSIDE_JOULES["mps"], rel=0.02)
+    assert abs(runs[0].moments["running"] - runs[1].moments["running"]) <= 100
+    # Under MPS the driver does not say how busy each client was: no value, rather than a wrong one.
+    assert not [
+        metric for run in runs for metric in run.metrics if (metric.name, metric.scope) == ("gpu_util_ratio", "process")
+    ]
