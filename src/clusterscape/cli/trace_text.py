@@ -17,6 +17,7 @@ def print_report(document: dict[str, Any]) -> None:
     _print_head(document)
     _print_verdicts(document["verdicts"])
     _print_breakdown(document["breakdown"])
+    _print_imbalance(document["imbalance"])
     _print_collectives(document)
     _print_bubble(document["bubble"])
     _print_path(document["critical_path"])
@@ -80,6 +81,13 @@ def _print_breakdown(rows: list[dict[str, Any]]) -> None:
     answers.print(table, highlight=False)
     if len(rows) > MAX_ROWS:
         _say(f"{MAX_ROWS} of {len(rows)} ranks; --json has all.", style="dim")
+
+
+def _print_imbalance(imbalance: dict[str, float | None]) -> None:
+    words = {"ranks_ratio": "ranks", "stages_ratio": "stages", "micro_batches_ratio": "micro-batches of a rank"}
+    known = [f"over {words[name]} {value:.0%}" for name, value in imbalance.items() if value is not None]
+    if known:
+        _say(f"Load imbalance (max/mean − 1): {', '.join(known)}.")
 
 
 def _print_collectives(document: dict[str, Any]) -> None:

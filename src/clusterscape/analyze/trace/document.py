@@ -44,6 +44,11 @@ def write_report(report: TraceReport) -> dict[str, Any]:
             }
             for slack in report.slack
         ],
+        "imbalance": {
+            "ranks_ratio": report.imbalance.ranks,
+            "stages_ratio": report.imbalance.stages,
+            "micro_batches_ratio": report.imbalance.micro_batches,
+        },
         "bubble": _bubble(report),
         "critical_path": _path(report),
         "what_if": _what_if(report),

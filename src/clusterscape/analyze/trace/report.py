@@ -16,6 +16,7 @@ from clusterscape.analyze.trace.breakdown import (
 from clusterscape.analyze.trace.checks import check_trace
 from clusterscape.analyze.trace.collectives import Slack, measure_collectives, measure_slack
 from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_path, middle_step
+from clusterscape.analyze.trace.imbalance import LoadImbalance, measure_imbalance
 from clusterscape.analyze.trace.match import Matches, match_collectives
 from clusterscape.analyze.trace.measures import Measures
 from clusterscape.analyze.trace.operator_graph import GraphError, build_operator_graph, is_operator_trace
@@ -39,6 +40,7 @@ class TraceReport:
     exposed_by_group: pl.DataFrame
     collectives: pl.DataFrame
     slack: tuple[Slack, ...]
+    imbalance: LoadImbalance
     bubble: Bubble | None
     critical_path: CriticalPath | None
     stragglers: StragglerAnswer | None
@@ -69,7 +71,9 @@ def analyze_trace(
     breakdown = measure_breakdown(trace.spans, steps, parts)
     collectives = measure_collectives(matches)
     slack = tuple(measure_slack(collectives, steps["step"].n_unique(), generator))
-    bubble = measure_bubble(find_passes(trace.spans))
+    passes = find_passes(trace.spans)
+    bubble = measure_bubble(passes)
+    imbalance = measure_imbalance(breakdown, passes, {facts.rank: facts.stage for facts in trace.ranks})
     say("finding the critical path")
     step = middle_step(steps)
     path = None if step is None else find_critical_path(trace.spans, steps, parts, matches, step)
@@ -96,6 +100,7 @@ def analyze_trace(
         exposed_by_group=measure_exposed_by_group(trace.spans, steps, parts),
         collectives=collectives,
         slack=slack,
+        imbalance=imbalance,
         bubble=bubble,
         critical_path=path,
         stragglers=stragglers,

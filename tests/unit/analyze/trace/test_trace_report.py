@@ -67,6 +67,14 @@ def test_bubble_adds_up_when_it_is_split(pipeline: TraceReport) -> None:
     assert bubble.imbalance > 0.05
 
 
+def test_imbalance_is_over_what_there_is_when_it_is_measured(data_parallel: TraceReport, pipeline: TraceReport) -> None:
+    assert data_parallel.imbalance.ranks == pytest.approx(1.4, abs=0.1)
+    assert data_parallel.imbalance.stages is None
+    assert pipeline.imbalance.ranks is None
+    assert pipeline.imbalance.stages == pytest.approx(0.26, abs=0.02)
+    assert pipeline.imbalance.micro_batches is not None
+
+
 def test_critical_path_is_as_long_as_the_step_when_it_is_walked(
     data_parallel: TraceReport, pipeline: TraceReport
 ) -> None:
