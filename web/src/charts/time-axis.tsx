@@ -56,7 +56,7 @@ export function TimeAxis({ startMs, endMs, width }: TimeAxisProps) {
         // A label stands around its place: at the very ends it would be cut.
         if (ratio * width < 20 || (1 - ratio) * width < 20) return null;
         return (
-          <span key={atMs} style={{ left: `${ratio * 100}%` }}>
+          <span key={atMs} data-drawn-label={true} style={{ left: `${ratio * 100}%` }}>
             {text}
           </span>
         );
