@@ -12,7 +12,7 @@ _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.3rem; } h2 { font-size: 1rem; margin: 1.8rem 0 .4rem; }
 table { border-collapse: collapse; } th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
-th { font-weight: 400; opacity: .65; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
+th { font-weight: 400; opacity: .65; } td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .bar { display: flex; width: 28rem; max-width: 60vw; height: 14px; } .bar span { display: block; }
 .key span { display: inline-block; width: 10px; height: 10px; margin: 0 .3rem 0 1rem; } .note { opacity: .75; }
 """
