@@ -1,9 +1,9 @@
 """What is drawn of a run, as tables: histograms of every GPU, and two metrics against each other."""
 
+import json
 import math
 
 import numpy as np
-import orjson
 import polars as pl
 
 from clusterscape.analyze.diagnose import compute_density, compute_histograms, compute_mahalanobis
@@ -108,6 +108,5 @@ def _density(x: Floats, y: Floats) -> dict[str, list[float] | list[list[int]]] |
 
 
 def _json(value: object) -> str:
-    """A header holds JSON in ASCII."""
-    text = orjson.dumps(value).decode()
-    return text.encode("ascii", "backslashreplace").decode()
+    """In ASCII, as a header must be."""
+    return json.dumps(value, separators=(",", ":"))
