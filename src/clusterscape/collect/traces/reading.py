@@ -92,7 +92,8 @@ def _read_all(files: Sequence[TraceFile], workers: int | None, progress: Progres
             if progress:
                 progress(place + 1, len(files), file.title)
     else:
-        with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("forkserver")) as pool:
+        # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
+        with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
             waiting = {pool.submit(read_rank, file): place for place, file in enumerate(files)}
             for done in as_completed(waiting):
                 place = waiting[done]

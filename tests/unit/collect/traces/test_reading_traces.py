@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from unit.collect.traces.trace_files import document, host, kernel, simple_rank, step, write
 
-from clusterscape.collect.traces import read_traces
+from clusterscape.collect.traces import read_traces, reading
 from clusterscape.collect.traces.collective_names import find_kind, is_communication_kernel, parse_annotation
 from clusterscape.collect.traces.naming import assign_ranks, find_rank_in_name
 from clusterscape.errors import SourceError
@@ -166,3 +166,16 @@ def test_whole_microseconds_stay_exact_when_they_count_from_1970(tmp_path: Path)
     trace = read_traces([write(tmp_path / "rank0.json", document([host("aten::mm", at_us, 53)], 0, 1))])
     assert trace.spans["start_ns"].to_list() == [at_us * 1000]
     assert trace.spans["end_ns"].to_list() == [(at_us + 53) * 1000]
+
+
+def test_processes_read_the_same_when_there_is_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in range(3):
+        write(tmp_path / f"rank{rank}.json", simple_rank(rank, 3))
+    (tmp_path / "rank3.json").write_text('{"schemaVersion": 1, "traceEvents": [', encoding="utf-8")
+    alone = read_traces([tmp_path], workers=1)
+    monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
+    told: list[int] = []
+    together = read_traces([tmp_path], workers=2, progress=lambda done, total, _: told.append(done * 10 + total))
+    assert together.spans.equals(alone.spans)
+    assert together.notes == alone.notes
+    assert told == [14, 24, 34, 44]
