@@ -107,6 +107,9 @@ def find_memory_growth(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
     grown = np.nan_to_num(_mean_of(used[-settled:]) - _mean_of(used[settled : 2 * settled]))
     fitted: list[tuple[float, int, Growth]] = []
     for column in np.argsort(-grown, kind="stable")[:MAX_FITTED_GPUS]:
+        # Means of the two ends see most of a steady growth: where they see too little, the dear fit would as well.
+        if grown[column] < 0.5 * rule["min_growth_ratio"] * limit:
+            break
         growth = fit_growth(run.times_s[settled:], used[settled:, column])
         if growth is None or growth.low_per_s <= 0 or growth.trend < rule["min_trend"]:
             continue
