@@ -109,7 +109,7 @@ def measure_logging(report: Report, home: Path) -> None:
 
 def main() -> int:
     """Print the table."""
-    report = Report("Tracked runs (stand-in NVML library; see the guide for radT's and MLflow's numbers)")
+    report = Report("Tracked runs (stand-in NVML library: honest for the binding's cost, not for a driver's)")
     sys.path.insert(0, str(ROOT / "tests"))
     from tracking.stub_nvml import build_stub
 
