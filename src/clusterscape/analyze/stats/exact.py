@@ -11,7 +11,6 @@ import numpy as np
 
 from clusterscape.analyze.stats import exact_kernels as kernels
 from clusterscape.analyze.stats.bins import Limit, limit_of
-from clusterscape.analyze.stats.side_by_side import run_on_parts
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
 from clusterscape.model.samples import Float64s, Int64s
 
@@ -166,10 +165,7 @@ class ExactColumns:
     def _summarize(self, metric: str, window_ms: int | None) -> Float64s:
         samples = self._series[metric]
         start, stop = self._pieces(metric, window_ms)
-        found = run_on_parts(
-            len(start), lambda part: kernels.summarize(samples.time_ms, samples.value, start[part], stop[part])
-        )
-        return np.concatenate(found)
+        return kernels.summarize(samples.time_ms, samples.value, start, stop)
 
     def _measure_intervals(self, metric: str, window_ms: int | None) -> Float64s:
         """Median pause between samples; 0 where there are not two."""

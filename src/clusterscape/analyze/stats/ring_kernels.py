@@ -40,23 +40,22 @@ def count_recent(rows: Int64s, moments: Float64s, ring_time: Uint32s, after_ms: 
 
 @njit(cache=True, nogil=True)
 def unroll_rings(
-    rows: Int64s,
-    offsets: Int64s,
-    moments: Float64s,
-    ring_value: Float64s,
-    ring_time: Uint32s,
-    time_ms: Int64s,
-    value: Float64s,
-) -> None:
-    """Write the last samples of each ring, oldest first: row i into offsets[i] to offsets[i + 1] of the two outputs."""
+    rows: Int64s, counts: Int64s, moments: Float64s, ring_value: Float64s, ring_time: Uint32s
+) -> tuple[Int64s, Float64s, Int64s]:
+    """Times, values and row borders of the last ``counts`` samples of each ring, oldest first."""
     capacity = ring_value.shape[1]
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(rows)):
+        offsets[i + 1] = offsets[i] + counts[i]
+    time_ms, value = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.float64)
     for i in range(len(rows)):
         row, last_ms = rows[i], np.int64(moments[rows[i], LAST_MS])
-        place = (int(moments[row, COUNT]) - (offsets[i + 1] - offsets[i])) % capacity
+        place = (int(moments[row, COUNT]) - counts[i]) % capacity
         for out in range(offsets[i], offsets[i + 1]):
             age_ms = (last_ms - np.int64(ring_time[row, place])) & (RING_TIMES - 1)
             time_ms[out], value[out] = last_ms - age_ms, ring_value[row, place]
             place = place + 1 if place + 1 < capacity else 0
+    return time_ms, value, offsets
 
 
 @njit(cache=True, nogil=True)

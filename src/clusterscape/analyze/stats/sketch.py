@@ -23,7 +23,6 @@ from clusterscape.analyze.stats.exact import (
 )
 from clusterscape.analyze.stats.kernels import Bools, Uint32s
 from clusterscape.analyze.stats.needs import Threshold
-from clusterscape.analyze.stats.side_by_side import run_on_parts
 from clusterscape.model.rules import Statistic, StatisticKind
 from clusterscape.model.samples import Float64s, Int64s
 
@@ -215,13 +214,10 @@ class MetricSketch:
         """(ranks, rows): percentiles over the whole life, in one pass over the bins. ``ranks`` are 0–1, in any order."""
         wanted = np.unique(np.asarray(ranks, np.float64))
         arrays = self.arrays
-        found = run_on_parts(
-            len(rows),
-            lambda part: kernels.find_percentiles(
-                rows[part], arrays.moments, arrays.histogram, self._width, self.bins.least, self.bins.octave, wanted
-            ),
+        found = kernels.find_percentiles(
+            rows, arrays.moments, arrays.histogram, self._width, self.bins.least, self.bins.octave, wanted
         )
-        return np.concatenate(found, axis=1)[np.searchsorted(wanted, ranks)]
+        return found[np.searchsorted(wanted, ranks)]
 
     def count_recent(self, rows: Int64s, after_ms: Int64s) -> tuple[Int64s, Bools]:
         """How many samples after ``after_ms`` (one moment for each row) the rings have, and whether those are all."""
@@ -230,28 +226,13 @@ class MetricSketch:
     def recent(self, rows: Int64s, counts: Int64s) -> Series:
         """The last ``counts`` samples of each row's ring."""
         arrays = self.arrays
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        time_ms, value = np.empty(offsets[-1], np.int64), np.empty(offsets[-1])
-
-        def unroll(part: slice) -> None:
-            borders = offsets[part.start : part.stop + 1]
-            rings = (arrays.moments, arrays.ring_value, arrays.ring_time)
-            ring_kernels.unroll_rings(rows[part], borders, *rings, time_ms, value)
-
-        run_on_parts(len(rows), unroll)
-        return Series(time_ms, value, offsets)
+        return Series(*ring_kernels.unroll_rings(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time))
 
     def recent_percentiles(self, rows: Int64s, counts: Int64s, ranks: Sequence[float]) -> Float64s:
         """(ranks, rows): exact percentiles of the last ``counts`` samples. ``ranks`` are 0–1, in any order."""
         wanted = np.unique(np.asarray(ranks, np.float64))
-        arrays = self.arrays
-        found = run_on_parts(
-            len(rows),
-            lambda part: ring_kernels.find_recent_percentiles(
-                rows[part], counts[part], arrays.moments, arrays.ring_value, wanted
-            ),
-        )
-        return np.concatenate(found, axis=1)[np.searchsorted(wanted, ranks)]
+        found = ring_kernels.find_recent_percentiles(rows, counts, self.arrays.moments, self.arrays.ring_value, wanted)
+        return found[np.searchsorted(wanted, ranks)]
 
     def _sides(self, rows: Int64s, statistic: Statistic) -> Float64s:
         above, quantity = statistic.kind in ABOVE_KINDS, threshold_of(statistic)
