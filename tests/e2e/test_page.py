@@ -1,6 +1,5 @@
 """The page as a user drives it, on a running demo."""
 
-import os
 import re
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from servers.demo import get_json, running_demo
 from servers.programs import free_port
 
 OUTPUT = Path(__file__).parent / "output"
-IMAGES = Path(__file__).parents[2] / "docs/images"  # written anew with CLUSTERSCAPE_SCREENSHOTS=1
 
 pytestmark = pytest.mark.browser
 
@@ -109,7 +107,5 @@ def test_page_fits_its_window_when_sizes_and_themes_change(
     expect(page.locator("[data-unit-count]")).to_be_visible()
     page.wait_for_timeout(800)
     page.screenshot(path=OUTPUT / f"overview-{theme}-{width}.png")
-    if os.environ.get("CLUSTERSCAPE_SCREENSHOTS") and width == 1280:
-        page.screenshot(path=IMAGES / f"overview-{theme}.png")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing sticks out sideways"
     context.close()

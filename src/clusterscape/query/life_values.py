@@ -9,7 +9,7 @@ import polars as pl
 from clusterscape.errors import QueryError
 from clusterscape.model import METRICS
 from clusterscape.model.rules import Statistic, StatisticKind
-from clusterscape.watch.watcher import SHOWN_METRICS, Watch
+from clusterscape.watch.watcher import Watch
 
 SEPARATOR = ":"
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
@@ -59,8 +59,3 @@ def read_life_columns(watch: Watch, names: Sequence[str]) -> pl.DataFrame:
     for name, metric, statistic in parsed:
         columns[name] = view.column(metric, statistic)[rows]
     return pl.DataFrame(columns, schema=schema).with_columns(pl.col(list(names)).fill_nan(None))
-
-
-def kept_metrics() -> list[str]:
-    """Metrics whose statistics are always kept."""
-    return sorted(SHOWN_METRICS)

@@ -11,7 +11,7 @@ from clusterscape.analyze.rules.truths import UNKNOWN
 from clusterscape.analyze.rules.verdicts import Verdicts
 from clusterscape.analyze.stats.contract import LifeColumns
 from clusterscape.model import Unit, UnitId, UnixMs, Workload, WorkloadId
-from clusterscape.model.rules import Quantifier, Rule, Turn, Violation, ViolationTurn
+from clusterscape.model.rules import Rule, Turn, Violation, ViolationTurn
 from clusterscape.watch.keeper import JudgedLives, Judgement, Turned
 
 
@@ -124,8 +124,3 @@ def tell_turns(
         )
         for (rule, workload, since, at), group in groups.items()
     ]
-
-
-def blames_units(rule: Rule) -> bool:
-    """Whether violations of the rule name units, not the whole workload."""
-    return rule.scope.quantifier is Quantifier.EACH
