@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from servers.programs import free_port
 from tracking.command import Command, wait_for
@@ -78,8 +79,17 @@ def test_run_is_a_workload_with_samples_when_it_was_sent(command: Command, tmp_p
         assert workload
         shown = get(f"{url}/api/v1/runs/{row['run']}")
         assert shown["not_finite"] == 1
-        assert {"metric": "loss", "unit": row["workload"], "scope": "run", "method": "measured"} in shown["series"]
+        loss = next(series for series in shown["series"] if series["metric"] == "loss")
+        assert (loss["unit"], loss["scope"], loss["method"]) == (row["workload"], "run", "measured")
+        assert (loss["count"], loss["first"], loss["last"]) == (1000, 1.0, 0.001)
         assert shown["environment"]["command"]
+        assert row["results"]["loss"] == 0.001
+        tree = get(f"{url}/api/v1/runs/tree")
+        assert [workload["runs"] for workload in tree["experiments"][0]["workloads"]] == [[row["run"]]]
+        asked = f"run={row['run']}&metric=loss&axis=step&points=100"
+        with urllib.request.urlopen(f"{url}/api/v1/runs/series?{asked}", timeout=30) as answer:
+            line = pl.read_ipc_stream(answer.read())
+        assert (line["x"][0], line["x"][-1], line["value"][0], line["value"][-1]) == (0.0, 999.0, 1.0, 0.001)
         assert shown["row"]["samples"] == command.only_run().samples - 1 + 1001  # NaN is not stored, steps are
 
 

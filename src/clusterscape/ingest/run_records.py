@@ -1,8 +1,12 @@
-"""What the events of a run say of it, gathered in one document, and the workload and allocations that follow from it. Pure."""
+"""What the events of a run say of it, and the workload, the allocations and the documents that follow from it. Pure.
+
+A run has two documents: a small one that lists are made of, and one with everything else.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from clusterscape.ingest.run_figures import SeriesFigures, StepFigures, figures_of
 from clusterscape.model import (
     CONFIDENCE,
     Allocation,
@@ -19,6 +23,9 @@ from clusterscape.model import (
 MOST_SERIES = 10_000
 MOST_MARKS = 10_000
 _TAGGED_PARAM = "param."
+_COUNTED = ("samples", "not_finite", "dropped", "damaged")
+_LISTED = ("about", "params", "tags", "moments", "end", *_COUNTED)
+_DETAILED = ("marks", "listeners", "environment", "exceptions", "leftovers", "files", *_COUNTED)
 
 
 @dataclass(slots=True)
@@ -35,7 +42,9 @@ class RunState:
     listeners: dict[str, object] = field(default_factory=dict)
     environment: dict[str, object] = field(default_factory=dict)
     exceptions: list[object] = field(default_factory=list)
-    series: dict[str, list[object]] = field(default_factory=dict)  # "unit name": scope, method
+    leftovers: int = 0
+    series: dict[str, SeriesFigures] = field(default_factory=dict)  # by "unit name"
+    steps: StepFigures | None = None
     files: dict[str, dict[str, object]] = field(default_factory=dict)
     samples: int = 0
     not_finite: int = 0
@@ -43,19 +52,36 @@ class RunState:
     damaged: int = 0
 
     @classmethod
-    def of(cls, run: str, body: Mapping[str, object]) -> "RunState":
-        """From its document."""
-        fields = {name: value for name, value in body.items() if name in cls.__dataclass_fields__ and name != "run"}
-        return cls(run, **fields)  # type: ignore[arg-type] # as body() wrote it
+    def of(cls, run: str, listed: Mapping[str, object], detail: Mapping[str, object]) -> "RunState":
+        """From its documents. Counts are the detail's: it says how far the files were read, too."""
+        body = {**listed, **detail}
+        state = cls(run, **{name: body[name] for name in (*_LISTED, *_DETAILED) if name in body})  # type: ignore[arg-type]
+        told = body.get("series")
+        if isinstance(told, Mapping):
+            state.series = {str(key): SeriesFigures.of(value) for key, value in told.items()}
+        state.steps = StepFigures.of(body.get("steps"))
+        return state
 
-    def body(self) -> dict[str, object]:
-        """As a document."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+    def listed(self) -> dict[str, object]:
+        """The small document: what it is, how it went, and its figures."""
+        body: dict[str, object] = {name: getattr(self, name) for name in _LISTED}
+        body["device_type"] = device_type_of(self)
+        body["figures"] = figures_of(self.series, self.steps, self.params, self.moments, run=self.run)
+        return body
+
+    def detail(self) -> dict[str, object]:
+        """Everything else."""
+        body: dict[str, object] = {name: getattr(self, name) for name in _DETAILED}
+        body["series"] = {key: figures.body() for key, figures in self.series.items()}
+        body["steps"] = self.steps.body() if self.steps else None
+        return body
 
     def note_series(self, name: str, unit: str, event: Mapping[str, object]) -> None:
         """What a series stands for and how it came to be."""
-        if len(self.series) < MOST_SERIES:
-            self.series[f"{unit} {name}"] = [event.get("scope"), event.get("method")]
+        key = f"{unit} {name}"
+        if key in self.series or len(self.series) < MOST_SERIES:
+            known = self.series.setdefault(key, SeriesFigures())
+            known.scope, known.method = _text(event.get("scope")), _text(event.get("method"))
 
 
 def take_event(event: Mapping[str, object], state: RunState) -> None:
@@ -84,6 +110,8 @@ def take_event(event: Mapping[str, object], state: RunState) -> None:
             state.environment = rest
         case {"event": "exception"}:
             state.exceptions = [*state.exceptions[-19:], rest.get("text")]
+        case {"event": "leftovers", "count": int(count)}:
+            state.leftovers += count
         case {"event": "dropped", "samples": int(count)}:
             state.dropped += count
 
@@ -144,9 +172,25 @@ def gpus_of(state: RunState) -> list[int]:
     if given or (isinstance(told, list) and told):
         return given
     host = state.about.get("host")
-    units = {key.rpartition(" ")[0] for key, (scope, _) in state.series.items() if scope == "device"}
+    units = {key.rpartition(" ")[0] for key, one in state.series.items() if one.scope == "device"}
     places = [unit.removeprefix(f"{host}:") for unit in units if unit.startswith(f"{host}:")]
     return sorted(int(place) for place in places if place.isdigit())
+
+
+def device_type_of(state: RunState) -> str | None:
+    """What it ran on, so that like is compared with like: the GPUs' name, or the processor's where it had no GPU."""
+    names = gpu_names(state.environment.get("driver"))
+    gpus = gpus_of(state)
+    if gpus:
+        found = {names[index] for index in gpus if index < len(names)}
+        return " + ".join(sorted(found)) if found else None
+    return _text(state.environment.get("cpu"))
+
+
+def gpu_names(driver: object) -> list[str]:
+    """By index, from the table that ``nvidia-smi --query-gpu=name,…`` gave."""
+    lines = driver.splitlines()[1:] if isinstance(driver, str) else []
+    return [line.split(",")[0].strip() for line in lines if line.strip()]
 
 
 def _state_of(state: RunState) -> WorkloadState:

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.ingest.pipeline import Ingest
+from clusterscape.ingest.run_figures import note_figures, note_steps
 from clusterscape.ingest.run_records import RunState, allocations_of, take_event, workload_of
 from clusterscape.model import HistoryObserved, Names, QueueObserved, SampleBatch, UnixMs
 from clusterscape.model.run_frames import NO_STEP, FrameKind, SampleColumns, decode_event, decode_samples, iter_frames
 from clusterscape.store.records.contract import RecordStore
 
 RUN_KIND = "run"
-"""Kind of the documents that hold what a run is beside its workload."""
+"""Kind of the small documents that lists of runs are made of."""
+DETAIL_KIND = "run-detail"
+"""Kind of the documents with everything else of a run but its samples."""
 STEP_METRIC = "step"
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
 _MOST_CELLS = 4_000_000
@@ -92,12 +95,16 @@ class RunIntake:
             "rank": known.rank,
             "series": {str(code): list(pair) for code, pair in known.series.items()},
         }
-        self._records.write_document(RUN_KIND, run, state.body(), at_ms=self._clock())
+        now = self._clock()
+        # How far the file was read stands in the second: after a crash between the two, the piece is taken in again.
+        self._records.write_document(RUN_KIND, run, state.listed(), at_ms=now)
+        self._records.write_document(DETAIL_KIND, run, state.detail(), at_ms=now)
         return TakenIn(offset=known.offset, samples=stored, not_finite=strange)
 
     def _load(self, run: str) -> RunState | None:
-        document = self._records.document(RUN_KIND, run)
-        return RunState.of(run, document.body) if document else None
+        detail = self._records.document(DETAIL_KIND, run)
+        listed = self._records.document(RUN_KIND, run)
+        return RunState.of(run, listed.body, detail.body) if listed and detail else None
 
     def _take_event(self, event: Mapping[str, object], state: RunState, file: _File) -> None:
         match event:
@@ -130,6 +137,8 @@ class RunIntake:
         stored = strange = 0
         own = f"run:{state.run}" if not rank else f"run:{state.run}/rank{rank}"
         for columns, series in frames:
+            note_figures(columns, series, state.series)
+            state.steps = note_steps(columns, state.steps)
             batch, not_finite = batch_of(columns, series, step_unit=own)
             strange += not_finite
             for part in split_dense(batch):

@@ -6,11 +6,12 @@ from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis import DiagnosisQuery
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
+from clusterscape.query.runs import RunQuery, RunSeriesQuery
 from clusterscape.query.search import SearchQuery
 from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
 from clusterscape.query.timeline import TimelineQuery
-from clusterscape.query.views import ViewQuery
+from clusterscape.query.views import INSIGHT, ViewQuery
 from clusterscape.query.violations import ViolationQuery
 from clusterscape.query.waste import WasteQuery
 from clusterscape.query.workloads import WorkloadQuery
@@ -33,6 +34,9 @@ class Queries:
         self.sources = SourceQuery(context, ingest)
         self.timeline = TimelineQuery(context, self.cluster)
         self.views = ViewQuery(context)
+        self.insights = ViewQuery(context, INSIGHT)
+        self.runs = RunQuery(context)
+        self.run_series = RunSeriesQuery(context, self.runs)
         self.waste = WasteQuery(context, self.cluster)
         self.rules = RuleQuery(context, watch)
         self.rule_notes = RuleNotes(context, watch.book)

@@ -1,4 +1,4 @@
-"""Saved views: named documents that everybody shares, and which of them the page opens with.
+"""Saved views: named documents that everybody shares, and which of them the page opens with. Insights on runs are kept alike.
 
 What a view means is the page's own business: it validates and migrates its documents. Here name, size and frame are checked.
 """
@@ -16,39 +16,40 @@ from clusterscape.store.records.contract import Document
 MAX_BYTES = 65_536
 MAX_VIEWS = 1000
 
-_KIND = "view"
+VIEW, INSIGHT = "view", "insight"
 _SITE, _START = "site", "start-view"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _BUILT_IN = re.compile(r"builtin:[a-z0-9][a-z0-9_-]{0,63}")
 
 
 class ViewQuery:
-    """Reads and writes saved views."""
+    """Reads and writes saved views, or what else is kept like them under ``kind``."""
 
-    def __init__(self, context: QueryContext) -> None:
+    def __init__(self, context: QueryContext, kind: str = VIEW) -> None:
         self._context = context
+        self._kind = kind
 
     def all(self) -> SavedViews:
         """Every saved view by name, and the one to start with."""
-        views = [_describe(document) for document in self._context.records.documents(_KIND)]
-        return SavedViews(views=views, start_view=self._start_view())
+        views = [_describe(document) for document in self._context.records.documents(self._kind)]
+        return SavedViews(views=views, start_view=self._start_view() if self._kind == VIEW else None)
 
     def save(self, name: str, body: Mapping[str, object]) -> SavedView:
         """Insert or replace the view ``name``. ``body``: a JSON object with ``version`` (integer) and ``title``."""
         _check_name(name)
         _check_frame(body)
         records = self._context.records
-        if records.document(_KIND, name) is None and len(records.documents(_KIND)) >= MAX_VIEWS:
-            raise QueryError(f"there are {MAX_VIEWS} saved views already", hint="Delete one that nobody needs.")
+        if records.document(self._kind, name) is None and len(records.documents(self._kind)) >= MAX_VIEWS:
+            raise QueryError(f"there are {MAX_VIEWS} saved {self._kind}s already", hint="Delete one that nobody needs.")
         now = self._context.clock()
-        records.write_document(_KIND, name, body, at_ms=now)
-        return _describe(Document(kind=_KIND, key=name, body=body, written_at=now))
+        records.write_document(self._kind, name, body, at_ms=now)
+        return _describe(Document(kind=self._kind, key=name, body=body, written_at=now))
 
     def remove(self, name: str) -> None:
         """Forget the view ``name``; where it was the start view, there is none any more."""
-        if not self._context.records.remove_document(_KIND, name):
-            raise _not_found(name)
-        if self._start_view() == name:
+        if not self._context.records.remove_document(self._kind, name):
+            raise self._not_found(name)
+        if self._kind == VIEW and self._start_view() == name:
             self.start_with(None)
 
     def start_with(self, name: str | None) -> str | None:
@@ -59,8 +60,8 @@ class ViewQuery:
             return None
         if not _BUILT_IN.fullmatch(name):
             _check_name(name)
-            if records.document(_KIND, name) is None:
-                raise _not_found(name)
+            if records.document(self._kind, name) is None:
+                raise self._not_found(name)
         records.write_document(_SITE, _START, {"name": name}, at_ms=self._context.clock())
         return name
 
@@ -68,6 +69,10 @@ class ViewQuery:
         found = self._context.records.document(_SITE, _START)
         name = found.body.get("name") if found else None
         return name if isinstance(name, str) else None
+
+    def _not_found(self, name: str) -> NotFoundError:
+        kind = self._kind
+        return NotFoundError(f"there is no saved {kind} {name[:80]!r}", hint=f"GET /api/v1/{kind}s lists them.")
 
 
 def _describe(document: Document) -> SavedView:
@@ -102,7 +107,3 @@ def _check_frame(body: Mapping[str, object]) -> None:
         ) from None
     if size > MAX_BYTES:
         raise QueryError(f"the view has {size} bytes, more than {MAX_BYTES}", hint="Leave out what it does not need.")
-
-
-def _not_found(name: str) -> NotFoundError:
-    return NotFoundError(f"there is no saved view {name[:80]!r}", hint="GET /api/v1/views lists them.")

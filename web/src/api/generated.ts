@@ -167,6 +167,14 @@ export interface DropAnswer {
 /** How the energy is known. */
 export type EnergySource = "counter" | "power";
 
+/** A mean over `count` repeats. `low` and `high` bound the true mean at 95 % (Student's t); null for one repeat. */
+export interface Estimate {
+  readonly count: number;
+  readonly high: number | null;
+  readonly low: number | null;
+  readonly mean: number;
+}
+
 /** What happened to a workload. */
 export type EventKind = "start" | "end" | "violation" | "xid" | "cotenant_in" | "cotenant_out" | "annotation";
 
@@ -471,19 +479,70 @@ export interface RuleUnits {
 /** Everything of one run but its samples. */
 export interface RunAnswer {
   readonly command: readonly string[];
+  readonly cwd: string | null;
   readonly dropped: number;
   readonly environment: Readonly<Record<string, unknown>>;
   readonly exceptions: readonly string[];
+  readonly leftovers: number;
   readonly listeners: Readonly<Record<string, unknown>>;
   readonly marks: readonly (Readonly<Record<string, unknown>>)[];
   readonly not_finite: number;
   readonly row: RunRow;
-  readonly series: readonly RunSeries[];
+  readonly series: readonly RunMetric[];
+}
+
+/** Joules of a run's GPUs. Scope `process`: its own part of them; `device`: all they used while it ran. */
+export interface RunEnergy {
+  readonly joules: number;
+  readonly method: string;
+  readonly scope: string;
+}
+
+/** An experiment: its workloads, newest first, and their repeats. `name` is null for runs without one. */
+export interface RunExperiment {
+  readonly last_at: number | null;
+  readonly name: string | null;
+  readonly repeats: readonly RunRepeats[];
+  readonly runs: number;
+  readonly states: Readonly<Record<string, number>>;
+  readonly workloads: readonly RunWorkload[];
 }
 
 /** How many bytes of each file are stored. */
 export interface RunFiles {
   readonly offsets: Readonly<Record<string, number>>;
+}
+
+/** One series of a run: ask for its samples by metric and unit. Statistics are of its finite samples. */
+export interface RunMetric {
+  readonly count: number;
+  readonly first: number | null;
+  readonly high: number | null;
+  readonly last: number | null;
+  readonly low: number | null;
+  readonly mean: number | null;
+  readonly method: string | null;
+  readonly metric: string;
+  readonly place: string | null;
+  readonly scope: string | null;
+  readonly unit: string;
+}
+
+/** A metric that some of the runs have; `scopes` say what it can stand for. */
+export interface RunMetricName {
+  readonly label: string | null;
+  readonly metric: string;
+  readonly runs: number;
+  readonly scopes: readonly string[];
+  readonly unit: string | null;
+}
+
+/** Metrics, epochs and phases that the runs asked about have. */
+export interface RunMetrics {
+  readonly has_epochs: boolean;
+  readonly has_steps: boolean;
+  readonly metrics: readonly RunMetricName[];
+  readonly phases: readonly string[];
 }
 
 /** What became of a piece: where the next one begins, and how many samples it brought. */
@@ -493,35 +552,59 @@ export interface RunPiece {
   readonly samples: number;
 }
 
+/** Workloads that did the same again, with 95 % confidence intervals over them. */
+export interface RunRepeats {
+  readonly fairness: Estimate | null;
+  readonly joules: Estimate | null;
+  readonly label: string;
+  readonly makespan_s: Estimate | null;
+  readonly per_second: Estimate | null;
+  readonly slowdown: Estimate | null;
+  readonly workloads: readonly string[];
+}
+
 /** A run in a list. `workload` is the id under which everything else of it is found. */
 export interface RunRow {
   readonly cause: string | null;
   readonly collocation: string | null;
+  readonly cpu_cores: number | null;
+  readonly cpu_joules: number | null;
+  readonly device_type: string | null;
   readonly devices: readonly string[];
   readonly ended_at: number | null;
+  readonly energy: RunEnergy | null;
+  readonly executed_with: string;
   readonly experiment: string | null;
+  readonly gpu_util_ratio: number | null;
   readonly group: string | null;
   readonly host: string | null;
+  readonly joules_per_work: number | null;
   readonly letter: string | null;
+  readonly memory_peak_bytes: number | null;
   readonly name: string | null;
   readonly params: Readonly<Record<string, string>>;
+  readonly power_watts: number | null;
+  readonly process_memory_peak_bytes: number | null;
   readonly queued_at: number | null;
+  readonly results: Readonly<Record<string, number>>;
   readonly run: string;
   readonly samples: number;
+  readonly slowdown: RunSlowdown | null;
   readonly started_at: number | null;
   readonly state: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly times: RunTimes;
   readonly user: string | null;
+  readonly work: RunWork | null;
   readonly workload: string;
 }
 
-/** One series of a run: ask for its samples by metric and unit. */
-export interface RunSeries {
-  readonly method: string | null;
-  readonly metric: string;
-  readonly scope: string | null;
-  readonly unit: string;
+/** How much longer the same work took than alone (1.3: 30 % longer), and what it took in joules against alone. */
+export interface RunSlowdown {
+  readonly baseline: readonly string[];
+  readonly basis: string;
+  readonly energy_ratio: number | null;
+  readonly ratio: number;
 }
 
 /** Seconds; null where a run has not come so far. */
@@ -530,6 +613,49 @@ export interface RunTimes {
   readonly flush_s: number | null;
   readonly queued_s: number | null;
   readonly running_s: number | null;
+}
+
+/** Experiments, newest first; `rows` holds the runs they name. `left_out`: older runs beyond the limit. */
+export interface RunTree {
+  readonly experiments: readonly RunExperiment[];
+  readonly left_out: number;
+  readonly rows: readonly RunRow[];
+}
+
+/** How much a run did and how fast; `basis` is the metric that says so, or `steps`. */
+export interface RunWork {
+  readonly amount: number | null;
+  readonly basis: string;
+  readonly per_second: number | null;
+  readonly unit: string;
+}
+
+/** Runs that executed together, as one thing. `repeats` is the place in `repeats` of its experiment. */
+export interface RunWorkload {
+  readonly collocation: string | null;
+  readonly device_type: string | null;
+  readonly ended_at: number | null;
+  readonly energy: RunEnergy | null;
+  readonly experiment: string | null;
+  readonly fairness: number | null;
+  readonly group: string | null;
+  readonly host: string | null;
+  readonly id: string;
+  readonly joules_per_work: number | null;
+  readonly makespan_s: number | null;
+  readonly per_second: number | null;
+  readonly runs: readonly string[];
+  readonly slowdown: number | null;
+  readonly started_at: number | null;
+  readonly state: string;
+  readonly user: string | null;
+  readonly work_unit: string | null;
+}
+
+/** A run workload with its runs. */
+export interface RunWorkloadAnswer {
+  readonly rows: readonly RunRow[];
+  readonly workload: RunWorkload;
 }
 
 /** A view that somebody saved, for everybody. `document` is the page's own, with at least `version` and `title`. */

@@ -1,18 +1,38 @@
 """Tracked runs: trackers send their files here in pieces; everybody else lists and reads them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
+import polars as pl
 from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
 from pydantic import BaseModel
 
 from clusterscape.errors import QueryError, StoreError
-from clusterscape.query.runs import RunAnswer, RunQuery, RunRow
+from clusterscape.query.answers import SavedView, SavedViews
+from clusterscape.query.picture import encode_strings
+from clusterscape.query.runs.answers import RunAnswer, RunMetrics, RunRow, RunTree, RunWorkload
+from clusterscape.query.runs.series import LineRequest
+from clusterscape.serve.routes.views import ViewDocument, ViewName
 from clusterscape.serve.state import RunWriter, State
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
 
 router = APIRouter(prefix="/api/v1", tags=["runs"])
 
 RunId = Annotated[str, Path(description="As `clusterscape runs list` shows it.", max_length=100)]
 FileName = Annotated[str, Path(description="A spool file of the run.", max_length=100)]
+RunIds = Annotated[list[str], Query(description="Runs.", max_length=2000)]
+MetricNames = Annotated[list[str], Query(description="Metrics, as `/api/v1/runs/metrics` lists them.", max_length=100)]
+Scope = Annotated[
+    Literal["run", "tree", "process", "device", "mig", "host"] | None,
+    Query(description="Only series of this scope; by default all."),
+]
+Axis = Annotated[
+    Literal["time", "step", "epoch"],
+    Query(description="Seconds since the start (or `phase`), the script's steps, or its epochs."),
+]
+Phase = Annotated[str | None, Query(description="Over time: second 0 is the first begin of this phase.")]
+Points = Annotated[int, Query(ge=2, le=20_000, description="Points a line, at most.")]
+Bound = Annotated[float | None, Query(description="Of the axis.")]
 MOST_BYTES = 64 * 2**20
 
 
@@ -30,6 +50,13 @@ class RunPiece(BaseModel):
     not_finite: int
 
 
+class RunWorkloadAnswer(BaseModel):
+    """A run workload with its runs."""
+
+    workload: RunWorkload
+    rows: list[RunRow]
+
+
 @router.get("/runs")
 def list_runs(
     state: State,
@@ -37,13 +64,97 @@ def list_runs(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> list[RunRow]:
     """Runs, newest first."""
-    return RunQuery(state.queries.context).all(experiment=experiment, limit=limit)
+    return state.queries.runs.all(experiment=experiment, limit=limit)
+
+
+@router.get("/runs/tree")
+def read_run_tree(state: State, limit: Annotated[int, Query(ge=1, le=50_000)] = 5000) -> RunTree:
+    """Experiments, their workloads and runs, with what each comes to and repeats with confidence intervals."""
+    return state.queries.runs.tree(limit=limit)
+
+
+@router.get("/runs/workloads/{run}")
+def read_run_workload(run: RunId, state: State) -> RunWorkloadAnswer:
+    """Runs that executed together, by the id of any of them."""
+    workload, rows = state.queries.runs.workload(run)
+    return RunWorkloadAnswer(workload=workload, rows=rows)
+
+
+@router.get("/runs/metrics")
+def list_run_metrics(state: State, run: RunIds) -> RunMetrics:
+    """Metrics, phases, and whether steps and epochs are known of these runs."""
+    return state.queries.runs.metrics(run)
+
+
+@router.get("/runs/series", response_class=Response, responses=ARROW_RESPONSE)
+def read_run_series(
+    request: Request,
+    state: State,
+    run: RunIds,
+    metric: MetricNames,
+    scope: Scope = None,
+    axis: Axis = "time",
+    phase: Phase = None,
+    start: Bound = None,
+    end: Bound = None,
+    points: Points = 1000,
+) -> Response:
+    """``run``, ``metric``, ``place``, ``scope``, ``x``, ``value``: lines one after another, extremes kept."""
+    asked = LineRequest(
+        runs=run, metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
+    )
+    table = state.queries.run_series.lines(asked)
+    return arrow_once(request, encode_strings(table, ["run", "metric", "place", "scope"]))
+
+
+@router.get("/runs/bands", response_class=Response, responses=ARROW_RESPONSE)
+def read_run_bands(
+    request: Request,
+    state: State,
+    group: Annotated[list[str], Query(description="Runs joined by commas; each group is one band.", max_length=200)],
+    metric: MetricNames,
+    band: Annotated[
+        Literal["interval", "range", "deviation"],
+        Query(description="95 % confidence interval of the mean, lowest to highest, or one standard deviation."),
+    ] = "interval",
+    scope: Scope = None,
+    axis: Axis = "time",
+    phase: Phase = None,
+    start: Bound = None,
+    end: Bound = None,
+    points: Annotated[int, Query(ge=2, le=5000)] = 400,
+) -> Response:
+    """``group`` (its place), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``: repeats as one line each."""
+    asked = LineRequest(
+        runs=(), metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
+    )
+    groups = [[run for run in one.split(",") if run] for one in group]
+    table = state.queries.run_series.bands(groups, asked, band=band)
+    return arrow_once(request, encode_strings(table.cast({"metric": pl.String}), ["metric"]))
+
+
+@router.get("/insights")
+def list_insights(state: State) -> SavedViews:
+    """Saved comparisons of runs, with their documents."""
+    return state.queries.insights.all()
+
+
+@router.put("/insights/{name}")
+def save_insight(name: ViewName, document: ViewDocument, state: State) -> SavedView:
+    """Save a comparison of runs under a name, in place of the one that has it."""
+    return state.queries.insights.save(name, document.model_dump())
+
+
+@router.delete("/insights/{name}", status_code=204)
+def remove_insight(name: ViewName, state: State) -> None:
+    """Forget a saved comparison."""
+    state.queries.insights.remove(name)
 
 
 @router.get("/runs/{run}")
 def read_run(run: RunId, state: State) -> RunAnswer:
-    """One run with everything but its samples, which `/api/v1/series` has."""
-    return RunQuery(state.queries.context).one(run)
+    """One run with everything but its samples, which `/api/v1/runs/series` has."""
+    return state.queries.runs.one(run)
 
 
 @router.get("/runs/{run}/files")

@@ -1,0 +1,182 @@
+"""Metrics of many runs as lines over seconds, steps or epochs, thinned here; and repeats of them as bands."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from clusterscape.analyze.runs.lines import (
+    Floats,
+    Ints,
+    Line,
+    cut,
+    join_repeats,
+    over_epochs,
+    over_seconds,
+    over_steps,
+    thin,
+)
+from clusterscape.errors import QueryError
+from clusterscape.model import UnitId, UnixMs
+from clusterscape.query.context import QueryContext
+from clusterscape.query.runs.query import RunQuery
+from clusterscape.query.runs.rows import metric_of
+
+MOST_LINES = 2000
+MOST_VALUES = 4_000_000
+STEP = "step"
+AXES = ("time", "step", "epoch")
+BANDS = ("interval", "range", "deviation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRequest:
+    """Which lines. ``axis`` is time (seconds since the start, or since the first ``phase`` of that name), step or epoch."""
+
+    runs: Sequence[str]
+    metrics: Sequence[str]
+    scope: str | None = None
+    axis: str = "time"
+    phase: str | None = None
+    start: float | None = None
+    end: float | None = None
+    points: int = 1000
+
+
+class RunSeriesQuery:
+    """Lines and bands."""
+
+    def __init__(self, context: QueryContext, runs: RunQuery) -> None:
+        self._metrics = context.metrics
+        self._clock = context.clock
+        self._runs = runs
+
+    def lines(self, asked: LineRequest) -> pl.DataFrame:
+        """``run``, ``metric``, ``place`` (null: the run as a whole), ``scope``, ``x``, ``value``; x rises within a line."""
+        _check(asked)
+        parts = [part for run in dict.fromkeys(asked.runs) for part in self._lines_of(run, asked)]
+        if len(parts) > MOST_LINES:
+            raise QueryError(f"these are {len(parts)} lines", hint=f"Ask for at most {MOST_LINES}.")
+        schema = {"run": pl.String, "metric": pl.String, "place": pl.String, "scope": pl.String}
+        lengths = [len(line.x) for _, line in parts]
+        named = pl.DataFrame([name for name, _ in parts], schema=schema, orient="row")
+        repeated = named[np.repeat(np.arange(len(parts)), lengths)]
+        return repeated.with_columns(
+            x=pl.Series(np.concatenate([line.x for _, line in parts] or [np.empty(0)]), dtype=pl.Float64),
+            value=pl.Series(np.concatenate([line.y for _, line in parts] or [np.empty(0)]), dtype=pl.Float64),
+        )
+
+    def bands(self, groups: Sequence[Sequence[str]], asked: LineRequest, *, band: str) -> pl.DataFrame:
+        """``group`` (place among ``groups``), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``.
+
+        A run with several lines of a metric (GPUs, ranks) takes part with each of them.
+        """
+        if band not in BANDS:
+            raise QueryError(f"unknown band `{band}`", hint=f"There are: {', '.join(BANDS)}.")
+        frames = []
+        for number, group in enumerate(groups):
+            whole = LineRequest(
+                runs=group,
+                metrics=asked.metrics,
+                scope=asked.scope,
+                axis=asked.axis,
+                phase=asked.phase,
+                start=asked.start,
+                end=asked.end,
+                points=MOST_VALUES,
+            )
+            _check(whole, is_thinned=False)
+            found = [part for run in dict.fromkeys(group) for part in self._lines_of(run, whole)]
+            for metric in dict.fromkeys(asked.metrics):
+                joined = join_repeats(
+                    [line for name, line in found if name[1] == metric], points=asked.points, band=band
+                )
+                columns = {"x": joined.x, "mean": joined.mean, "low": joined.low, "high": joined.high}
+                frame = pl.DataFrame({**columns, "lines": joined.lines})
+                frames.append(
+                    frame.select(pl.lit(number, pl.Int32).alias("group"), pl.lit(metric).alias("metric"), pl.all())
+                )
+        return pl.concat(frames)
+
+    def _lines_of(self, run: str, asked: LineRequest) -> list[tuple[tuple[str, str, str | None, str | None], Line]]:
+        detail = self._runs.detail(run)
+        series = [
+            one
+            for one in (metric_of(run, key, told) for key, told in detail.get("series", {}).items())
+            if one.metric in asked.metrics and one.count and asked.scope in (None, one.scope)
+        ]
+        begin, end = self._runs.span(run)
+        if not series or begin is None:
+            return []
+        names = [*dict.fromkeys(one.metric for one in series), *([STEP] if asked.axis == "step" else [])]
+        units = [*dict.fromkeys(UnitId(one.unit) for one in series), UnitId(f"run:{run}")]
+        # Of several samples in one millisecond ingest moves the later ones on: at most by their number.
+        until = UnixMs((end or self._clock()) + max(one.count for one in series) + 1)
+        table = self._metrics.series(names, list(dict.fromkeys(units)), start_ms=UnixMs(begin), end_ms=until)
+        pieces = {
+            (str(metric), str(unit)): (part["time_ms"].to_numpy(), part["value"].to_numpy())
+            for (metric, unit), part in table.partition_by(["metric", "unit"], as_dict=True).items()
+        }
+        axis = _Axis(asked, detail, begin, end or self._clock(), pieces, f"run:{run}")
+        found = []
+        for one in series:
+            if (one.metric, one.unit) in pieces:
+                line = cut(axis.place(*pieces[one.metric, one.unit], unit=one.unit), start=asked.start, end=asked.end)
+                found.append(((run, one.metric, one.place, one.scope), thin(line, asked.points)))
+        return found
+
+
+class _Axis:
+    """Where a sample stands on the x axis."""
+
+    def __init__(
+        self,
+        asked: LineRequest,
+        detail: Mapping[str, Any],
+        begin_ms: int,
+        end_ms: int,
+        pieces: Mapping[tuple[str, str], tuple[Ints, Floats]],
+        own: str,
+    ) -> None:
+        self._asked = asked
+        self._end_ms = end_ms
+        self._zero_ms = begin_ms
+        self._pieces = pieces
+        self._own = own
+        marks = detail.get("marks", [])
+        if asked.phase is not None:
+            begins = [m["at"] for m in marks if m.get("kind") == "phase" and m.get("name") == asked.phase]
+            self._zero_ms = min(begins, default=end_ms + 1)
+            self._has_zero = bool(begins)
+        else:
+            self._has_zero = True
+        epochs = sorted((int(m["at"]), float(m["name"])) for m in marks if m.get("kind") == "epoch")
+        self._epoch_times = np.array([at for at, _ in epochs], np.int64)
+        self._epochs = np.array([number for _, number in epochs])
+
+    def place(self, times_ms: Ints, values: Floats, *, unit: str) -> Line:
+        """The line of one series."""
+        if self._asked.axis == "epoch":
+            return over_epochs(times_ms, values, self._epoch_times, self._epochs, end_ms=self._end_ms)
+        if self._asked.axis == "step":
+            known = self._pieces.get((STEP, unit)) or self._pieces.get((STEP, self._own))
+            return over_steps(times_ms, values, *known) if known else Line(np.empty(0), np.empty(0))
+        if not self._has_zero:
+            return Line(np.empty(0), np.empty(0))
+        return over_seconds(times_ms, values, zero_ms=self._zero_ms)
+
+
+def _check(asked: LineRequest, *, is_thinned: bool = True) -> None:
+    if not asked.runs or not asked.metrics:
+        raise QueryError("name at least one run and one metric", hint="GET /api/v1/runs/metrics lists what runs have.")
+    if asked.axis not in AXES:
+        raise QueryError(f"unknown axis `{asked.axis}`", hint=f"There are: {', '.join(AXES)}.")
+    if asked.phase is not None and asked.axis != "time":
+        raise QueryError("phases align lines over time only", hint="Leave the phase out, or choose the axis time.")
+    if is_thinned and len(asked.runs) * len(asked.metrics) * asked.points > MOST_VALUES:
+        raise QueryError(
+            f"{len(asked.runs)} runs × {len(asked.metrics)} metrics × {asked.points} points are too many",
+            hint=f"Ask for fewer: at most {MOST_VALUES} values.",
+        )

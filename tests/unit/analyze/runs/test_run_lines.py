@@ -1,0 +1,60 @@
+"""Lines over seconds, steps and epochs; thinning that keeps extremes; bands over repeats."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clusterscape.analyze.runs.lines import Line, cut, join_repeats, over_epochs, over_steps, thin
+
+TIMES = np.array([0, 1000, 2000, 3000], np.int64)
+VALUES = np.array([4.0, 3.0, 2.0, 1.0])
+
+
+def test_hardware_stands_between_steps_when_it_was_measured_between_them() -> None:
+    line = over_steps(TIMES, VALUES, np.array([500, 2500], np.int64), np.array([10.0, 20.0]))
+    assert line.x.tolist() == [12.5, 17.5]
+    assert line.y.tolist() == [3.0, 2.0]
+
+
+def test_steps_never_go_back_when_a_script_counts_anew() -> None:
+    line = over_steps(TIMES, VALUES, TIMES, np.array([0.0, 5.0, 1.0, 6.0]))
+    assert line.x.tolist() == [0.0, 5.0, 5.0, 6.0]
+
+
+def test_last_epoch_ends_with_the_run_when_no_other_follows() -> None:
+    line = over_epochs(TIMES, VALUES, np.array([1000], np.int64), np.array([7.0]), end_ms=3000)
+    assert line.x.tolist() == [7.0, 7.5, 8.0]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3000), st.integers(4, 200))
+def test_extremes_and_ends_stay_when_a_line_is_thinned(values: list[float], points: int) -> None:
+    y = np.array(values)
+    line = thin(Line(np.arange(len(y), dtype=np.float64), y), points)
+    assert len(line.x) <= max(points, 4) + 2
+    assert (line.y.min(), line.y.max()) == (y.min(), y.max())
+    assert (line.x[0], line.x[-1]) == (0, len(y) - 1)
+    assert (np.diff(line.x) > 0).all()
+
+
+def test_only_the_part_asked_for_is_left_when_a_line_is_cut() -> None:
+    line = cut(Line(np.array([0.0, 1.0, 2.0]), np.array([5.0, 6.0, 7.0])), start=0.5, end=1.5)
+    assert line.y.tolist() == [6.0]
+
+
+def test_band_is_the_t_interval_when_repeats_overlap() -> None:
+    x = np.array([0.0, 10.0])
+    band = join_repeats([Line(x, np.full(2, level)) for level in (1.0, 2.0, 3.0)], points=3)
+    assert band.mean.tolist() == [2.0, 2.0, 2.0]
+    assert band.high[0] == pytest.approx(2 + 4.302653 / 3**0.5, abs=1e-5)
+    assert band.lines.tolist() == [3, 3, 3]
+
+
+def test_shorter_repeats_leave_the_band_when_they_have_ended() -> None:
+    band = join_repeats(
+        [Line(np.array([0.0, 1.0]), np.zeros(2)), Line(np.array([0.0, 2.0]), np.ones(2))], points=3, band="deviation"
+    )
+    assert band.lines.tolist() == [2, 2, 1]
+    assert band.mean.tolist() == [0.5, 0.5, 1.0]
+    assert band.high[2] == 1.0
+    assert len(join_repeats([], points=3).x) == 0

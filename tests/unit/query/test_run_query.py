@@ -1,0 +1,130 @@
+"""What is asked about runs: the tree with workloads, baselines and repeats; lines over time, step, epoch and phase; bands."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tracking.site import RunStores, run_stores, spooled
+
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.query.runs.series import LineRequest
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[RunStores]:
+    with run_stores(tmp_path) as opened:
+        yield opened
+
+
+def own_energy(run: str, joules: float) -> dict[tuple[str, str | None, str], list[float]]:
+    return {("energy_joules", f"run:{run}/n1:0", "process"): [0.0, joules / 2, joules]}
+
+
+def progress(samples: float) -> dict[tuple[str, str | None, str], list[float]]:
+    return {("samples", None, "run"): [0.0, samples / 3, samples / 1.5, samples]}
+
+
+def test_workload_tells_slowdown_and_fairness_when_the_same_ran_alone_before(stores: RunStores) -> None:
+    stores.take(
+        "a", spooled("a", about={"experiment": "e", "workload": "alone"}, series=progress(1000) | own_energy("a", 500))
+    )
+    pair = {"experiment": "e", "workload": "pair", "collocation": "mps"}
+    stores.take("b", spooled("b", start_s=20, about=pair, series=progress(800) | own_energy("b", 300)))
+    stores.take("c", spooled("c", start_s=20.05, about=pair, series=progress(400) | own_energy("c", 300)))
+    (experiment,) = stores.queries.runs.tree().experiments
+    together, alone = experiment.workloads
+    assert (alone.runs, alone.slowdown, alone.fairness) == (["a"], None, None)
+    assert together.runs == ["b", "c"]
+    assert together.makespan_s == pytest.approx(10.05)
+    assert together.slowdown == pytest.approx((1.25 + 2.5) / 2)
+    assert together.fairness == pytest.approx(1.2**2 / (2 * (0.8**2 + 0.4**2)))
+    assert together.energy is not None
+    assert (together.energy.joules, together.energy.method) == (600, "estimated")
+    assert together.joules_per_work == pytest.approx(0.5)
+    assert together.per_second == pytest.approx(120, rel=1e-3)
+    row = stores.queries.runs.one("c").row
+    assert row.slowdown is not None
+    assert (row.slowdown.baseline, row.slowdown.basis, row.slowdown.energy_ratio) == (["a"], "throughput", 1.5)
+    assert stores.queries.runs.workload("c")[0].id == "b"
+
+
+def test_intervals_are_told_when_a_workload_was_repeated(stores: RunStores) -> None:
+    for number, seconds in enumerate((10.0, 11.0, 12.0)):
+        stores.take(
+            f"r{number}",
+            spooled(f"r{number}", start_s=100 * number, seconds=seconds, about={"experiment": "e", "workload": "w"}),
+        )
+    (experiment,) = stores.queries.runs.tree().experiments
+    (repeats,) = experiment.repeats
+    assert repeats.workloads == ["r0", "r1", "r2"]
+    assert repeats.makespan_s is not None
+    assert (repeats.makespan_s.mean, repeats.makespan_s.count) == (11.0, 3)
+    assert repeats.makespan_s.low == pytest.approx(11 - 4.302653 / 3**0.5, abs=1e-4)
+
+
+def test_recorded_runs_tell_their_energy_with_scope_and_method_when_listed(stores: RunStores) -> None:
+    run = stores.take_recorded("solo")
+    (row,) = stores.queries.runs.all()
+    assert row.run == run
+    assert row.energy is not None
+    assert (round(row.energy.joules), row.energy.scope, row.energy.method) == (6035, "process", "measured")
+    assert row.power_watts == pytest.approx(407.46, abs=0.01)
+    detail = stores.queries.runs.one(run)
+    power = next(one for one in detail.series if one.metric == "power_watts")
+    assert (power.place, power.scope, power.count) == ("h200:0", "device", 149)
+    names = stores.queries.runs.metrics([run])
+    assert next(one for one in names.metrics if one.metric == "power_watts").unit == "watts"
+
+
+def lines(stores: RunStores, **asked: object) -> pl.DataFrame:
+    return stores.queries.run_series.lines(LineRequest(**{"runs": ["a"], "metrics": ["loss"], **asked}))  # type: ignore[arg-type]
+
+
+def test_lines_stand_over_any_axis_when_the_run_told_steps_and_epochs(stores: RunStores) -> None:
+    series = {("loss", None, "run"): [5.0, 4.0, 3.0, 2.0, 1.0], ("power_watts", "n1:0", "device"): [1.0, 2.0, 3.0]}
+    marks = [("epoch", "0", 0.0), ("epoch", "1", 5.0), ("phase", "train", 2.5)]
+    stores.take("a", spooled("a", series=series, steps=True, marks=marks))
+    assert lines(stores)["x"].to_list() == [0.0, 2.5, 5.0, 7.5, 10.0]
+    assert lines(stores, phase="train")["x"].to_list() == [-2.5, 0.0, 2.5, 5.0, 7.5]
+    assert lines(stores, phase="other").is_empty()
+    assert lines(stores, axis="step", metrics=["loss", "power_watts"]).rows() == [
+        *[("a", "loss", None, "run", float(step), 5.0 - step) for step in range(5)],
+        ("a", "power_watts", "n1:0", "device", 0.0, 1.0),
+        ("a", "power_watts", "n1:0", "device", 2.0, 2.0),
+        ("a", "power_watts", "n1:0", "device", 4.0, 3.0),
+    ]
+    assert lines(stores, axis="epoch")["x"].to_list() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert lines(stores, start=3.0, end=6.0)["value"].to_list() == [3.0]
+    assert stores.queries.runs.metrics(["a"]).phases == ["train"]
+
+
+def test_every_sample_counts_when_many_fall_into_one_millisecond(stores: RunStores) -> None:
+    values = [float(number % 7) for number in range(5000)]
+    values[4321] = 99.0
+    stores.take("a", spooled("a", seconds=0.5, series={("loss", None, "run"): values}, steps=True))
+    found = lines(stores, axis="step", points=100)
+    assert len(found) <= 102
+    assert (found["value"].max(), found["x"][-1]) == (99.0, 4999.0)
+
+
+def test_band_holds_the_repeats_when_runs_are_grouped(stores: RunStores) -> None:
+    for run, level in (("a", 1.0), ("b", 3.0)):
+        stores.take(run, spooled(run, series={("loss", None, "run"): [level, level]}))
+    asked = LineRequest(runs=(), metrics=["loss"], points=5)
+    found = stores.queries.run_series.bands([["a", "b"], ["a"]], asked, band="range")
+    assert found.filter(group=0).select("mean", "low", "high", "lines").unique().row(0) == (2.0, 1.0, 3.0, 2)
+    assert found.filter(group=1).select("mean", "low", "high", "lines").unique().row(0) == (1.0, 1.0, 1.0, 1)
+
+
+def test_question_is_refused_when_it_makes_no_sense(stores: RunStores) -> None:
+    with pytest.raises(NotFoundError, match="no run `x`"):
+        lines(stores, runs=["x"])
+    with pytest.raises(QueryError, match="unknown axis"):
+        lines(stores, axis="moon")
+    with pytest.raises(QueryError, match="at least one"):
+        lines(stores, runs=[])
+    with pytest.raises(QueryError, match="too many"):
+        lines(stores, runs=["a"] * 1000, points=20_000)
+    with pytest.raises(NotFoundError, match="no run workload"):
+        stores.queries.runs.workload("x")
