@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterscape.analyze.stats.exact import ExactColumns, rank_of
+from clusterscape.analyze.stats.exact import SIDE_KINDS, rank_of
 from clusterscape.analyze.stats.kernels import Bools
 from clusterscape.model import Names, UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Statistic, StatisticKind
@@ -24,6 +24,9 @@ LongWindow = Callable[["LifeView", str, Statistic, int, Int64s], Float64s]
 
 Percentiles = dict[tuple[str, int | None], set[float]]
 """Percentiles asked for, by metric and window."""
+
+Brackets = dict[tuple[str, int], Float64s]
+"""Where the percentiles of a window were last time: hints for finding them this time, by metric and window."""
 
 
 class Layout:
@@ -56,6 +59,7 @@ class LifeView:
         at_ms: UnixMs,
         *,
         expect: Percentiles,
+        brackets: Brackets | None = None,
         long_window: LongWindow | None,
     ) -> None:
         self.lives = lives
@@ -64,11 +68,12 @@ class LifeView:
         self.version = lives.version
         self.asked: Percentiles = defaultdict(set)
         self._expect = expect
+        self._brackets: Brackets = {} if brackets is None else brackets
         self._long_window = long_window
         self._columns: dict[tuple[str, Statistic, int | None], Float64s] = {}
         self._found: dict[tuple[str, int | None, float], Float64s] = {}
         self._counts: dict[tuple[str, int], tuple[Int64s, Bools]] = {}
-        self._windows: dict[tuple[str, int], ExactColumns] = {}
+        self._summaries: dict[tuple[str, int], dict[StatisticKind, Float64s]] = {}
 
     @property
     def row_count(self) -> int:
@@ -163,6 +168,10 @@ class LifeView:
         is_same: Bools = self.lives.slots.generation[self.layout.rows] == self.layout.generation
         return is_same
 
+    def _of_same(self, column: Float64s) -> Float64s:
+        """The column without rows that have changed hands since."""
+        return column if self.lives.layout_version == self.layout.version else np.where(self._is_same(), column, np.nan)
+
     def _is_older(self, window_ms: int) -> Bools:
         """Lives of which a window holds only a part."""
         is_older: Bools = self.from_at <= self.until_at - window_ms
@@ -174,7 +183,7 @@ class LifeView:
             found = self._share_pass(kept, statistic, None, lambda ranks: kept.sketch.percentiles(rows, ranks))
         else:
             found = kept.sketch.column(rows, statistic)
-        return np.where(self._is_same(), found, np.nan)
+        return self._of_same(found)
 
     def _share_pass(
         self,
@@ -203,27 +212,41 @@ class LifeView:
 
     def _find_window(self, kept: Kept, statistic: Statistic, window_ms: int) -> Float64s:
         """From the samples kept where those are all, from the life where that lies within the window; NaN elsewhere."""
-        rows = self.layout.rows
         counts, are_all = self._count(kept, window_ms)
-        if statistic.kind is StatisticKind.PERCENTILE:
-            column = self._share_pass(
-                kept, statistic, window_ms, lambda ranks: kept.sketch.recent_percentiles(rows, counts, ranks)
-            )
+        if are_all.all():
+            column = self._read_rings(kept, statistic, window_ms, counts)
         else:
-            column = self._window(kept, window_ms).column(kept.sketch.metric, statistic)
-        if not are_all.all():
-            whole_life = kept.sketch.column(rows, statistic)
-            column = np.where(are_all, column, np.where(self._is_older(window_ms), np.nan, whole_life))
-        return np.where(self._is_same(), column, np.nan)
+            column = self._read_rings(kept, statistic, window_ms, np.where(are_all, counts, 0))
+            young = np.flatnonzero(~are_all & ~self._is_older(window_ms))
+            column = column.copy()
+            column[young] = kept.sketch.column(self.layout.rows[young], statistic)
+        return self._of_same(column)
 
-    def _window(self, kept: Kept, window_ms: int) -> ExactColumns:
-        """Exact statistics of the samples kept in the window."""
-        metric = kept.sketch.metric
-        if (metric, window_ms) not in self._windows:
-            series = kept.sketch.recent(self.layout.rows, self._count(kept, window_ms)[0])
-            exact = ExactColumns({metric: series}, self.row_count, limits={metric: self.limits(metric)})
-            self._windows[metric, window_ms] = exact
-        return self._windows[metric, window_ms]
+    def _read_rings(self, kept: Kept, statistic: Statistic, window_ms: int, counts: Int64s) -> Float64s:
+        """Exact, of the last ``counts`` samples of each row; NaN where that is none. What shares a pass is found together."""
+        sketch, rows = kept.sketch, self.layout.rows
+        if statistic.kind is StatisticKind.PERCENTILE:
+            return self._share_pass(
+                kept,
+                statistic,
+                window_ms,
+                lambda ranks: sketch.recent_percentiles(
+                    rows, counts, ranks, self._bracket(sketch.metric, window_ms, len(ranks))
+                ),
+            )
+        if statistic.kind in SIDE_KINDS:
+            return sketch.recent_sides(rows, counts, statistic)
+        key = (sketch.metric, window_ms)
+        if key not in self._summaries:
+            self._summaries[key] = sketch.recent_summaries(rows, counts)
+        return self._summaries[key][statistic.kind]
+
+    def _bracket(self, metric: str, window_ms: int, ranks: int) -> Float64s:
+        """Hints of the last view where they have the right shape; those of other lives or ranks are wrong and do no harm."""
+        shape, known = (ranks, self.row_count, 2), self._brackets.get((metric, window_ms))
+        if known is None or known.shape != shape:
+            known = self._brackets[metric, window_ms] = np.full(shape, np.nan)
+        return known
 
     def _look_further(self, kept: Kept, statistic: Statistic, window_ms: int) -> Float64s:
         """The rows whose window reaches back beyond the samples kept, from the store. Without the lock: it takes long."""
@@ -233,6 +256,7 @@ class LifeView:
         places = np.flatnonzero(~are_all & self._is_older(window_ms) & self.is_complete)
         if self._long_window is None or not len(places):
             return column
+        column = column.copy()  # others may share it
         column[places] = self._long_window(self, metric, statistic, window_ms, places)
         return column
 
@@ -245,6 +269,7 @@ class LifeViews:
         self._long_window = long_window
         self._layout: Layout | None = None
         self._view: LifeView | None = None
+        self._brackets: Brackets = {}
 
     def columns(self, at_ms: UnixMs | None = None) -> LifeView:
         """The lives as they are now; ``at_ms`` is what windows and ages are counted back from, else the newest sample."""
@@ -256,5 +281,12 @@ class LifeViews:
             if self._layout is None or self._layout.version != self._lives.layout_version:
                 self._layout = Layout(self._lives)
             expect = {} if view is None else {key: set(asked) for key, asked in view.asked.items()}
-            self._view = LifeView(self._lives, self._layout, at_ms, expect=expect, long_window=self._long_window)
+            self._view = LifeView(
+                self._lives,
+                self._layout,
+                at_ms,
+                expect=expect,
+                brackets=self._brackets,
+                long_window=self._long_window,
+            )
             return self._view

@@ -22,7 +22,7 @@ from clusterscape.store.records.contract import RecordStore, WorkloadFilter
 from clusterscape.watch.catching_up import read_batch
 from clusterscape.watch.judging import add_values, gather_facts, judge
 from clusterscape.watch.keeper import ViolationKeeper
-from clusterscape.watch.life_columns import Layout, LifeView
+from clusterscape.watch.life_columns import Brackets, Layout, LifeView
 from clusterscape.watch.lives import Lives
 from clusterscape.watch.long_windows import LongWindows
 from clusterscape.watch.slots import ENDLESS, LifeKey
@@ -167,6 +167,7 @@ class _Replay:
         self._lives.promote()
         self._layout = Layout(self._lives)
         self._long_windows = LongWindows(metrics)
+        self._brackets: Brackets = {}
         self._names = sorted(needs.metrics)
         self._units = sorted({key[1] for key in keys})
         self._keeper = ViolationKeeper()
@@ -214,7 +215,7 @@ class _Replay:
     def _judge(self, at: UnixMs) -> None:
         layout = copy(self._layout)
         layout.end_ms = np.where(layout.end_ms > at, ENDLESS, layout.end_ms)
-        view = LifeView(self._lives, layout, at, expect={}, long_window=self._long_windows)
+        view = LifeView(self._lives, layout, at, expect={}, brackets=self._brackets, long_window=self._long_windows)
         facts = gather_facts(view, self._past.workloads, self._past.units)
         judged = judge([self._rule], view, facts, at=at)
         self._was_judged |= np.asarray(judged.verdicts.states[0] % 2 == 0)  # TRUE or FALSE

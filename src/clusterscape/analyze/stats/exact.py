@@ -20,7 +20,7 @@ SIDE_KINDS = SHARE_KINDS | {StatisticKind.LONGEST_ABOVE, StatisticKind.LONGEST_B
 
 _EVER = np.iinfo(np.int64)
 
-_SUMMARIES = {
+SUMMARIES = {
     StatisticKind.MIN: kernels.MIN,
     StatisticKind.MAX: kernels.MAX,
     StatisticKind.MEAN: kernels.MEAN,
@@ -119,7 +119,7 @@ class ExactColumns:
             return kernels.find_percentile(self._series[metric].value, start, stop, rank_of(statistic))
         if statistic.kind in SIDE_KINDS:
             return self._sides(metric, statistic, window_ms)
-        return self._summaries(metric, window_ms)[:, _SUMMARIES[statistic.kind]]
+        return self._summaries(metric, window_ms)[:, SUMMARIES[statistic.kind]]
 
     def samples(self, metric: str, *, window_ms: int | None = None) -> Int64s:
         """See ``StatisticColumns``."""

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from clusterscape.analyze.stats.kernels import GAP_INTERVALS, HOUR_MS, is_beyond
-from clusterscape.analyze.stats.ring_kernels import select_linear
+from clusterscape.analyze.stats.selection_kernels import select_linear
 from clusterscape.model.samples import Float64s, Int64s
 
 # Columns of ``summarize``.

@@ -10,13 +10,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from clusterscape.analyze.stats import kernels, ring_kernels
+from clusterscape.analyze.stats import kernels, ring_kernels, window_kernels
 from clusterscape.analyze.stats.bins import Bins, bins_of
 from clusterscape.analyze.stats.exact import (
     ABOVE_KINDS,
     SHARE_KINDS,
     SIDE_KINDS,
-    Series,
+    SUMMARIES,
     rank_of,
     resolve,
     threshold_of,
@@ -223,16 +223,35 @@ class MetricSketch:
         """How many samples after ``after_ms`` (one moment for each row) the rings have, and whether those are all."""
         return ring_kernels.count_recent(rows, self.arrays.moments, self.arrays.ring_time, after_ms)
 
-    def recent(self, rows: Int64s, counts: Int64s) -> Series:
-        """The last ``counts`` samples of each row's ring."""
-        arrays = self.arrays
-        return Series(*ring_kernels.unroll_rings(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time))
+    def recent_percentiles(
+        self, rows: Int64s, counts: Int64s, ranks: Sequence[float], brackets: Float64s | None = None
+    ) -> Float64s:
+        """(ranks, rows): exact percentiles of the last ``counts`` samples. ``ranks`` are 0–1, in any order.
 
-    def recent_percentiles(self, rows: Int64s, counts: Int64s, ranks: Sequence[float]) -> Float64s:
-        """(ranks, rows): exact percentiles of the last ``counts`` samples. ``ranks`` are 0–1, in any order."""
-        wanted = np.unique(np.asarray(ranks, np.float64))
-        found = ring_kernels.find_recent_percentiles(rows, counts, self.arrays.moments, self.arrays.ring_value, wanted)
-        return found[np.searchsorted(wanted, ranks)]
+        ``brackets`` (ranks, rows, 2), NaN at first, makes the next call with the same array faster; see the kernel.
+        """
+        wanted, arrays = np.asarray(ranks, np.float64), self.arrays
+        if brackets is None:
+            brackets = np.full((len(wanted), len(rows), 2), np.nan)
+        return window_kernels.find_window_percentiles(rows, counts, arrays.moments, arrays.ring_value, wanted, brackets)
+
+    def recent_summaries(self, rows: Int64s, counts: Int64s) -> dict[StatisticKind, Float64s]:
+        """What needs neither order nor threshold, exact, of the last ``counts`` samples of each row."""
+        arrays = self.arrays
+        found = window_kernels.summarize_windows(rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time)
+        return {kind: found[place] for kind, place in SUMMARIES.items()}
+
+    def recent_sides(self, rows: Int64s, counts: Int64s, statistic: Statistic) -> Float64s:
+        """Share of the last ``counts`` samples beyond a threshold, or the longest run there; exact."""
+        arrays, is_above = self.arrays, statistic.kind in ABOVE_KINDS
+        threshold = resolve(threshold_of(statistic), arrays.limit[rows])
+        if statistic.kind in SHARE_KINDS:
+            return window_kernels.find_window_shares(
+                rows, counts, arrays.moments, arrays.ring_value, threshold, is_above
+            )
+        return window_kernels.find_window_runs(
+            rows, counts, arrays.moments, arrays.ring_value, arrays.ring_time, threshold, is_above
+        )
 
     def _sides(self, rows: Int64s, statistic: Statistic) -> Float64s:
         above, quantity = statistic.kind in ABOVE_KINDS, threshold_of(statistic)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clusterscape.analyze.stats import kernels
 from clusterscape.analyze.stats.bins import bins_of, error_bound
 from clusterscape.analyze.stats.exact import ExactColumns, Series
 from clusterscape.analyze.stats.needs import Threshold
@@ -177,6 +178,13 @@ def test_sample_is_ignored_when_it_is_not_later_than_the_last() -> None:
     assert sketch.column(row[:1], Statistic(K.MAX))[0] == 0.2
 
 
+def ring_of(sketch: MetricSketch, row: int, count: int) -> tuple[list[int], list[float]]:
+    """Times (on the ring's clock of 2³² ms) and values of the last ``count`` samples of a row, oldest first."""
+    arrays = sketch.arrays
+    places = (int(arrays.moments[row, kernels.COUNT]) - count + np.arange(count)) % arrays.ring_value.shape[1]
+    return arrays.ring_time[row, places].tolist(), arrays.ring_value[row, places].tolist()
+
+
 def test_recent_samples_are_those_of_the_ring_when_it_has_turned() -> None:
     rng = np.random.default_rng(7)
     table = rng.random((5, 100))
@@ -185,9 +193,9 @@ def test_recent_samples_are_those_of_the_ring_when_it_has_turned() -> None:
     last = START_MS + 99 * STEP_MS
     counts, are_all = sketch.count_recent(np.arange(5), np.full(5, last - 10 * STEP_MS))
     assert are_all.all()
-    series = sketch.recent(np.arange(5), counts)
-    np.testing.assert_array_equal(series.value.reshape(5, 10), table[:, -10:])
-    np.testing.assert_array_equal(series.time_ms.reshape(5, 10)[0], times(100)[-10:])
+    assert counts.tolist() == [10] * 5
+    for row in range(5):
+        assert ring_of(sketch, row, 10) == ((times(100)[-10:] % 2**32).tolist(), table[row, -10:].tolist())
     found = sketch.recent_percentiles(np.arange(5), counts, [0.95, 0.0, 0.5])
     np.testing.assert_allclose(found, np.quantile(table[:, -10:], [0.95, 0.0, 0.5], axis=1), rtol=1e-12)
     _, are_all = sketch.count_recent(np.arange(5), np.full(5, last - RING * STEP_MS))
@@ -203,8 +211,8 @@ def test_recent_samples_are_dated_right_when_a_series_was_silent_for_longer_than
     for at in (0, 15_000, 2**32 + 20_000, 2**32 + 35_000):
         sketch.add(row, np.array([START_MS + at]), np.array([0.5]))
     counts, _ = sketch.count_recent(row, np.array([START_MS]))
-    series = sketch.recent(row, counts)
-    assert series.time_ms.tolist() == [START_MS + 2**32 + 20_000, START_MS + 2**32 + 35_000]
+    assert counts.tolist() == [2]
+    assert ring_of(sketch, 0, 2)[0] == [(START_MS + at) % 2**32 for at in (20_000, 35_000)]
     assert sketch.samples(row).tolist() == [4]
 
 
@@ -213,12 +221,13 @@ def state(sketch: MetricSketch) -> dict[str, Float64s]:
     rows = np.arange(sketch.row_count)
     statistics = [Statistic(kind) for kind in (K.MIN, K.MAX, K.MEAN, K.STD, K.NOW, K.SLOPE, K.INCREASE)]
     sides = [s for s in SIDES if sketch.thresholds]
-    series = sketch.recent(rows, sketch.count_recent(rows, np.zeros(len(rows), np.int64))[0])
+    counts = sketch.count_recent(rows, np.zeros(len(rows), np.int64))[0].tolist()
+    rings = [ring_of(sketch, row, count) for row, count in enumerate(counts)]
     return {
         **{repr(s): sketch.column(rows, s) for s in [*statistics, *sides, *map(percentile, PERCENTILES)]},
         "samples": sketch.samples(rows).astype(np.float64),
-        "ring times": series.time_ms.astype(np.float64),
-        "ring values": series.value,
+        "ring times": np.array([time for times, _ in rings for time in times], np.float64),
+        "ring values": np.array([value for _, values in rings for value in values]),
     }
 
 
