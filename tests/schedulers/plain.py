@@ -98,6 +98,8 @@ class PlainScheduler:
         order: Callable[[PlainJob], tuple[float, int]] = lambda job: (self.score(job, now_s), job.number)  # noqa: E731
         if self.backfill.kind == "easy-sjbf":
             order = lambda job: (job.estimate_s, job.number)  # noqa: E731
+        elif self.backfill.kind == "frugal":
+            order = lambda job: (job.estimate_s * job.processors, job.number)  # noqa: E731
         elif self.semantics.candidate_order == "submit":
             order = lambda job: (0, job.number)  # noqa: E731
         for job in sorted((job for job in self.queue if job is not head), key=order):
@@ -110,9 +112,9 @@ class PlainScheduler:
                 self.start(job, now_s)
 
     def relaxation(self) -> float:
-        if self.backfill.kind not in ("relaxed", "adaptive"):
+        if self.backfill.kind not in ("relaxed", "adaptive", "frugal"):
             return 0.0
-        if self.backfill.kind == "relaxed":
+        if self.backfill.kind != "adaptive":
             return self.backfill.share
         queued = self.blocked_queue if self.semantics.adaptive_queue == "when_blocked" else len(self.queue)
         part = queued / self.backfill.whole_at

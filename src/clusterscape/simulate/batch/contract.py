@@ -14,7 +14,7 @@ from clusterscape.simulate.batch.semantics import Semantics
 
 Bools = NDArray[np.bool_]
 Estimates = Literal["request", "actual"]
-BackfillKind = Literal["none", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive"]
+BackfillKind = Literal["none", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive", "frugal"]
 BACKFILLS: tuple[BackfillKind, ...] = (
     "none",
     "easy",
@@ -23,6 +23,7 @@ BACKFILLS: tuple[BackfillKind, ...] = (
     "conservative",
     "relaxed",
     "adaptive",
+    "frugal",
 )
 
 ENGINE = "1"

@@ -39,7 +39,7 @@ def _rules(scenario: Scenario) -> Rules:
     from clusterscape.simulate.batch.indexed_kernels import Rules
 
     how, backfill = scenario.semantics, scenario.backfill
-    is_relaxed = backfill.kind in ("relaxed", "adaptive")
+    is_relaxed = backfill.kind in ("relaxed", "adaptive", "frugal")
     return Rules(
         total=scenario.total_processors,
         is_batch=how.events == "batch",
@@ -71,12 +71,21 @@ def _rows(scenario: Scenario) -> Rows:
     place = head_rank if how.candidate_order == "queue" else ties
     if scenario.backfill.kind == "easy-sjbf":
         place = _rank(tested.astype(float), ties)
+    elif scenario.backfill.kind == "frugal":
+        place = _rank(_smallness(tested, jobs.processors, how), ties)
     job_at = np.empty(len(jobs), np.int64)
     job_at[place] = np.arange(len(jobs))
     # EASY++ writes its predictions into the estimates: every run has its own.
     return Rows(
         jobs.submit_s, jobs.run_s, jobs.estimate_s.copy(), tested.copy(), jobs.processors, head_rank, place, job_at
     )
+
+
+def _smallness(tested: Int64s, processors: Int64s, how: Semantics) -> Float64s:
+    """What frugal backfilling tries candidates by, smallest first."""
+    if how.frugal_by == "estimate":
+        return tested.astype(float)
+    return processors.astype(float) * (tested if how.frugal_by == "area" else 1.0)
 
 
 def _tie_order(jobs: BatchJobs, how: Semantics) -> Int64s:
@@ -162,7 +171,8 @@ def _order_and_schedule(
     is_conservative = scenario.backfill.kind == "conservative"
     planned = np.full(len(scenario.jobs), NOT_YET)
     profile = open_profile(len(scenario.jobs), scenario.total_processors) if is_conservative else None
-    follows_queue = not lists.is_by_estimate and scenario.semantics.candidate_order == "queue"
+    has_own_order = lists.is_by_estimate or scenario.backfill.kind == "frugal"
+    follows_queue = not has_own_order and scenario.semantics.candidate_order == "queue"
     now_s = NOT_YET
     while True:
         if profile is not None:

@@ -30,7 +30,7 @@ class Semantics:
     """A job of better rank takes over as head, or a head stays head until it starts."""
 
     candidate_order: Literal["queue", "submit"] = "queue"
-    """Candidates are tried in the order of the policy, or by submission whatever the policy (EASY-SJBF: by estimate always)."""
+    """Candidates are tried in the order of the policy, or by submission whatever the policy (EASY-SJBF: by estimate always; frugal: see frugal_by)."""
 
     candidate_time: Literal["estimate", "actual"] = "estimate"
     """What a candidate is tested with."""
@@ -46,6 +46,9 @@ class Semantics:
 
     adaptive_cap: Literal["none", "at_full_share"] = "none"
     """Whether a queue longer than q0 relaxes promises further than ω."""
+
+    frugal_by: Literal["area", "processors", "estimate"] = "area"
+    """What is small to frugal backfilling, which spends a promise's slack on the smallest candidates first. Area: both at once."""
 
     ties: Literal["file_order", "job_id"] = "file_order"
     """Who goes first at equal scores (after the earlier submission)."""

@@ -81,7 +81,7 @@ def test_starts_and_promises_are_those_of_the_plain_scheduler_when_backfilling(
 
 
 @pytest.mark.parametrize("name", ["dirlab", "poster", "no extra"])
-@pytest.mark.parametrize("kind", ["relaxed", "adaptive"])
+@pytest.mark.parametrize("kind", ["relaxed", "adaptive", "frugal"])
 @PATIENT
 @given(jobs=job_lists())
 def test_starts_are_those_of_the_plain_scheduler_when_promises_are_relaxed(
@@ -120,7 +120,7 @@ def by_size(job: PlainJob, now_s: int) -> float:
     ("policy", "score"),
     [("fcfs", by_submission), ("sjf", by_estimate), ("size-priority", by_size), ("wfp3", by_wfp3)],
 )
-@pytest.mark.parametrize("kind", ["none", "easy", "conservative"])
+@pytest.mark.parametrize("kind", ["none", "easy", "conservative", "frugal"])
 @PATIENT
 @given(jobs=job_lists())
 def test_starts_are_those_of_the_plain_scheduler_when_another_order_rules(
