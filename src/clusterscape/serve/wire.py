@@ -3,7 +3,7 @@
 import gzip
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 import zstandard
@@ -56,6 +56,22 @@ def arrow_once(request: Request, frame: pl.DataFrame) -> Response:
     if encoding != "identity":
         headers["Content-Encoding"] = encoding
     return Response(_compress(to_ipc(frame), encoding), media_type=ARROW, headers=headers)
+
+
+def arrow_tables_once(request: Request, frames: Sequence[pl.DataFrame]) -> Response:
+    """Several tables in one body, one Arrow IPC stream after another. ``X-Tables``: the bytes of each, with commas between."""
+    body, lengths = join_tables(frames)
+    encoding = _choose_encoding(request.headers.get("accept-encoding", ""))
+    headers = {"Vary": "Accept-Encoding", "Cache-Control": "no-store", "X-Tables": lengths}
+    if encoding != "identity":
+        headers["Content-Encoding"] = encoding
+    return Response(_compress(body, encoding), media_type=ARROW, headers=headers)
+
+
+def join_tables(frames: Sequence[pl.DataFrame]) -> tuple[bytes, str]:
+    """The streams of the tables, and their lengths in bytes before compression."""
+    streams = [to_ipc(frame) for frame in frames]
+    return b"".join(streams), ",".join(str(len(stream)) for stream in streams)
 
 
 def parquet_once(frame: pl.DataFrame, name: str) -> Response:

@@ -3,6 +3,7 @@ a collective or a receive on to the rank that all waited for.
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,8 +42,16 @@ class CriticalPath:
 
 
 @dataclass(frozen=True, slots=True)
+class _Rank:
+    """What one rank did in the whole trace: when it computed, and its communication sorted by end."""
+
+    busy: Times
+    talk: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class _Lane:
-    """What one rank did: when it computed, and its communication sorted by end."""
+    """The same within one step, as lists: they are walked one by one."""
 
     busy: Times
     arrive: list[int]
@@ -51,16 +60,34 @@ class _Lane:
     partner: list[int | None]
 
 
-def find_critical_path(
-    spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame, matches: Matches, step: int
-) -> CriticalPath | None:
-    """The path of one step; None where the step is not there."""
-    window = steps.filter(pl.col("step") == step)
-    if not window.height:
-        return None
+def find_critical_paths(
+    spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame, matches: Matches, wanted: Sequence[int]
+) -> tuple[CriticalPath, ...]:
+    """The path of each wanted step that is there."""
+    talk = parts.join(_partners(matches), on="span", how="left").sort("end_ns")
+    ranks = {
+        int(rank): _Rank(compute_times(spans, int(rank)), talk.filter(pl.col("rank") == rank))
+        for rank in steps["rank"].unique().sort()
+    }
+    windows = ((step, steps.filter(pl.col("step") == step)) for step in wanted)
+    return tuple(_walk(ranks, window, step) for step, window in windows if window.height)
+
+
+def _partners(matches: Matches) -> pl.DataFrame:
+    """span, partner: the rank that a rank in a collective or a receive waits for."""
+    found = [pl.DataFrame(schema={"span": pl.UInt32, "partner": pl.Int32})]
+    if matches.members.height:
+        last = pl.col("rank").sort_by("arrive_ns").last().over("instance")
+        found.append(matches.members.select(pl.col("span").cast(pl.UInt32), last.cast(pl.Int32).alias("partner")))
+    if matches.messages.height:
+        found.append(matches.messages.select(pl.col("recv_span").alias("span"), pl.col("from_rank").alias("partner")))
+    return pl.concat(found)
+
+
+def _walk(ranks: Mapping[int, _Rank], window: pl.DataFrame, step: int) -> CriticalPath:
     low, high = int(window["start_ns"].to_numpy().min()), int(window["end_ns"].to_numpy().max())
     rank = int(window.sort("end_ns")["rank"][-1])
-    lanes = {int(each): _lane(spans, parts, matches, int(each), low, high) for each in window["rank"]}
+    lanes = {int(each): _lane(ranks[int(each)], low, high) for each in window["rank"]}
     begin = dict(window.select("rank", "start_ns").iter_rows())
     segments: list[Segment] = []
     now, jumps = high, 0
@@ -76,22 +103,14 @@ def find_critical_path(
     return CriticalPath(step, high - now, tuple(reversed(segments)))
 
 
-def _lane(spans: pl.DataFrame, parts: pl.DataFrame, matches: Matches, rank: int, low: int, high: int) -> _Lane:
-    mine = parts.filter((pl.col("rank") == rank) & (pl.col("end_ns") > low) & (pl.col("arrive_ns") < high))
-    partners: dict[int, int] = {}
-    if matches.members.height:
-        last = pl.col("rank").sort_by("arrive_ns").last().over("instance")
-        partners |= dict(matches.members.select("span", last).filter(pl.lit(True)).iter_rows())
-    if matches.messages.height:
-        partners |= dict(matches.messages.select("recv_span", "from_rank").iter_rows())
-    mine = mine.sort("end_ns")
-    busy = compute_times(spans, rank)
+def _lane(rank: _Rank, low: int, high: int) -> _Lane:
+    mine = rank.talk.filter((pl.col("end_ns") > low) & (pl.col("arrive_ns") < high))
     return _Lane(
-        busy,
+        rank.busy,
         mine["arrive_ns"].to_list(),
         mine["end_ns"].to_list(),
         mine["wait_end_ns"].to_list(),
-        [partners.get(span) for span in mine["span"]],
+        mine["partner"].to_list(),
     )
 
 

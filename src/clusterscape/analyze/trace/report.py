@@ -15,7 +15,7 @@ from clusterscape.analyze.trace.breakdown import (
 )
 from clusterscape.analyze.trace.checks import check_trace
 from clusterscape.analyze.trace.collectives import Slack, measure_collectives, measure_slack
-from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_path, middle_step
+from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_paths, middle_step
 from clusterscape.analyze.trace.imbalance import LoadImbalance, measure_imbalance
 from clusterscape.analyze.trace.match import Matches, match_collectives
 from clusterscape.analyze.trace.measures import Measures
@@ -26,6 +26,9 @@ from clusterscape.analyze.trace.verdicts import find_verdicts
 from clusterscape.analyze.trace.whatif import StragglerAnswer, analyze_stragglers
 from clusterscape.model.spans import Trace
 from clusterscape.model.verdicts import TraceVerdict
+
+MAX_PATHS = 100
+"""Steps whose critical path is walked: a picture shows no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,11 @@ class TraceReport:
     slack: tuple[Slack, ...]
     imbalance: LoadImbalance
     bubble: Bubble | None
+    parts: pl.DataFrame
     critical_path: CriticalPath | None
+    """Of the step of median length."""
+    critical_paths: tuple[CriticalPath, ...]
+    """Of the first steps, and of that one."""
     stragglers: StragglerAnswer | None
     verdicts: tuple[TraceVerdict, ...]
     notes: tuple[str, ...]
@@ -75,8 +82,9 @@ def analyze_trace(
     bubble = measure_bubble(passes)
     imbalance = measure_imbalance(breakdown, passes, {facts.rank: facts.stage for facts in trace.ranks})
     say("finding the critical path")
-    step = middle_step(steps)
-    path = None if step is None else find_critical_path(trace.spans, steps, parts, matches, step)
+    middle = middle_step(steps)
+    wanted = sorted({*steps["step"].unique().sort().head(MAX_PATHS), *([] if middle is None else [middle])})
+    paths = find_critical_paths(trace.spans, steps, parts, matches, wanted)
     say("asking what if")
     stragglers, more = _ask_what_if(trace)
     measures = Measures(
@@ -102,7 +110,9 @@ def analyze_trace(
         slack=slack,
         imbalance=imbalance,
         bubble=bubble,
-        critical_path=path,
+        parts=parts,
+        critical_path=next((path for path in paths if path.step == middle), None),
+        critical_paths=paths,
         stragglers=stragglers,
         verdicts=find_verdicts(measures),
         notes=tuple(notes + more),

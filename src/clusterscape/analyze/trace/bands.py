@@ -1,0 +1,141 @@
+"""Bands: what joins the same operator instance on neighboring rows of a Marey graph.
+
+Peers of a stage are joined operator by operator, neighboring stages by the pass of a micro-batch, members of a collective by
+their match, and a send with its receive. Left and right edges are those of the joined parts, not of what they were merged into.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from clusterscape.analyze.trace.drawn import CODES, DrawnTrace
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class BandKind(StrEnum):
+    """What a band stands for."""
+
+    SAME = "same"
+    COLLECTIVE = "collective"
+    MESSAGE = "message"
+
+
+BAND_KINDS = pl.Enum([each.value for each in BandKind])
+EDGES = ("from_start", "from_end", "to_start", "to_end")
+BAND_SCHEMA: dict[str, pl.DataType] = {
+    "from_span": pl.UInt32(),
+    "to_span": pl.UInt32(),
+    "kind": BAND_KINDS,
+    **dict.fromkeys(EDGES, pl.Float64()),
+    "count": pl.UInt32(),
+    "max_skew_ns": pl.Float64(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is on the screen. ``owner``: for each span of the trace the output span it is in, −1 where in none that is joined.
+
+    The arrays after it have one entry per output span. ``order`` is the place of its row among rows that are joined (lanes of one
+    rank share it, −1: not joined), ``stage`` the place of its stage.
+    """
+
+    owner: NDArray[np.int32]
+    chosen: Ints
+    """Spans that are in the picture, one output span after another."""
+    talk: Ints
+    """Those of them that communicate."""
+    order: Ints
+    stage: Ints
+    is_compute: NDArray[np.bool_]
+    start: Floats
+    end: Floats
+    codes: NDArray[np.int32]
+
+
+def find_bands(trace: DrawnTrace, shown: Shown) -> pl.DataFrame:
+    """All bands of the picture (``BAND_SCHEMA``); ``from_span``/``to_span`` are output spans."""
+    sends = shown.talk[trace.is_send[shown.talk]]
+    found = [
+        _join(trace, shown, shown.chosen, trace.following[shown.chosen], BandKind.SAME),
+        _join(trace, shown, shown.talk, trace.collective_following[shown.talk], BandKind.COLLECTIVE),
+        _join(trace, shown, sends, trace.partner[sends], BandKind.MESSAGE),
+        _join_passes(shown),
+    ]
+    return pl.concat(found)
+
+
+def _join(trace: DrawnTrace, shown: Shown, spans: Ints, following: Ints, kind: BandKind) -> pl.DataFrame:
+    from clusterscape.analyze.trace.marey_kernels import join_spans
+
+    known = following >= 0
+    pairs, numbers = join_spans(spans[known], following[known], shown.owner, trace.start, trace.end)
+    table = pl.DataFrame(
+        {
+            "from_span": pairs[:, 0],
+            "to_span": pairs[:, 1],
+            **{name: numbers[:, at] for at, name in enumerate(EDGES)},
+            "count": pairs[:, 2],
+            "max_skew_ns": numbers[:, 4],
+        }
+    )
+    if table.height and not table.select("from_span", "to_span").is_unique().all():
+        table = table.group_by("from_span", "to_span", maintain_order=True).agg(
+            pl.col("from_start", "to_start").min(),
+            pl.col("from_end", "to_end").max(),
+            pl.col("count").sum(),
+            pl.col("max_skew_ns").max(),
+        )
+    return _typed(table, kind)
+
+
+def _join_passes(shown: Shown) -> pl.DataFrame:
+    """Forward and backward of a micro-batch from one stage to the next."""
+    at = CODES.index("pass")
+    chosen = np.flatnonzero(shown.is_compute & (shown.order >= 0) & (shown.codes[:, at] >= 0))
+    table = pl.DataFrame(
+        {
+            "index": chosen,
+            "order": shown.order[chosen],
+            "stage": shown.stage[chosen],
+            "pass": shown.codes[chosen, at],
+            "start": shown.start[chosen],
+            "end": shown.end[chosen],
+        }
+    )
+    whole = table.group_by("order", "stage", "pass").agg(
+        pl.col("index").sort_by("start").first(), pl.col("start").min(), pl.col("end").max()
+    )
+    following = whole.with_columns(pl.col("order") - 1)
+    joined = whole.join(following, on=["order", "pass"], suffix="_next").filter(pl.col("stage") != pl.col("stage_next"))
+    joined = joined.sort("order", "start", "index").select(
+        pl.col("index").alias("from_span"),
+        pl.col("index_next").alias("to_span"),
+        pl.col("start").alias("from_start"),
+        pl.col("end").alias("from_end"),
+        pl.col("start_next").alias("to_start"),
+        pl.col("end_next").alias("to_end"),
+        pl.lit(1).alias("count"),
+        (pl.col("start_next") - pl.col("start")).abs().alias("max_skew_ns"),
+    )
+    return _typed(joined, BandKind.SAME)
+
+
+def _typed(table: pl.DataFrame, kind: BandKind) -> pl.DataFrame:
+    return table.with_columns(pl.lit(kind.value, BAND_KINDS).alias("kind")).select(
+        pl.col(name).cast(dtype) for name, dtype in BAND_SCHEMA.items()
+    )
+
+
+def renumber(bands: pl.DataFrame, places: Sequence[int] | Ints) -> pl.DataFrame:
+    """The bands where output span i has moved to ``places[i]``."""
+    moved = np.asarray(places, np.uint32)
+    return bands.with_columns(
+        pl.Series(name, moved[bands[name].to_numpy()], dtype=pl.UInt32) for name in ("from_span", "to_span")
+    )

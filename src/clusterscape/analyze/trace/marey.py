@@ -1,0 +1,249 @@
+"""The enhanced Marey graph of a window: rows, the aggregated spans on them and the bands between them, as three tables."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from clusterscape.analyze.trace.aggregate import MAX_UNMERGED, NUMBERS, Merge, Merged, Window, merge_level
+from clusterscape.analyze.trace.bands import Shown, find_bands, renumber
+from clusterscape.analyze.trace.drawn import CLASSES, CODES, SHOWN_CLASSES, DrawnTrace, Level, LevelSpans
+
+DEPTHS: dict[Level, int] = {"stage": 0, "rank": 1, "lane": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the picture; ``block`` is its place among all stages, ranks or lanes. A row that is opened is not joined."""
+
+    level: Level
+    block: int
+    label: str
+    stage: int | None
+    rank: int | None
+    lane: str | None
+    is_device: bool
+    can_open: bool
+    is_open: bool
+    order: int
+    """Among rows that bands join; lanes of one rank share it; −1: not joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class MareyGraph:
+    """Three tables; bands point into the spans by place."""
+
+    spans: pl.DataFrame
+    rows: pl.DataFrame
+    bands: pl.DataFrame
+
+
+def lay_out_rows(trace: DrawnTrace, level: Level, opened: Collection[str]) -> list[Row]:
+    """Rows from the top: stages, ranks below them, lanes below those. ``opened``: stages as "0", ranks as "r3"."""
+    rows: list[Row] = []
+    order = -1
+    for stage_at, stage in enumerate(trace.stages):
+        is_open = level == "stage" and str(stage_at if stage is None else stage) in opened
+        places = [at for at, place in enumerate(trace.ranks) if place.stage == stage]
+        if level == "stage":
+            order += not is_open
+            label = f"stage {stage}" if stage is not None else "all ranks"
+            rows.append(Row("stage", stage_at, label, stage, None, None, True, True, is_open, -1 if is_open else order))
+            if not is_open:
+                continue
+        for at in places:
+            order += 1
+            rows += _rank_rows(trace, at, level, opened, order)
+    return rows
+
+
+def _rank_rows(trace: DrawnTrace, at: int, level: Level, opened: Collection[str], order: int) -> list[Row]:
+    rank, stage = trace.ranks[at].rank, trace.ranks[at].stage
+    lanes = [(place, lane) for place, lane in enumerate(trace.lanes) if lane.place == at]
+    is_open = f"r{rank}" in opened or (level == "rank" and stage is not None and str(stage) in opened)
+    rows = []
+    if level != "lane":
+        has_device = any(lane.is_device for _, lane in lanes)
+        rows.append(
+            Row("rank", at, f"rank {rank}", stage, rank, None, has_device, True, is_open, -1 if is_open else order)
+        )
+    if level == "lane" or is_open:
+        rows += [
+            Row("lane", place, lane.name, stage, rank, lane.name, lane.is_device, False, False, order)
+            for place, lane in lanes
+        ]
+    return rows
+
+
+def draw_marey(
+    trace: DrawnTrace,
+    window: Window,
+    *,
+    level: Level = "rank",
+    opened: Collection[str] = (),
+    classes: Sequence[str] = SHOWN_CLASSES,
+    merge: Merge = "gap",
+) -> MareyGraph:
+    """The picture of a window."""
+    rows = lay_out_rows(trace, level, opened)
+    levels: list[Level] = [each for each in DEPTHS if any(row.level == each for row in rows)]
+    taken = {each: trace.level(each, by_key=merge == "gap") for each in levels}
+    if merge == "none" and sum(spans.span.size for spans in taken.values()) > MAX_UNMERGED:
+        parts = [_merge(trace, taken[each], rows, each, window, classes, merge) for each in levels]
+        if sum(part.worst.size for part in parts) > MAX_UNMERGED:
+            return draw_marey(trace, window, level=level, opened=opened, classes=classes, merge="gap")
+    else:
+        parts = [_merge(trace, taken[each], rows, each, window, classes, merge) for each in levels]
+    row_of = [
+        np.array([_row_at(rows, each)[block] for block in part.block], np.int64)
+        for each, part in zip(levels, parts, strict=True)
+    ]
+    merged = _concat(parts)
+    row = np.concatenate(row_of) if row_of else np.zeros(0, np.int64)
+    shown = _shown(trace, rows, levels, taken, parts, merged, row)
+    bands = find_bands(trace, shown)
+    at = np.lexsort((merged.numbers[:, 0], row))
+    places = np.empty(at.size, np.int64)
+    places[at] = np.arange(at.size)
+    return MareyGraph(_span_table(trace, merged, row, at), _row_table(rows), renumber(bands, places))
+
+
+def _merge(
+    trace: DrawnTrace,
+    spans: LevelSpans,
+    rows: Sequence[Row],
+    level: Level,
+    window: Window,
+    classes: Sequence[str],
+    merge: Merge,
+) -> Merged:
+    return merge_level(trace, spans, [row.block for row in rows if row.level == level], window, classes, merge)
+
+
+def _row_at(rows: Sequence[Row], level: Level) -> dict[int, int]:
+    return {row.block: at for at, row in enumerate(rows) if row.level == level}
+
+
+def _concat(parts: Sequence[Merged]) -> Merged:
+    """All levels one after another; ``owner`` stays with the levels."""
+    if len(parts) == 1:
+        return parts[0]
+    return Merged(
+        np.zeros(0, np.int32),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("block", "kind", "outlier", "numbers", "worst", "codes")
+        ),
+    )
+
+
+def _shown(
+    trace: DrawnTrace,
+    rows: Sequence[Row],
+    levels: Sequence[Level],
+    taken: dict[Level, LevelSpans],
+    parts: Sequence[Merged],
+    merged: Merged,
+    row: NDArray[np.int64],
+) -> Shown:
+    """Which output span every span of the trace is in, where its row is one that bands join."""
+    order = np.array([each.order for each in rows], np.int64)
+    stage_places = {stage: at for at, stage in enumerate(trace.stages)}
+    stage = np.array([stage_places[each.stage] for each in rows], np.int64)
+    owner = np.full(trace.start.size, -1, np.int32)
+    chosen, talk, before = [], [], 0
+    for level, part in zip(levels, parts, strict=True):
+        spans = taken[level]
+        is_joined = order[row[before : before + part.worst.size]] >= 0
+        own = np.where((part.owner >= 0) & np.append(is_joined, False)[part.owner], part.owner, -1)
+        if level != "stage":
+            at = np.flatnonzero(own >= 0)
+            owner[spans.span[at]] = own[at] + before
+            chosen.append(spans.span[at])
+        at = np.flatnonzero(own[spans.talk_entry] >= 0)
+        owner[spans.talk_span[at]] = own[spans.talk_entry[at]] + before
+        talk.append(spans.talk_span[at])
+        before += part.worst.size
+    empty = np.zeros(0, np.int64)
+    return Shown(
+        owner=owner,
+        chosen=np.concatenate(chosen) if chosen else empty,
+        talk=np.concatenate(talk) if talk else empty,
+        order=order[row],
+        stage=stage[row],
+        is_compute=merged.kind == CLASSES.index("compute"),
+        start=merged.numbers[:, 0],
+        end=merged.numbers[:, 1],
+        codes=merged.codes,
+    )
+
+
+def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: NDArray[np.int64]) -> pl.DataFrame:
+    number = {name: merged.numbers[at, place] for place, name in enumerate(NUMBERS)}
+    code = {name: merged.codes[at, place] for place, name in enumerate(CODES)}
+    worst, count = merged.worst[at], number["count"].astype(np.uint32)
+    total = number["total"]
+    share = np.divide(number["critical"], total, out=np.zeros_like(total), where=total > 0)
+    small = {
+        "min_ns": number["least"],
+        "median_ns": number["median"],
+        "max_ns": number["most"],
+        "wait_ns": number["wait"],
+        "critical": np.minimum(share, 1.0),
+        "slack_ns": number["slack"],
+    }
+    return pl.DataFrame(
+        [
+            pl.Series("row", row[at].astype(np.uint16)),
+            pl.Series("start_ns", number["start"]),
+            pl.Series("end_ns", number["end"]),
+            pl.Series("earliest_ns", number["early"]),
+            pl.Series("latest_ns", number["late"]),
+            _names("class", merged.kind[at].astype(np.int32), CLASSES),
+            _names("phase", code["phase"], trace.phases),
+            _wholes("micro_batch", code["micro_batch"]),
+            _wholes("step", code["step"]),
+            _names("name", code["name"], trace.names),
+            _names("namespace", code["namespace"], trace.namespaces),
+            _names("collective", code["collective"], trace.collectives),
+            pl.Series("count", count),
+            pl.Series("total_ns", total),
+            *(pl.Series(name, values.astype(np.float32), nan_to_null=True) for name, values in small.items()),
+            pl.Series("worst_span", worst),
+            _wholes("span", np.where(count == 1, worst, -1)),
+            pl.Series("is_outlier", merged.outlier[at]),
+        ]
+    )
+
+
+def _names(title: str, codes: NDArray[np.int32], names: Sequence[str]) -> pl.Series:
+    """Strings by code, with a dictionary of those that are used."""
+    used = np.unique(codes[codes >= 0])
+    known = [names[each] for each in used]
+    place = pl.Series(np.searchsorted(used, codes).astype(np.uint32)).set(pl.Series(codes < 0), None)
+    return pl.Series(title, known, dtype=pl.Enum(known)).gather(place)
+
+
+def _wholes(title: str, values: NDArray[np.int32] | NDArray[np.int64]) -> pl.Series:
+    return pl.Series(title, values).set(pl.Series(values < 0), None)
+
+
+def _row_table(rows: Sequence[Row]) -> pl.DataFrame:
+    labels = list(dict.fromkeys(row.label for row in rows))
+    lanes = list(dict.fromkeys(row.lane for row in rows if row.lane is not None))
+    return pl.DataFrame(
+        {
+            "row": range(len(rows)),
+            "label": pl.Series([row.label for row in rows], dtype=pl.Enum(labels)),
+            "stage": [row.stage for row in rows],
+            "rank": [row.rank for row in rows],
+            "lane": pl.Series([row.lane for row in rows], dtype=pl.Enum(lanes)),
+            "is_device": [row.is_device for row in rows],
+            "depth": [DEPTHS[row.level] for row in rows],
+            "can_open": [row.can_open for row in rows],
+            "is_open": [row.is_open for row in rows],
+        },
+        schema_overrides={"row": pl.UInt16, "stage": pl.Int32, "rank": pl.Int32, "depth": pl.UInt8},
+    )

@@ -1,0 +1,236 @@
+"""Compiled loops of the Marey graph: nesting, merging, joining. Plain arrays in and out; importing this imports numba.
+
+Arrays of spans are ordered by block (row), then by key or class, then by start; −1 stands for null among codes.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MAX_DEPTH = 64
+MEDIAN_SAMPLE = 255
+"""A merged span's median is that of an even sample of so many members."""
+NARROW_PIXELS = 3.0
+"""Namespaces narrower than this are merged with their neighbors."""
+
+
+@njit(cache=True)
+def find_nesting(lane: Ints, kind: Ints, start: Ints, end: Ints) -> tuple[NDArray[np.uint8], Flags]:
+    """How many spans of the same lane are around each, and whether none of its own kind is.
+
+    Ordered by lane, start, and the longer first.
+    """
+    size = lane.size
+    depth = np.zeros(size, np.uint8)
+    outer = np.ones(size, np.bool_)
+    ends = np.zeros(MAX_DEPTH, np.int64)
+    kinds = np.zeros(MAX_DEPTH, np.int64)
+    top = 0
+    for i in range(size):
+        if i and lane[i] != lane[i - 1]:
+            top = 0
+        while top and (ends[top - 1] <= start[i] or ends[top - 1] < end[i]):
+            top -= 1
+        depth[i] = top
+        for k in range(top):
+            if kinds[k] == kind[i]:
+                outer[i] = False
+                break
+        if top < MAX_DEPTH:
+            ends[top] = end[i]
+            kinds[top] = kind[i]
+            top += 1
+    return depth, outer
+
+
+@njit(cache=True)
+def merge_spans(
+    lows: Ints,
+    highs: Ints,
+    start: Floats,
+    end: Floats,
+    key: NDArray[np.int32],
+    kind: NDArray[np.uint8],
+    namespace: NDArray[np.int32],
+    outlier: Flags,
+    wanted: Flags,
+    from_ns: float,
+    to_ns: float,
+    pixel_ns: float,
+    mode: int,
+) -> tuple[NDArray[np.int32], Ints, Ints, int]:
+    """Which output span each input span goes into (−1: not in the picture), and the first and last input of each.
+
+    ``lows``/``highs``: the blocks of the wanted rows. ``mode``: 0 none, 1 by gap, 2 by namespace. ``key`` stands for what may
+    be merged by gap; in mode 2 inputs are ordered by kind and start instead.
+    """
+    owner = np.full(start.size, -1, np.int32)
+    total = 0
+    for b in range(lows.size):
+        total += highs[b] - lows[b]
+    first = np.empty(total, np.int64)
+    last = np.empty(total, np.int64)
+    found = 0
+    for b in range(lows.size):
+        previous = -1
+        begin = reach = 0.0
+        for i in range(lows[b], highs[b]):
+            if not wanted[kind[i]] or end[i] < from_ns or start[i] > to_ns:
+                continue
+            joined = False
+            if previous >= 0 and mode == 1:
+                joined = key[i] == key[previous] and start[i] - reach <= pixel_ns
+            elif previous >= 0 and mode == 2 and not outlier[i] and not outlier[previous]:
+                is_same = namespace[i] == namespace[previous] and namespace[i] >= 0
+                is_narrow = (
+                    reach - begin < NARROW_PIXELS * pixel_ns
+                    and end[i] - start[i] < NARROW_PIXELS * pixel_ns
+                    and start[i] - reach <= pixel_ns
+                )
+                joined = kind[i] == kind[previous] and (is_same or is_narrow)
+            if joined:
+                last[found - 1] = i
+                reach = max(reach, end[i])
+            else:
+                first[found] = i
+                last[found] = i
+                begin, reach = start[i], end[i]
+                found += 1
+            owner[i] = found - 1
+            previous = i
+    return owner, first[:found].copy(), last[:found].copy(), found
+
+
+@njit(cache=True)
+def sum_up(
+    owner: NDArray[np.int32],
+    first: Ints,
+    last: Ints,
+    start: Floats,
+    end: Floats,
+    early: Floats,
+    late: Floats,
+    count: NDArray[np.uint32],
+    total: Floats,
+    least: Floats,
+    middle: Floats,
+    most: Floats,
+    worst: Ints,
+    wait: Floats,
+    critical: Floats,
+    slack: Floats,
+    codes: NDArray[np.int32],
+    parent: NDArray[np.int32],
+    level: NDArray[np.int32],
+) -> tuple[Floats, Ints, NDArray[np.int32]]:
+    """Numbers (10 columns), the worst member and codes of every output span.
+
+    Numbers: start, end, earliest, latest, count, total, least, median, most, wait, critical, slack. ``codes`` (columns: name,
+    collective, phase, micro-batch, step, pass, namespace): −1 where members differ; for the namespace the deepest common one.
+    """
+    size = first.size
+    numbers = np.empty((size, 12), np.float64)
+    worst_of = np.empty(size, np.int64)
+    out = np.empty((size, codes.shape[1]), np.int32)
+    deepest = codes.shape[1] - 1
+    sample = np.empty(MEDIAN_SAMPLE, np.float64)
+    for g in range(size):
+        lead = first[g]
+        for c in range(codes.shape[1]):
+            out[g, c] = codes[lead, c]
+        low, high, early_ns, late_ns = start[lead], end[lead], early[lead], late[lead]
+        members = summed = wait_ns = critical_ns = 0.0
+        least_ns, most_ns, slack_ns = least[lead], most[lead], slack[lead]
+        worst_of[g] = worst[lead]
+        has_wait = False
+        parts = 0
+        for i in range(lead, last[g] + 1):
+            if owner[i] != g:
+                continue
+            parts += 1
+            low, high = min(low, start[i]), max(high, end[i])
+            early_ns, late_ns = min(early_ns, early[i]), max(late_ns, late[i])
+            members += count[i]
+            summed += total[i]
+            least_ns = min(least_ns, least[i])
+            if most[i] > most_ns:
+                most_ns = most[i]
+                worst_of[g] = worst[i]
+            if not np.isnan(wait[i]):
+                wait_ns += wait[i]
+                has_wait = True
+            critical_ns += critical[i]
+            if np.isnan(slack_ns) or slack[i] < slack_ns:
+                slack_ns = slack[i]
+            for c in range(deepest):
+                if codes[i, c] != out[g, c]:
+                    out[g, c] = -1
+            out[g, deepest] = common_parent(codes[i, deepest], out[g, deepest], parent, level)
+        stride = max(1, -(-parts // MEDIAN_SAMPLE))
+        taken = seen = 0
+        for i in range(lead, last[g] + 1):
+            if owner[i] != g:
+                continue
+            if seen % stride == 0:
+                sample[taken] = middle[i]
+                taken += 1
+            seen += 1
+        numbers[g, 0], numbers[g, 1], numbers[g, 2], numbers[g, 3] = low, high, early_ns, late_ns
+        numbers[g, 4], numbers[g, 5], numbers[g, 6] = members, summed, least_ns
+        numbers[g, 7] = sample[0] if taken == 1 else np.median(sample[:taken])
+        numbers[g, 8] = most_ns
+        numbers[g, 9] = wait_ns if has_wait else np.nan
+        numbers[g, 10], numbers[g, 11] = critical_ns, slack_ns
+    return numbers, worst_of, out
+
+
+@njit(cache=True)
+def common_parent(one: int, other: int, parent: NDArray[np.int32], level: NDArray[np.int32]) -> int:
+    """The deepest namespace that holds both; −1 where there is none."""
+    while one != other:
+        if one < 0 or other < 0:
+            return -1
+        if level[one] >= level[other]:
+            one = parent[one]
+        else:
+            other = parent[other]
+    return one
+
+
+@njit(cache=True)
+def join_spans(
+    chosen: Ints, following: Ints, owner: NDArray[np.int32], start: Floats, end: Floats
+) -> tuple[Ints, Floats]:
+    """Bands between output spans: from, to, count; and from start, from end, to start, to end, largest skew.
+
+    ``chosen`` are input spans in the order of their outputs, ``following`` the counterpart of each (−1: none). A pair of
+    outputs may come several times: only neighbors in that order are put together.
+    """
+    pairs = np.empty((chosen.size, 3), np.int64)
+    numbers = np.empty((chosen.size, 5), np.float64)
+    found = 0
+    for place in range(chosen.size):
+        i, j = chosen[place], following[place]
+        if j < 0:
+            continue
+        one, other = owner[i], owner[j]
+        if one < 0 or other < 0 or one == other:
+            continue
+        skew = abs(start[j] - start[i])
+        if found and pairs[found - 1, 0] == one and pairs[found - 1, 1] == other:
+            k = found - 1
+            pairs[k, 2] += 1
+            numbers[k, 0], numbers[k, 1] = min(numbers[k, 0], start[i]), max(numbers[k, 1], end[i])
+            numbers[k, 2], numbers[k, 3] = min(numbers[k, 2], start[j]), max(numbers[k, 3], end[j])
+            numbers[k, 4] = max(numbers[k, 4], skew)
+            continue
+        pairs[found, 0], pairs[found, 1], pairs[found, 2] = one, other, 1
+        numbers[found, 0], numbers[found, 1] = start[i], end[i]
+        numbers[found, 2], numbers[found, 3] = start[j], end[j]
+        numbers[found, 4] = skew
+        found += 1
+    return pairs[:found].copy(), numbers[:found].copy()
