@@ -1,0 +1,253 @@
+"""How jobs ended: shares with intervals, by size, by run time and by user, and the unit-hours that were lost.
+
+Unsuccessful is every known end but completed: failed, cancelled, out of time. Jobs of unknown end are left out, and counted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from clusterscape.analyze.jobs.classes import Classes, split_by_rank, sum_by
+from clusterscape.analyze.jobs.columns import STATUSES, Booleans, JobColumns
+from clusterscape.analyze.jobs.intervals import (
+    Measured,
+    Resamples,
+    measure_difference,
+    measure_draws,
+    measure_share,
+)
+from clusterscape.model.jobs import JobStatus
+from clusterscape.model.samples import Float64s
+
+TOP_USERS = 10
+FEWEST_USER_JOBS = 10
+FAILED = STATUSES.index(JobStatus.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusShare:
+    """``share`` of the jobs whose end is known, with Wilson's interval; ``share_by_user``: the same, users resampled."""
+
+    status: JobStatus
+    jobs: int
+    share: Measured
+    share_by_user: Measured | None
+    unit_hours: float
+    unit_hours_share: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassEnds:
+    """Jobs whose size or run time lies in [``low``, ``high``]: how many were unsuccessful, and how many failed outright."""
+
+    low: float
+    high: float
+    jobs: int
+    unsuccessful: Measured
+    failed: Measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTrend:
+    """Whether jobs of the upper class end unsuccessfully more often than those of the lowest.
+
+    ``rise``: highest class minus lowest; interval for these jobs (Newcombe). ``rise_by_user``: the same, users resampled; null
+    where users are not known. ``trend_z``: Cochran and Armitage's statistic; above 1.96 the share rises with the class.
+    ``rank_correlation``: Spearman's, of the value itself with being unsuccessful. ``falls_at``: the first class whose share is
+    surely below the one before.
+    """
+
+    classes: list[ClassEnds]
+    rise: Measured | None
+    rise_by_user: Measured | None
+    failed_rise: Measured | None
+    failed_rise_by_user: Measured | None
+    trend_z: float | None
+    rank_correlation: float | None
+    falls_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserEnds:
+    """One user's jobs that ended in a known way."""
+
+    user: str
+    jobs: int
+    unsuccessful: Measured
+    lost_unit_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """``lost_unit_hours``: used by jobs that ended unsuccessfully. ``user_share_p*``: quantiles over users with 10 jobs or more.
+
+    ``worst_tenth_share``: the share of all unsuccessful jobs that the tenth of users with most of them has.
+    """
+
+    unknown_jobs: int
+    statuses: list[StatusShare]
+    lost_unit_hours: float
+    lost_share: float | None
+    by_size: EndTrend
+    by_run_time: EndTrend
+    users: list[UserEnds]
+    user_share_p25: float | None
+    user_share_p50: float | None
+    user_share_p75: float | None
+    worst_tenth_share: float | None
+
+
+def describe_failures(jobs: JobColumns, users: Resamples | None) -> Failures | None:
+    """None where no job's end is known. n log n, plus users × draws."""
+    if not jobs.is_judged.any():
+        return None
+    used = float(jobs.unit_s[jobs.is_judged].sum())
+    lost = float(jobs.unit_s[jobs.is_unsuccessful].sum())
+    quartiles, worst = _spread_over_users(jobs)
+    return Failures(
+        unknown_jobs=int((~jobs.is_judged).sum()),
+        statuses=_statuses(jobs, users, used),
+        lost_unit_hours=lost / 3600,
+        lost_share=lost / used if used else None,
+        by_size=find_trend(jobs, split_by_rank(np.where(jobs.is_judged, jobs.size, np.nan)), jobs.size, users),
+        by_run_time=find_trend(jobs, split_by_rank(np.where(jobs.is_judged, jobs.run_s, np.nan)), jobs.run_s, users),
+        users=_top_users(jobs),
+        user_share_p25=quartiles[0],
+        user_share_p50=quartiles[1],
+        user_share_p75=quartiles[2],
+        worst_tenth_share=worst,
+    )
+
+
+def _statuses(jobs: JobColumns, users: Resamples | None, used: float) -> list[StatusShare]:
+    total = int(jobs.is_judged.sum())
+    found = []
+    for code, status in enumerate(STATUSES):
+        hits = jobs.status == code
+        share = measure_share(float(hits.sum()), total)
+        if status is JobStatus.UNKNOWN or share is None or not hits.any():
+            continue
+        unit_hours = float(jobs.unit_s[hits].sum()) / 3600
+        by_user = None
+        if users is not None:
+            draws = users.shares(hits.astype(np.float64), jobs.is_judged.astype(np.float64))
+            by_user = measure_draws(share.value, draws[:, 0])
+        found.append(
+            StatusShare(
+                status=status,
+                jobs=int(hits.sum()),
+                share=share,
+                share_by_user=by_user,
+                unit_hours=unit_hours,
+                unit_hours_share=unit_hours * 3600 / used if used else None,
+            )
+        )
+    return found
+
+
+def find_trend(jobs: JobColumns, classes: Classes, values: Float64s, users: Resamples | None) -> EndTrend:
+    """How ends go with the classes of a value."""
+    totals = classes.jobs().astype(np.float64)
+    chosen = classes.code >= 0
+    codes = classes.code[chosen]
+    bad = sum_by(codes, jobs.is_unsuccessful[chosen], classes.count)
+    failed = sum_by(codes, jobs.status[chosen] == FAILED, classes.count)
+    listed = []
+    for place in range(classes.count):
+        one, other = measure_share(bad[place], totals[place]), measure_share(failed[place], totals[place])
+        assert one
+        assert other
+        ends = ClassEnds(
+            low=classes.low[place], high=classes.high[place], jobs=int(totals[place]), unsuccessful=one, failed=other
+        )
+        listed.append(ends)
+    rise, rise_by_user = _rise(bad, totals, jobs.is_unsuccessful, classes, users)
+    failed_rise, failed_by_user = _rise(failed, totals, jobs.status == FAILED, classes, users)
+    return EndTrend(
+        classes=listed,
+        rise=rise,
+        rise_by_user=rise_by_user,
+        failed_rise=failed_rise,
+        failed_rise_by_user=failed_by_user,
+        trend_z=_trend(bad, totals),
+        rank_correlation=_correlate(values[chosen], jobs.is_unsuccessful[chosen]),
+        falls_at=next((place for place in range(1, classes.count) if _step(bad, totals, place).is_below_zero), None),
+    )
+
+
+def _step(hits: Float64s, totals: Float64s, place: int) -> Measured:
+    return measure_difference((hits[place - 1], hits[place]), (totals[place - 1], totals[place]))
+
+
+def _rise(
+    hits: Float64s,
+    totals: Float64s,
+    is_hit: Booleans,
+    classes: Classes,
+    users: Resamples | None,
+) -> tuple[Measured | None, Measured | None]:
+    if classes.count < 2:
+        return None, None
+    rise = measure_difference((hits[0], hits[-1]), (totals[0], totals[-1]))
+    if users is None:
+        return rise, None
+    draws = users.shares(is_hit.astype(np.float64), np.ones(len(is_hit)), classes.code, classes.count)
+    return rise, measure_draws(rise.value, draws[:, -1] - draws[:, 0])
+
+
+def _trend(hits: Float64s, totals: Float64s) -> float | None:
+    """Cochran–Armitage with scores 0, 1, 2, …; None where every job ended alike."""
+    scores = np.arange(len(totals), dtype=np.float64)
+    number, share = totals.sum(), hits.sum() / max(totals.sum(), 1.0)
+    spread = float((totals * scores**2).sum() - (totals * scores).sum() ** 2 / max(number, 1.0))
+    variance = share * (1 - share) * spread
+    if variance <= 0:
+        return None
+    return float((scores * (hits - totals * share)).sum() / np.sqrt(variance))
+
+
+def _correlate(values: Float64s, is_hit: Booleans) -> float | None:
+    """Spearman's rank correlation with a yes or no."""
+    if len(values) < 3 or is_hit.all() or not is_hit.any() or np.ptp(values) == 0:
+        return None
+    ranks = pl.Series(values).rank("average").to_numpy()
+    return float(np.corrcoef(ranks, is_hit.astype(np.float64))[0, 1])
+
+
+def _top_users(jobs: JobColumns) -> list[UserEnds]:
+    """Those who lost most unit-hours."""
+    chosen = jobs.is_judged & (jobs.user >= 0)
+    number = len(jobs.users)
+    totals = np.bincount(jobs.user[chosen], minlength=number)
+    bad = np.bincount(jobs.user[chosen], weights=jobs.is_unsuccessful[chosen], minlength=number)
+    lost = np.bincount(jobs.user[chosen], weights=(jobs.unit_s * jobs.is_unsuccessful)[chosen], minlength=number)
+    found = []
+    for code in np.argsort(-lost, kind="stable")[:TOP_USERS].tolist():
+        share = measure_share(bad[code], float(totals[code]))
+        if share is not None and lost[code] > 0:
+            found.append(
+                UserEnds(
+                    user=jobs.users[code],
+                    jobs=int(totals[code]),
+                    unsuccessful=share,
+                    lost_unit_hours=float(lost[code]) / 3600,
+                )
+            )
+    return found
+
+
+def _spread_over_users(jobs: JobColumns) -> tuple[tuple[float | None, float | None, float | None], float | None]:
+    chosen = jobs.is_judged & (jobs.user >= 0)
+    if not jobs.has_users or not chosen.any():
+        return (None, None, None), None
+    totals = np.bincount(jobs.user[chosen])
+    bad = np.bincount(jobs.user[chosen], weights=jobs.is_unsuccessful[chosen])
+    enough = totals >= FEWEST_USER_JOBS
+    active = bad[totals > 0]
+    tenth = -(-len(active) // 10)
+    worst = float(np.sort(active)[-tenth:].sum() / bad.sum()) if bad.sum() else None
+    if not enough.any():
+        return (None, None, None), worst
+    p25, p50, p75 = (float(value) for value in np.quantile(bad[enough] / totals[enough], [0.25, 0.5, 0.75]))
+    return (p25, p50, p75), worst
