@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 LN2 = math.log(2.0)
 MANTISSA = np.uint64(0x000FFFFFFFFFFFFF)
@@ -25,6 +26,7 @@ MAGIC_AND_BIAS = 4503599627370496.0 + 1023.0
 LANES = 8  # bins in a block: what one turn of the vectorised loop takes
 # Below this divergence the logarithm's error (4e-12) would show in the root; such pairs are computed again, term by term.
 NEAR_DIVERGENCE = 1e-5
+NO_BLOCK, FIRST_BLOCK = np.uint64(0), np.uint64(1)
 
 
 def _type_bits(_typing_context: Any, _value: Any) -> Any:
@@ -41,6 +43,15 @@ def _type_float_of(_typing_context: Any, _bits: Any) -> Any:
     return types.float64(types.uint64), build
 
 
+def _type_trailing_zeros(_typing_context: Any, _word: Any) -> Any:
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
+
+    return types.uint64(types.uint64), build
+
+
+# How many of the lowest bits are 0 (64 for 0).
+_trailing_zeros: Any = intrinsic(_type_trailing_zeros)
 # The bits of a float64 as an unsigned integer, and the float64 that has these bits: no instruction at all.
 _bits: Any = intrinsic(_type_bits)
 _float_of: Any = intrinsic(_type_float_of)
@@ -78,36 +89,56 @@ def _near_divergence(p: Floats, q: Floats) -> float:
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _fill_jensen_shannon_row(p: Floats, own: Floats, i: np.int64, out: Floats) -> None:
+def _sum_pair_terms(flat: Floats, p: np.int64, q: np.int64, count: np.int64) -> float:
+    """Σ (p+q) log2(p+q) of ``count`` bins that begin at ``p`` and ``q`` of all rows."""
+    total = 0.0
+    for k in range(count):
+        both = flat[np.uint64(p + k)] + flat[np.uint64(q + k)]
+        total += both * _log2(both)
+    return total
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+def _compute_divergence(flat: Floats, own: Floats, filled: Words, i: np.int64, j: np.int64) -> float:
+    """Jensen–Shannon divergence of two rows of ``jensen_shannon``.
+
+    In a block that only one of them fills, what the pair adds and what the row has of its own cancel: only the runs of
+    blocks that both fill are summed.
+    """
+    width = (own.shape[1] - 1) * LANES
+    js = 2.0 * LN2
+    for word in range(filled.shape[1]):
+        common = filled[i, word] & filled[j, word]
+        while common != NO_BLOCK:
+            first = _trailing_zeros(common)
+            length = _trailing_zeros(~(common >> first))
+            common &= common + (FIRST_BLOCK << first)
+            low = 64 * word + np.int64(first)
+            high = low + np.int64(length)
+            js += own[i, high] - own[i, low] + own[j, high] - own[j, low]
+            js -= LN2 * _sum_pair_terms(flat, i * width + low * LANES, j * width + low * LANES, (high - low) * LANES)
+    return 0.5 * js
+
+
+@njit(cache=True, error_model="numpy")
+def _fill_jensen_shannon_row(p: Floats, own: Floats, filled: Words, i: np.int64, out: Floats) -> None:
     """Distances of row ``i`` to all later rows, into their places of the condensed ``out``."""
-    rows, blocks = np.int64(p.shape[0]), own.shape[1]
+    rows = np.int64(p.shape[0])
+    flat = p.reshape(-1)
     start = i * rows - i * (i + 1) // 2 - i - 1
     for j in range(i + 1, rows):
-        js = 2.0 * LN2
-        block = 0
-        while block < blocks:
-            # In a block that only one of them fills, what the pair adds and what the row has of its own cancel.
-            first = block
-            while block < blocks and own[i, block] != 0.0 and own[j, block] != 0.0:
-                js += own[i, block] + own[j, block]
-                block += 1
-            total = 0.0
-            for k in range(first * LANES, block * LANES):
-                both = p[i, k] + p[j, k]
-                total += both * _log2(both)
-            js -= LN2 * total
-            block += 1
-        js *= 0.5
+        js = _compute_divergence(flat, own, filled, i, np.int64(j))
         if js < NEAR_DIVERGENCE:
             js = 0.5 * _near_divergence(p[i], p[j])
         out[start + j] = math.sqrt(js)
 
 
 @njit(cache=True, parallel=True)
-def _sum_own_terms(p: Floats) -> Floats:
-    """Σ p log p of each row's blocks of bins; exactly 0 only for a block without weight."""
+def _sum_own_terms(p: Floats) -> tuple[Floats, Words]:
+    """Σ p log p of each row up to each block of bins, and the blocks that have weight, a bit for each."""
     rows, blocks = p.shape[0], p.shape[1] // LANES
-    own = np.zeros((rows, blocks))
+    own = np.zeros((rows, blocks + 1))
+    filled = np.zeros((rows, blocks // 64 + 1), np.uint64)
     for i in prange(rows):
         for block in range(blocks):
             total, has_weight = 0.0, False
@@ -115,9 +146,10 @@ def _sum_own_terms(p: Floats) -> Floats:
                 if p[i, k] > 0.0:
                     total += p[i, k] * math.log(p[i, k])
                     has_weight = True
-            # All weight in one bin: 1 log 1 is 0 as well.
-            own[i, block] = -1e-300 if has_weight and total == 0.0 else total
-    return own
+            own[i, block + 1] = own[i, block] + total
+            if has_weight:
+                filled[i, block // 64] |= FIRST_BLOCK << np.uint64(block % 64)
+    return own, filled
 
 
 @njit(cache=True, parallel=True)
@@ -127,15 +159,15 @@ def jensen_shannon(p: Floats) -> Floats:
     JS = ½ [Σ p log p + Σ q log q − Σ (p+q) log(p+q)] + log 2: only the last sum is left for the pair.
     """
     rows = np.int64(p.shape[0])
-    own = _sum_own_terms(p)
+    own, filled = _sum_own_terms(p)
     out = np.empty(rows * (rows - 1) // 2)
     # Row i has rows − 1 − i pairs; together with its mirror always rows − 1, so that threads get equal work.
     for half in prange((rows + 1) // 2):
         first = np.int64(half)
-        _fill_jensen_shannon_row(p, own, first, out)
+        _fill_jensen_shannon_row(p, own, filled, first, out)
         mirror = rows - 1 - first
         if mirror != first:
-            _fill_jensen_shannon_row(p, own, mirror, out)
+            _fill_jensen_shannon_row(p, own, filled, mirror, out)
     return out
 
 

@@ -68,3 +68,31 @@ def test_sampling_noise_is_the_distance_of_equals_when_samples_are_independent()
     samples = np.random.default_rng(4).random((2_000, 20))
     counts = compute_histograms(samples, bins=50).counts
     assert np.mean(compute_jensen_shannon(counts)) == pytest.approx(compute_sampling_noise(counts), rel=0.05)
+
+
+@pytest.mark.parametrize("samples", [1, 240, 20_000, 40_320, 3_000_000])
+def test_jensen_shannon_equals_scipys_when_all_histograms_count_as_many_samples(samples: int) -> None:
+    rng = np.random.default_rng(5)
+    counts = rng.multinomial(samples, rng.dirichlet(np.full(90, 0.3)), size=40)
+    counts[1], counts[2] = counts[0], counts[0]
+    moved = int(counts[2].argmax())
+    counts[2, moved] -= 1
+    counts[2, (moved + 1) % 90] += 1  # one sample of all is in the next bin: nearly equal
+    expected = pdist(counts.astype(np.float64), "jensenshannon")
+    found = compute_jensen_shannon(counts)
+    assert np.abs(found - expected).max() < 1e-9
+    assert found[0] == 0.0
+
+
+def test_distances_are_missing_when_a_histogram_among_equal_totals_is_empty() -> None:
+    condensed = compute_jensen_shannon(np.array([[1, 1], [0, 0], [0, 2]]))
+    assert np.isnan(condensed).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("bins", [7, 512, 600])
+def test_jensen_shannon_equals_scipys_when_bins_are_few_or_many_and_filled_in_runs(bins: int) -> None:
+    rng = np.random.default_rng(6)
+    weights = rng.random((30, bins)) * (rng.random((30, -(-bins // 16))) < 0.6).repeat(16, axis=1)[:, :bins]
+    weights[:, 0] += 0.1
+    weights[:2] = 1.0  # every block filled, and two rows alike
+    assert np.abs(compute_jensen_shannon(weights) - pdist(weights, "jensenshannon")).max() < 1e-9
