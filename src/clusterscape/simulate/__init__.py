@@ -1,6 +1,6 @@
 """A scheduling engine with policies and placements: jobs and faults in, events out. It has no clock and no chance of its own."""
 
-from clusterscape.simulate.contract import Placement, Policy, Reservation, Turn
+from clusterscape.simulate.contract import Policy, Reservation, Turn
 from clusterscape.simulate.engine import Simulation
 from clusterscape.simulate.events import (
     Ending,
@@ -14,6 +14,7 @@ from clusterscape.simulate.events import (
     Reason,
 )
 from clusterscape.simulate.jobs import FaultKind, Job, NodeFault, SimNode
+from clusterscape.simulate.placing import Placement
 
 __all__ = [
     "Ending",

@@ -1,19 +1,10 @@
-"""What a policy and a placement are, and what a policy may see and do in one turn."""
+"""What a policy is, and what it may see and do in one turn. What a placement is stands in `placing.py`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from clusterscape.simulate.jobs import Job
-from clusterscape.simulate.pool import Ints
-
-
-class Placement(Protocol):
-    """Which nodes a job's GPUs come from. Pure: the same question gives the same answer."""
-
-    def choose(self, free: Ints, nodes: int, gpus_per_node: int) -> Ints | None:
-        """``nodes`` distinct indices into ``free`` (free GPUs by node), each with enough; None where there are too few."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

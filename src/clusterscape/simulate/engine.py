@@ -9,9 +9,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
-from clusterscape.simulate.contract import Placement, Policy
+from clusterscape.simulate.contract import Policy
 from clusterscape.simulate.events import Ending, Event, JobEnded, JobStarted, JobWaited, NodeClosed, NodeOpened, Reason
 from clusterscape.simulate.jobs import FaultKind, Job, NodeFault, SimNode
+from clusterscape.simulate.placing import Placement
 from clusterscape.simulate.pool import Pool
 from clusterscape.simulate.turn import PartitionTurn
 

@@ -25,6 +25,7 @@ class Pool:
         self.names = [node.name for node in nodes]
         self.index = {name: place for place, name in enumerate(self.names)}
         capacity = [node.gpus for node in nodes]
+        self.capacity: Ints = np.array(capacity, np.int64)
         self._largest = max(capacity)
         self._masks = [(1 << gpus) - 1 for gpus in capacity]  # bit i set: GPU i is free
         self._holds: list[dict[int, tuple[int, int]]] = [{} for _ in nodes]  # job id -> (mask, planned end)

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from clusterscape.simulate.contract import Placement, Reservation
+from clusterscape.simulate.contract import Reservation
 from clusterscape.simulate.events import Grant
 from clusterscape.simulate.jobs import Job
+from clusterscape.simulate.placing import UNITS_PER_GPU, Ask, NodeState, Placement, choose_nodes
 from clusterscape.simulate.pool import NEVER_S, Ints, Pool
 
 
@@ -51,7 +52,7 @@ class PartitionTurn:
         """See Turn."""
         if not self._pool.fits(job):
             return False
-        nodes = self._placement.choose(self._pool.free, job.nodes, job.gpus_per_node)
+        nodes = self._choose(self._pool.free, job)
         if nodes is None:
             return False
         self._take(job, nodes)
@@ -89,10 +90,15 @@ class PartitionTurn:
             harmful = ready & (self._pool.ready_s[:, both] > reservation.start_s)
         surplus = int(ready.sum()) - head.nodes
         free = self._pool.free
-        nodes = self._placement.choose(free, job.nodes, job.gpus_per_node)
+        nodes = self._choose(free, job)
         if nodes is not None and int(harmful[nodes].sum()) > surplus:
-            nodes = self._placement.choose(np.where(harmful, 0, free), job.nodes, job.gpus_per_node)
+            nodes = self._choose(np.where(harmful, 0, free), job)
         return nodes
+
+    def _choose(self, free: Ints, job: Job) -> Ints | None:
+        state = NodeState(free * UNITS_PER_GPU, self._pool.capacity)
+        candidates = np.flatnonzero(free >= job.gpus_per_node)
+        return choose_nodes(self._placement, state, candidates, job.nodes, Ask(job.gpus_per_node))
 
     def _take(self, job: Job, nodes: Ints) -> None:
         grants = self._pool.take(job, nodes.tolist(), self.now_s + job.limit_s)

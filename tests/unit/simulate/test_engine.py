@@ -22,7 +22,7 @@ from clusterscape.simulate import (
     SimNode,
     Simulation,
 )
-from clusterscape.simulate.placements.pack import Pack
+from clusterscape.simulate.placements.most_allocated import MostAllocated
 from clusterscape.simulate.policies.fcfs import Fcfs
 from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
 
@@ -69,7 +69,7 @@ def simulate(
     simulation = Simulation(
         [SimNode(f"n{index}", "p", gpus) for index in range(nodes)],
         policy or FcfsEasy(),
-        Pack(),
+        MostAllocated(),
         max_gpus_per_user=None if max_gpus_per_user is None else {"p": max_gpus_per_user},
     )
     simulation.add_jobs(jobs)
@@ -244,7 +244,7 @@ def test_adding_is_refused_when_a_job_can_never_run() -> None:
 
 
 def test_adding_is_refused_when_it_lies_in_the_past() -> None:
-    simulation = Simulation([SimNode("n0", "p", 4)], Fcfs(), Pack())
+    simulation = Simulation([SimNode("n0", "p", 4)], Fcfs(), MostAllocated())
     simulation.add_jobs([job(1, 1)])
     simulation.run()
     with pytest.raises(ValueError, match="is past"):
@@ -263,7 +263,7 @@ def test_job_is_refused_when_it_is_eligible_before_it_is_submitted() -> None:
 
 
 def test_events_are_the_same_when_the_run_is_cut_in_pieces() -> None:
-    pieces = Simulation([SimNode("n0", "p", 4)], FcfsEasy(), Pack())
+    pieces = Simulation([SimNode("n0", "p", 4)], FcfsEasy(), MostAllocated())
     events: list[Event] = []
     for since_s, until_s in pairwise((0, 1, 3, 100, 101, 10_000)):
         pieces.add_jobs([job for job in HEAD_OF_LINE if since_s <= job.submit_s < until_s])

@@ -19,8 +19,8 @@ from clusterscape.simulate import (
     Simulation,
 )
 from clusterscape.simulate.contract import Reservation, Turn
-from clusterscape.simulate.placements.pack import Pack
-from clusterscape.simulate.placements.spread import Spread
+from clusterscape.simulate.placements.most_allocated import MostAllocated
+from clusterscape.simulate.placements.least_allocated import LeastAllocated
 from clusterscape.simulate.policies.fcfs import Fcfs
 from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
 
@@ -68,7 +68,7 @@ def fault_lists(draw: st.DrawFn) -> list[NodeFault]:
 
 
 policies = st.sampled_from([Fcfs(), FcfsEasy(), FcfsEasy(depth=2)])
-placements = st.sampled_from([Pack(), Spread()])
+placements = st.sampled_from([MostAllocated(), LeastAllocated()])
 
 
 def run(jobs: list[Job], faults: list[NodeFault], policy: Policy, placement: Placement) -> list[Event]:

@@ -30,7 +30,10 @@ class Semantics:
     """A job of better rank takes over as head, or a head stays head until it starts."""
 
     candidate_order: Literal["queue", "submit"] = "queue"
-    """Candidates are tried in the order of the policy, or by submission whatever the policy (EASY-SJBF: by estimate always; frugal: see frugal_by)."""
+    """Candidates are tried in the order of the policy, or by submission whatever the policy.
+
+    EASY-SJBF tries them by estimate always, frugal backfilling as ``frugal_by`` says.
+    """
 
     candidate_time: Literal["estimate", "actual"] = "estimate"
     """What a candidate is tested with."""
@@ -48,7 +51,7 @@ class Semantics:
     """Whether a queue longer than q0 relaxes promises further than ω."""
 
     frugal_by: Literal["area", "processors", "estimate"] = "area"
-    """What is small to frugal backfilling, which spends a promise's slack on the smallest candidates first. Area: both at once."""
+    """What is small to frugal backfilling, which tries the smallest candidates first. Area: processors × estimate."""
 
     ties: Literal["file_order", "job_id"] = "file_order"
     """Who goes first at equal scores (after the earlier submission)."""
