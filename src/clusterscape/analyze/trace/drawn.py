@@ -22,8 +22,10 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
-CLASSES: tuple[str, ...] = tuple(each.value for each in SpanClass)
-SHOWN_CLASSES = (SpanClass.COMPUTE.value, SpanClass.COMMUNICATION.value, SpanClass.MEMORY.value)
+PHASE_CLASS = "phase"
+"""The forward, backward or another phase that a rank announced: the block in which its kernels lie."""
+CLASSES: tuple[str, ...] = (*(each.value for each in SpanClass), PHASE_CLASS)
+SHOWN_CLASSES = (SpanClass.COMPUTE.value, SpanClass.COMMUNICATION.value, SpanClass.MEMORY.value, PHASE_CLASS)
 """What a picture shows where nothing else is asked for."""
 CODES = ("name", "collective", "phase", "micro_batch", "step", "pass", "namespace")
 """Columns of ``LevelSpans.codes``; −1 is null."""
@@ -186,9 +188,22 @@ def _prepare(spans: pl.DataFrame, ranks: Sequence[RankPlace], origin_ns: int) ->
     is_stand_in = (
         (pl.col("span_class") == SpanClass.HOST.value) & pl.col("is_outer") & ~pl.col("rank").is_in(work.implode())
     )
+    # Annotations of messages only enclose them; what they announce is drawn as communication.
+    is_phase = (
+        (pl.col("span_class") == SpanClass.ANNOTATION.value)
+        & pl.col("phase").is_not_null()
+        & pl.col("is_outer")
+        & ~pl.col("is_device")
+        & ~pl.col("name").cast(pl.String).str.contains("(?i)send|recv")
+    )
     table = spans.with_row_index("span").join(places, on="rank", how="left", maintain_order="left")
     table = table.with_columns(
-        pl.when(is_stand_in).then(pl.lit(CLASSES.index("compute"), pl.UInt8)).otherwise(kind).alias("kind"),
+        pl.when(is_stand_in)
+        .then(pl.lit(CLASSES.index("compute"), pl.UInt8))
+        .when(is_phase)
+        .then(pl.lit(CLASSES.index(PHASE_CLASS), pl.UInt8))
+        .otherwise(kind)
+        .alias("kind"),
         (pl.col("drawn_ns") - origin_ns).cast(pl.Float64).alias("start"),
         (pl.col("end_ns") - origin_ns).cast(pl.Float64).alias("end"),
         pl.struct("step", "phase", "micro_batch").rank("dense").cast(pl.Int32).alias("pass"),

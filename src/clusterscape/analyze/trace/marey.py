@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clusterscape.analyze.trace.aggregate import MAX_UNMERGED, NUMBERS, Merge, Merged, Window, merge_level
 from clusterscape.analyze.trace.bands import Shown, find_bands, renumber
-from clusterscape.analyze.trace.drawn import CLASSES, CODES, SHOWN_CLASSES, DrawnTrace, Level, LevelSpans
+from clusterscape.analyze.trace.drawn import CLASSES, CODES, PHASE_CLASS, SHOWN_CLASSES, DrawnTrace, Level, LevelSpans
 
 DEPTHS: dict[Level, int] = {"stage": 0, "rank": 1, "lane": 2}
 
@@ -173,7 +173,7 @@ def _shown(
         talk=np.concatenate(talk) if talk else empty,
         order=order[row],
         stage=stage[row],
-        is_compute=merged.kind == CLASSES.index("compute"),
+        is_compute=np.isin(merged.kind, [CLASSES.index("compute"), CLASSES.index(PHASE_CLASS)]),
         start=merged.numbers[:, 0],
         end=merged.numbers[:, 1],
         codes=merged.codes,

@@ -24,7 +24,7 @@ RELATION_SCHEMA: dict[str, pl.DataType] = {
     "partner": pl.UInt32(),  # the receive of a send, the send of a receive: row of the span table
     "is_outlier": pl.Boolean(),  # at least 3 times as long as is usual for its operator
     "depth": pl.UInt8(),  # spans around it on its lane
-    "is_outer": pl.Boolean(),  # no span of its own class is around it
+    "is_outer": pl.Boolean(),  # no span of its own class is around it; annotations of phases are a class of their own
 }
 
 Ints = NDArray[np.int64]
@@ -162,13 +162,16 @@ def _add_nesting(spans: pl.DataFrame) -> pl.DataFrame:
             "rank", pl.col("lane").to_physical(), "start_ns", "end_ns", descending=[False, False, False, True]
         )
     ).to_series()
-    taken = spans.select(
-        "rank", pl.col("lane").to_physical().alias("lane"), pl.col("span_class").to_physical(), "start_ns", "end_ns"
-    )[order]
+    # An annotation of a whole step is around those of its phases, but is not of their kind.
+    is_phase = (pl.col("span_class") == SpanClass.ANNOTATION.value) & pl.col("phase").is_not_null()
+    kind = pl.when(is_phase).then(len(SpanClass)).otherwise(pl.col("span_class").to_physical().cast(pl.Int32))
+    taken = spans.select("rank", pl.col("lane").to_physical().alias("lane"), kind.alias("kind"), "start_ns", "end_ns")[
+        order
+    ]
     lane = taken["rank"].cast(pl.Int64) * (1 << 32) + taken["lane"].cast(pl.Int64)
     depth, outer = find_nesting(
         lane.to_numpy(),
-        taken["span_class"].cast(pl.Int64).to_numpy(),
+        taken["kind"].cast(pl.Int64).to_numpy(),
         taken["start_ns"].to_numpy(),
         taken["end_ns"].to_numpy(),
     )
