@@ -55,6 +55,9 @@ class StorageSettings(_Section):
         "embedded", description="`embedded`, or the address of VictoriaMetrics such as http://127.0.0.1:8428."
     )
     records: str = Field("sqlite", description="`sqlite`, or a PostgreSQL address such as postgresql://user@host/db.")
+    max_upload_bytes: int = Field(
+        20 * 2**30, ge=1, description="Largest file that may be sent to the server, such as a trace of one rank."
+    )
     min_free_bytes: int = Field(
         200 * 2**20, ge=0, description="Ingest pauses while the device of `data_dir` has less than this free."
     )

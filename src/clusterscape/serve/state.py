@@ -1,11 +1,13 @@
 """What routes are handed: one typed object on the app, and the dependency that finds it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Protocol, cast
 
 from fastapi import Depends, Request
 
 from clusterscape.ingest.runs import TakenIn
+from clusterscape.model.traces import TraceAbout
 from clusterscape.query import Queries
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.telemetry import Telemetry
@@ -24,6 +26,31 @@ class RunWriter(Protocol):
         ...
 
 
+class TraceWriter(Protocol):
+    """Takes traces in, beside everything else; safe from several threads."""
+
+    @property
+    def max_upload_bytes(self) -> int:
+        """How large a file may be."""
+        ...
+
+    def create(self, name: str, workload_id: str | None = None) -> TraceAbout:
+        """A trace whose files are still to come."""
+        ...
+
+    def put_file(self, trace_id: str, path: str, chunks: Iterable[bytes]) -> int:
+        """Keep a file of a trace."""
+        ...
+
+    def start(self, trace_id: str) -> TraceAbout:
+        """Begin to read what was sent."""
+        ...
+
+    def delete(self, trace_id: str) -> None:
+        """Remove a trace."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppState:
     """Everything a route may use."""
@@ -34,6 +61,7 @@ class AppState:
     telemetry: Telemetry
     token: str | None
     runs: RunWriter | None = None
+    traces: TraceWriter | None = None
 
 
 def _state(request: Request) -> AppState:

@@ -11,10 +11,13 @@ BREAKDOWN = ("step", "compute", "exposed", "waiting", "transferring", "idle", "c
 
 def write_report(report: TraceReport) -> dict[str, Any]:
     """The report, ready for JSON."""
+    spans = report.trace.spans
+    origin_ns = int(spans["start_ns"].to_numpy().min()) if spans.height else 0
     return {
         "format": report.trace.format,
         "ranks": [_rank(report, facts.rank) for facts in report.trace.ranks],
-        "steps": _steps(report.steps),
+        "steps": _steps(report.steps, origin_ns),
+        "process_groups": _process_groups(report),
         "spans": report.trace.spans.height,
         "alignment": {
             "error_s": None if report.alignment.error_ns is None else report.alignment.error_ns / 1e9,
@@ -61,6 +64,7 @@ def write_report(report: TraceReport) -> dict[str, Any]:
                 "is_hidden": verdict.is_hidden,
                 "sentence": verdict.sentence,
                 "evidence": dict(verdict.evidence),
+                "spans": _spans(spans, verdict.spans, origin_ns),
             }
             for verdict in report.verdicts
         ],
@@ -81,9 +85,32 @@ def _rank(report: TraceReport, rank: int) -> dict[str, Any]:
     }
 
 
-def _steps(steps: pl.DataFrame) -> list[dict[str, Any]]:
+def _steps(steps: pl.DataFrame, origin_ns: int) -> list[dict[str, Any]]:
     length = ((pl.col("end_ns") - pl.col("start_ns")).mean() / 1e9).alias("length_s")
-    return steps.group_by("step").agg(length, pl.len().alias("ranks")).sort("step").to_dicts()
+    extent = [
+        (pl.col("start_ns").min() - origin_ns).cast(pl.Float64),
+        (pl.col("end_ns").max() - origin_ns).cast(pl.Float64),
+    ]
+    return steps.group_by("step").agg(length, pl.len().alias("ranks"), *extent).sort("step").to_dicts()
+
+
+def _process_groups(report: TraceReport) -> list[dict[str, Any]]:
+    """As the ranks describe them; each once."""
+    found = {(group.name, group.ranks): group for facts in report.trace.ranks for group in facts.process_groups}
+    return [{"name": each.name, "kind": each.kind, "ranks": list(each.ranks)} for _, each in sorted(found.items())]
+
+
+def _spans(spans: pl.DataFrame, rows: tuple[int, ...], origin_ns: int) -> list[dict[str, Any]]:
+    """Spans that a verdict points to; times are nanoseconds since the trace's first start."""
+    chosen = spans.with_row_index("span")[list(rows)]
+    return chosen.select(
+        "span",
+        "rank",
+        pl.col("name").cast(pl.String),
+        "step",
+        (pl.col("start_ns") - origin_ns).cast(pl.Float64),
+        (pl.col("end_ns") - origin_ns).cast(pl.Float64),
+    ).to_dicts()
 
 
 def _breakdown(table: pl.DataFrame) -> list[dict[str, Any]]:

@@ -1,0 +1,45 @@
+"""What is kept of an analyzed trace: the tables and the document, and the facts that lists show. Does no I/O."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from clusterscape.analyze.trace.document import write_report
+from clusterscape.analyze.trace.relations import relate_spans
+from clusterscape.analyze.trace.report import TraceReport
+
+FIRST_UNIX_NS = 10**18
+"""Clocks that show less than September 2001 count from the start of something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTrace:
+    """``spans`` with their relations, ``steps`` per rank with their parts, the report, when it began and how long it lasted."""
+
+    spans: pl.DataFrame
+    steps: pl.DataFrame
+    document: dict[str, Any]
+    origin_ns: int
+    extent_ns: float
+
+    @property
+    def origin_ms(self) -> float | None:
+        """Unix ms of the first start; None where the recorder's clock is not the world's."""
+        return self.origin_ns / 1e6 if self.origin_ns >= FIRST_UNIX_NS else None
+
+
+def pack_trace(report: TraceReport) -> PackedTrace:
+    """Everything that is kept."""
+    spans = relate_spans(report)
+    low = spans["start_ns"].to_numpy().min() if spans.height else 0
+    high = spans["end_ns"].to_numpy().max() if spans.height else 0
+    steps = report.steps.join(report.breakdown, on=["rank", "step"], how="left", maintain_order="left")
+    columns = ("step_ns", "compute_ns", "waiting_ns", "transferring_ns", "idle_ns", "communication_ns")
+    steps = steps.select(
+        "rank",
+        "step",
+        (pl.col("start_ns") - int(low)).cast(pl.Float64),
+        *(pl.col(name).cast(pl.Float64) for name in columns),
+    )
+    return PackedTrace(spans, steps, write_report(report), int(low), float(high - low))

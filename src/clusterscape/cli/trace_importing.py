@@ -1,0 +1,95 @@
+"""Reads and analyzes traces in a process of its own, for the intake of traces: the server's memory and its other answers stay
+as they were, and whatever goes wrong there is told here.
+"""
+
+import json
+import multiprocessing
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from clusterscape.errors import ClusterScapeError, SourceError
+from clusterscape.model.traces import REPORT_FILE, SPANS_FILE, STEPS_FILE, ImportedTrace
+
+BOOTSTRAP_SEED = 0  # the same files always give the same intervals
+READING_SHARE = 0.6
+STEPS = 6
+"""What is told of the analysis before it is over, roughly."""
+
+
+def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
+    """Read and analyze in this process; writes the files to keep into ``folder``."""
+    import numpy as np
+
+    from clusterscape.analyze.trace.packing import pack_trace
+    from clusterscape.analyze.trace.report import analyze_trace
+    from clusterscape.collect.traces import read_traces
+
+    done = 0
+
+    def tell_step(_: str) -> None:
+        nonlocal done
+        done += 1
+        progress(READING_SHARE + (1 - READING_SHARE) * min(1.0, done / STEPS))
+
+    trace = read_traces(paths, progress=lambda read, total, _: progress(READING_SHARE * read / total))
+    report = analyze_trace(trace, np.random.default_rng(BOOTSTRAP_SEED), tell_step)
+    packed = pack_trace(report)
+    packed.spans.write_parquet(folder / SPANS_FILE, compression="zstd")
+    packed.steps.write_parquet(folder / STEPS_FILE, compression="zstd")
+    (folder / REPORT_FILE).write_text(json.dumps(packed.document, separators=(",", ":")), encoding="utf-8")
+    verdicts = report.verdicts
+    return ImportedTrace(
+        format=report.trace.format,
+        ranks=len(report.trace.ranks),
+        steps=int(report.steps["step"].n_unique()),
+        spans=packed.spans.height,
+        extent_ns=packed.extent_ns,
+        origin_ms=packed.origin_ms,
+        stages={facts.rank: facts.stage for facts in report.trace.ranks},
+        notes=report.notes,
+        headline=verdicts[0].sentence if verdicts else None,
+        files={name: folder / name for name in (SPANS_FILE, STEPS_FILE, REPORT_FILE)},
+    )
+
+
+def import_apart(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
+    """The same in a process of its own."""
+    # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
+    context = multiprocessing.get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(sending, list(paths), folder), name="trace import")
+    process.start()
+    sending.close()
+    outcome: ImportedTrace | ClusterScapeError | None = None
+    try:
+        while True:
+            told = receiving.recv()
+            if isinstance(told, float):
+                progress(told)
+            else:
+                outcome = told
+    except EOFError:
+        process.join()
+    finally:
+        receiving.close()
+        if process.is_alive():
+            process.terminate()
+            process.join()
+    if isinstance(outcome, ImportedTrace):
+        return outcome
+    if isinstance(outcome, ClusterScapeError):
+        raise outcome
+    raise SourceError(
+        f"the process that read the trace ended with status {process.exitcode}",
+        hint="Was it ended for lack of memory? Import fewer ranks or steps at once.",
+    )
+
+
+def _work(sending: Connection, paths: Sequence[Path], folder: Path) -> None:
+    try:
+        sending.send(import_files(paths, folder, lambda share: sending.send(float(share))))
+    except ClusterScapeError as error:
+        sending.send(SourceError(error.message, hint=error.hint))
+    finally:
+        sending.close()

@@ -1,0 +1,217 @@
+"""Takes traces in: keeps what is sent, has it read and analyzed, and stores spans and report. The only writer of traces.
+
+Reading happens elsewhere (``Importer``); a trace is seen by readers once all of it is stored. May be used from several threads.
+"""
+
+import logging
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
+from clusterscape.model import UnixMs
+from clusterscape.model.traces import (
+    ABOUT_FILE,
+    UPLOADS,
+    ImportedTrace,
+    TraceAbout,
+    TraceState,
+    trace_key,
+)
+from clusterscape.store.artifacts.contract import ArtifactStore
+from clusterscape.store.artifacts.traces import list_abouts, read_about, write_about
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[float], None]
+"""Told the share that is done, 0–1."""
+Importer = Callable[[Sequence[Path], Path, Progress], ImportedTrace]
+"""Reads and analyzes the traces under paths; writes files into a folder."""
+
+PIECE_BYTES = 1 << 20
+PROGRESS_STEP = 0.02
+"""Progress is stored when it has grown by this much: it is a file."""
+SLUG_LENGTH = 24
+
+
+class TraceIntake:
+    """``token`` gives a few letters that make an id unique; ``scratch`` is where importers write before it is stored."""
+
+    def __init__(
+        self,
+        artifacts: ArtifactStore,
+        importer: Importer,
+        *,
+        clock: Callable[[], UnixMs],
+        token: Callable[[], str],
+        scratch: Path | None = None,
+        max_upload_bytes: int = 1 << 40,
+    ) -> None:
+        self.max_upload_bytes = max_upload_bytes
+        self._artifacts = artifacts
+        self._importer = importer
+        self._clock = clock
+        self._token = token
+        self._scratch = scratch
+        self._lock = threading.Lock()
+        self._running: dict[str, Future[TraceAbout]] = {}
+        # Imports use all cores by themselves: one after another.
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="traces")
+
+    def create(self, name: str, workload_id: str | None = None) -> TraceAbout:
+        """A trace whose files are still to come."""
+        title = name.strip()
+        if not title:
+            raise QueryError("a trace needs a name", hint="Give it one of a few words.")
+        slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:SLUG_LENGTH].rstrip("-") or "trace"
+        about = TraceAbout(
+            trace_id=f"{slug}-{self._token()}", name=title, workload_id=workload_id, imported_at=self._clock()
+        )
+        self._write(about)
+        return about
+
+    def find(self, trace_id: str) -> TraceAbout:
+        """What is known of a trace."""
+        return read_about(self._artifacts, trace_id)
+
+    def put_file(self, trace_id: str, path: str, chunks: Iterable[bytes]) -> int:
+        """Keep a file of a trace that is being sent; how many bytes it has."""
+        about = self.find(trace_id)
+        if about.state is TraceState.READY or trace_id in self._running:
+            raise QueryError(f"trace {trace_id} has been taken in already", hint="Send the files as a new trace.")
+        return self._artifacts.put(trace_key(trace_id, f"{UPLOADS}/{path}"), chunks)
+
+    def start(self, trace_id: str) -> TraceAbout:
+        """Begin to take in what was sent, beside everything else."""
+        self.find(trace_id)
+        sent = self._artifacts.list(trace_key(trace_id, f"{UPLOADS}/"))
+        if not sent:
+            raise QueryError("no files were sent for this trace", hint="PUT them to its files/ first.")
+        with self._lock:
+            if trace_id not in self._running:
+                about = replace(self.find(trace_id), state=TraceState.IMPORTING, progress=0.0, problem=None)
+                self._write(about)
+                paths = [self._artifacts.path(each.key) for each in sent]
+                self._running[trace_id] = self._pool.submit(self._finish, about, paths)
+        return self.find(trace_id)
+
+    def wait(self, trace_id: str) -> TraceAbout:
+        """Wait until an import that was started is over."""
+        running = self._running.get(trace_id)
+        return running.result() if running is not None else self.find(trace_id)
+
+    def take(
+        self,
+        paths: Sequence[Path],
+        name: str,
+        workload_id: str | None = None,
+        *,
+        progress: Progress | None = None,
+        origin_ms: float | None = None,
+    ) -> TraceAbout:
+        """Take in files of this machine, here and now. ``origin_ms``: when the trace is said to begin."""
+        about = self.create(name, workload_id)
+        try:
+            return self._import(about, paths, progress, origin_ms)
+        except ClusterScapeError:
+            self.delete(about.trace_id)
+            raise
+
+    def delete(self, trace_id: str) -> None:
+        """Remove a trace and all its files. Raises ``NotFoundError``."""
+        self.find(trace_id)
+        # What says that the trace is there goes first: no reader finds half of it.
+        self._artifacts.delete(trace_key(trace_id, ABOUT_FILE))
+        for each in self._artifacts.list(trace_key(trace_id, "")):
+            self._artifacts.delete(each.key)
+
+    def mark_interrupted(self) -> None:
+        """At the start: imports that the last process did not finish have failed; files that were being sent may still come."""
+        for about in list_abouts(self._artifacts):
+            if about.state is TraceState.IMPORTING and about.progress is not None:
+                problem = "the server stopped while the trace was being read; start its import again"
+                self._write(replace(about, state=TraceState.FAILED, progress=None, problem=problem))
+
+    def close(self) -> None:
+        """Wait for nothing that has not begun."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _finish(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
+        """In the background: whatever happens is written down, for nobody waits."""
+        try:
+            done = self._import(about, paths, None, None)
+            for each in self._artifacts.list(trace_key(about.trace_id, f"{UPLOADS}/")):
+                self._artifacts.delete(each.key)
+        except ClusterScapeError as error:
+            problem = error.message + (f" {error.hint}" if error.hint else "")
+            done = self._fail(about, problem)
+        except Exception:
+            log.exception("import of trace %s failed", about.trace_id)
+            done = self._fail(
+                about, "it could not be read for a reason that was not foreseen; the server's log has more"
+            )
+        with self._lock:
+            self._running.pop(about.trace_id, None)
+        return done
+
+    def _fail(self, about: TraceAbout, problem: str) -> TraceAbout:
+        failed = replace(about, state=TraceState.FAILED, progress=None, problem=problem)
+        self._write_if_there(failed)
+        return failed
+
+    def _import(
+        self, about: TraceAbout, paths: Sequence[Path], progress: Progress | None, origin_ms: float | None
+    ) -> TraceAbout:
+        stored = 0.0
+
+        def tell(share: float) -> None:
+            nonlocal stored
+            if progress is not None:
+                progress(share)
+            if share - stored >= PROGRESS_STEP:
+                stored = share
+                self._write_if_there(replace(about, progress=min(1.0, share)))
+
+        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="trace-") as folder:
+            found = self._importer(paths, Path(folder), tell)
+            for name, path in found.files.items():
+                self._artifacts.put(trace_key(about.trace_id, name), _pieces(path))
+        done = replace(
+            about,
+            state=TraceState.READY,
+            progress=None,
+            problem=None,
+            imported_at=self._clock(),
+            format=found.format,
+            ranks=found.ranks,
+            steps=found.steps,
+            spans=found.spans,
+            extent_ns=found.extent_ns,
+            origin_ms=found.origin_ms if origin_ms is None else origin_ms,
+            stages=found.stages,
+            notes=found.notes,
+            headline=found.headline,
+        )
+        self._write(done)
+        return done
+
+    def _write_if_there(self, about: TraceAbout) -> None:
+        """Not for a trace that was deleted meanwhile."""
+        try:
+            self.find(about.trace_id)
+        except NotFoundError:
+            return
+        self._write(about)
+
+    def _write(self, about: TraceAbout) -> None:
+        write_about(self._artifacts, about)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
