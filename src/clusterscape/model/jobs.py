@@ -46,6 +46,10 @@ ran. ``gpus``: GPUs in all, a fraction where a GPU is shared. ``requested_s``: t
 """
 
 
+UNTIL_KEY = "Until"
+"""In a trace's header: Unix seconds when a history that goes on was read. Only there can a job still run or wait."""
+
+
 @dataclass(frozen=True, slots=True)
 class CleaningNote:
     """What was found in the rows of a trace and done about it. ``lines`` are examples, not all."""

@@ -2,17 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from clusterscape.model import UnixMs
+from clusterscape.model.jobs import JobTrace
 from clusterscape.query.cache import VersionedCache
+from clusterscape.store.artifacts.contract import ArtifactStore
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
 
+TraceReader = Callable[[Path, str | None, str], JobTrace]
+"""Reads a file of jobs: path, format (None: find out), zone of times without an offset."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """``lookback_ms``: how old a sample may be and still count as the value now."""
+    """``lookback_ms``: how old a sample may be and still count as the value now.
+
+    Without ``artifacts`` and ``read_job_trace`` no files can be kept and read.
+    """
 
     metrics: MetricStore
     records: RecordStore
@@ -21,4 +30,6 @@ class QueryContext:
     cluster: str
     is_demo: bool = False
     lookback_ms: int = 90_000
+    artifacts: ArtifactStore | None = None
+    read_job_trace: TraceReader | None = None
     cache: VersionedCache = field(default_factory=VersionedCache)

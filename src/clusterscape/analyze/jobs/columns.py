@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from clusterscape.model.jobs import JobStatus, JobTrace, SizeUnit
+from clusterscape.model.jobs import UNTIL_KEY, JobStatus, JobTrace, SizeUnit
 from clusterscape.model.samples import Float64s, Int64s
 
 Booleans = NDArray[np.bool_]
@@ -22,6 +22,7 @@ EARLIEST_CLOCK_S = 1e8
 class JobColumns:
     """Jobs in submit order. ``user``: a place in ``users``, −1 where nobody is named; ``size``: NaN or in ``size_unit``.
 
+    ``until_s``: when a history that goes on was read; None where every job had ended.
     ``epoch_s``: what makes ``submit_s`` Unix time; None where the source does not say when it began.
     """
 
@@ -29,6 +30,7 @@ class JobColumns:
     size_unit: SizeUnit
     total: int | None
     epoch_s: float | None
+    until_s: float | None
     submit_s: Float64s
     wait_s: Float64s
     run_s: Float64s
@@ -45,6 +47,20 @@ class JobColumns:
     def start_s(self) -> Float64s:
         """NaN where the wait is not known or the job never ran."""
         return np.where(np.isnan(self.run_s), np.nan, self.submit_s + self.wait_s)
+
+    @cached_property
+    def is_running(self) -> Booleans:
+        """Began and had not ended when the history was read."""
+        return self._is_open & ~np.isnan(self.wait_s)
+
+    @cached_property
+    def is_waiting(self) -> Booleans:
+        """Had not begun when the history was read."""
+        return self._is_open & np.isnan(self.wait_s)
+
+    @property
+    def _is_open(self) -> Booleans:
+        return ~self.is_judged & np.isnan(self.run_s) if self.until_s is not None else np.zeros(len(self), np.bool_)
 
     @cached_property
     def unit_s(self) -> Float64s:
@@ -80,6 +96,7 @@ def read_columns(trace: JobTrace) -> JobColumns:
         size_unit=trace.size_unit,
         total=trace.total,
         epoch_s=_find_epoch(trace),
+        until_s=float(trace.header[UNTIL_KEY]) if UNTIL_KEY in trace.header else None,
         submit_s=_floats(frame["submit_s"]),
         wait_s=_floats(frame["wait_s"]),
         run_s=_floats(frame["run_s"]),

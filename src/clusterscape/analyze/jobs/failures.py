@@ -125,9 +125,10 @@ def _statuses(jobs: JobColumns, users: Resamples | None, used: float) -> list[St
     found = []
     for code, status in enumerate(STATUSES):
         hits = jobs.status == code
-        share = measure_share(float(hits.sum()), total)
-        if status is JobStatus.UNKNOWN or share is None or not hits.any():
+        if status is JobStatus.UNKNOWN or not hits.any():
             continue
+        share = measure_share(float(hits.sum()), total)
+        assert share
         unit_hours = float(jobs.unit_s[hits].sum()) / 3600
         by_user = None
         if users is not None:

@@ -27,7 +27,7 @@ class OccupancyCourse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """From the first submission to the last end. Units are those of the trace's sizes.
+    """From the first submission to the last end, or until a history that goes on was read. Units are those of the trace's sizes.
 
     ``capacity_units``: what the source states, else the most that was ever busy (``is_capacity_stated``). ``utilization``:
     unit-hours used over unit-hours there were. ``time_share_by_level``: shares of the time during which 0–5 %, 5–10 %, … of the
@@ -75,11 +75,11 @@ def sweep(begin_s: Float64s, end_s: Float64s, amount: Float64s) -> Level:
 
 def describe_occupancy(jobs: JobColumns) -> Occupancy | None:
     """None where no job's start is known."""
-    chosen = ~np.isnan(jobs.start_s) & ~np.isnan(jobs.size)
+    start, end = _spans(jobs)
+    chosen = ~np.isnan(end) & ~np.isnan(jobs.size)
     if not chosen.any():
         return None
-    submit, start, size = jobs.submit_s[chosen], jobs.start_s[chosen], jobs.size[chosen]
-    end = start + jobs.run_s[chosen]
+    submit, start, end, size = jobs.submit_s[chosen], start[chosen], end[chosen], jobs.size[chosen]
     first, last = float(submit.min()), float(end.max())
     span = max(last - first, 1.0)
     busy, waiting = sweep(start, end, size), sweep(submit, start, np.ones(len(start)))
@@ -102,12 +102,21 @@ def describe_occupancy(jobs: JobColumns) -> Occupancy | None:
     )
 
 
+def _spans(jobs: JobColumns) -> tuple[Float64s, Float64s]:
+    """Starts and ends; where a history goes on, a job that runs ends when it was read, one that waits starts and ends then."""
+    if jobs.until_s is None:
+        return jobs.start_s, jobs.start_s + jobs.run_s
+    start = np.where(jobs.is_waiting, jobs.until_s, jobs.submit_s + jobs.wait_s)
+    is_open = jobs.is_waiting | jobs.is_running
+    return start, np.where(is_open, np.maximum(jobs.until_s, start), start + jobs.run_s)
+
+
 def count_waiting_at_submission(jobs: JobColumns) -> Float64s:
     """How many jobs that were submitted earlier still waited when each was submitted; NaN where no wait is known at all."""
-    known = ~np.isnan(jobs.wait_s)
+    known = ~np.isnan(jobs.wait_s) | jobs.is_waiting
     if not known.any():
         return np.full(len(jobs), np.nan)
-    submit, wait = jobs.submit_s[known], jobs.wait_s[known]
+    submit, wait = jobs.submit_s[known], np.where(jobs.is_waiting, np.inf, jobs.wait_s)[known]
     at = jobs.submit_s
     before = np.searchsorted(submit, at, side="left")
     begun = np.searchsorted(np.sort(submit + wait), at, side="right")

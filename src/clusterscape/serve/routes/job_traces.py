@@ -1,0 +1,76 @@
+"""Job traces: this cluster's own history and uploaded ones, described alone and side by side."""
+
+from functools import partial
+from tempfile import SpooledTemporaryFile
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+
+from clusterscape.errors import QueryError
+from clusterscape.query.scheduling.description import JobTraceList, JobTraceRow, TracesDescription
+from clusterscape.serve.state import State
+
+router = APIRouter(prefix="/api/v1/job-traces", tags=["scheduling"])
+
+MOST_BYTES = 1 << 30
+IN_MEMORY_BYTES = 16 << 20
+PIECE_BYTES = 1 << 20
+
+TraceId = Annotated[str, Path(description="`cluster`, or the id of an upload.", max_length=100)]
+Zone = Annotated[str, Query(max_length=64, description="Such as Europe/Berlin.")]
+_RAW_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@router.get("")
+def list_job_traces(state: State) -> JobTraceList:
+    """This cluster's own history, then what was uploaded."""
+    return state.queries.job_traces.all()
+
+
+@router.post("", status_code=201, openapi_extra=_RAW_BODY)
+async def upload_job_trace(
+    request: Request,
+    state: State,
+    name: Annotated[str, Query(min_length=1, max_length=200, description="The file's name; it names the trace.")],
+    format: Annotated[str | None, Query(max_length=32, description="By default the content decides.")] = None,
+    timezone: Zone = "UTC",
+    total_units: Annotated[int | None, Query(ge=1, description="The machine's size, if the file has none.")] = None,
+) -> JobTraceRow:
+    """Upload a job trace as the raw body, compressed or not; the answer lists every reason for which rows were dropped."""
+    with SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise QueryError(
+                    f"a job trace may have {MOST_BYTES:,} bytes", hint="Compress it, or cut it into parts."
+                )
+            await run_in_threadpool(file.write, chunk)
+        file.seek(0)
+        pieces = iter(partial(file.read, PIECE_BYTES), b"")
+        keep = partial(state.queries.job_traces.upload, format=format, timezone=timezone, total_units=total_units)
+        return await run_in_threadpool(keep, name, pieces)
+
+
+@router.get("/{trace}/description")
+def describe_job_trace(
+    trace: TraceId,
+    state: State,
+    compare: Annotated[str, Query(max_length=500, description="Up to three more ids, separated by commas.")] = "",
+    timezone: Zone = "UTC",
+) -> TracesDescription:
+    """Geometries, failures and users of one to four traces, ready to be drawn, and the paper's claims tested on them."""
+    others = [each.strip() for each in compare.split(",") if each.strip()]
+    return state.queries.job_traces.description(trace, others, timezone=timezone)
+
+
+@router.delete("/{trace}", status_code=204)
+def remove_job_trace(trace: TraceId, state: State) -> None:
+    """Forget an uploaded trace and its file."""
+    state.queries.job_traces.remove(trace)
