@@ -10,6 +10,7 @@ import typer
 from clusterscape import __version__
 from clusterscape.cli import (
     alerts,
+    backup,
     demo,
     diagnose,
     doctor,
@@ -40,6 +41,8 @@ app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 app.command("status")(status.status)
 app.command("list")(listing.listing)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 rules.app.add_typer(rule_notes.app)
 app.add_typer(rules.app, name="rules")
 app.command("violations")(rules_site.list_violations)
