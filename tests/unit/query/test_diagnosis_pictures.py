@@ -18,7 +18,7 @@ def test_every_extreme_is_kept_when_a_line_has_few_pixels(run_site: RunSite) -> 
     unit = run_site.units[5]
     peak = NOW - 7 * HOUR_MS + 3 * STEP_MS
     run_site.store("power_watts", unit, np.array([peak]), np.array([1234.0]))
-    lines = run_site.diagnosis.lines(JOB, metrics=["power_watts"], points=50, with_median=True)
+    lines = run_site.diagnosis.lines(JOB, metrics=["power_watts"], points=50, summary="median")
     mine = lines.filter(pl.col("unit") == unit)
     assert mine["value"].max() == 1234.0
     at = mine.filter(pl.col("value") == 1234.0)["time_ms"].item()
@@ -68,8 +68,9 @@ def test_outliers_are_all_there_when_points_are_sampled(run_site: RunSite) -> No
         assert outliers.height == counts["outliers"]
         assert picture.table.height == counts["outliers"] + 500
         assert outliers.filter((pl.col("unit") == unit) & (pl.col("y") == 20.0)).height == 5
-        density = json.loads(picture.headers["X-Density"])
-        assert sum(map(sum, density["counts"])) == counts["points"] == 32 * 480
+        covered = json.loads(picture.headers["X-Density"])
+        assert picture.density.height == covered["columns"] ** 2
+        assert picture.density["count"].sum() == counts["points"] == 32 * 480
     few = run_site.diagnosis.scatter(JOB, x="gpu_util_ratio", y="power_watts", units=[unit])
     assert few.table["unit"].unique().to_list() == [unit]
 

@@ -8,6 +8,7 @@ from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import UnixMs, WorkloadState
 from clusterscape.model.rules import Violation
 from clusterscape.query.diagnosis.answers import By, EnergySource, UnitRule
+from clusterscape.query.diagnosis.query import Comparing
 
 
 def test_clusters_are_explained_by_local_rank_when_the_first_gpu_of_each_node_is_lazy(run_site: RunSite) -> None:
@@ -36,17 +37,20 @@ def test_tree_and_cut_belong_together_when_clusters_are_shown(run_site: RunSite)
     assert answer.cut_kind == "automatic"
     assert answer.cut_height == pytest.approx(answer.heights_for_counts[1])
     for count in (1, 3, 5):
-        cut = run_site.diagnosis.diagnosis(JOB, height=answer.heights_for_counts[count - 1])
+        cut = run_site.diagnosis.diagnosis(JOB, comparing=Comparing(height=answer.heights_for_counts[count - 1]))
         assert (len(cut.clusters), cut.cut_kind) == (count, "height")
-    assert len(run_site.diagnosis.diagnosis(JOB, count=3).clusters) == 3
+    assert len(run_site.diagnosis.diagnosis(JOB, comparing=Comparing(count=3)).clusters) == 3
     with pytest.raises(QueryError, match="not both"):
-        run_site.diagnosis.diagnosis(JOB, count=3, height=0.1)
+        run_site.diagnosis.diagnosis(JOB, comparing=Comparing(count=3, height=0.1))
 
 
 @pytest.mark.parametrize("by", ["histogram", "euclidean"])
 def test_clusters_are_the_same_when_compared_by_histogram_or_timeline(run_site: RunSite, by: By) -> None:
     run_site.train()
-    assert [cluster.size for cluster in run_site.diagnosis.diagnosis(JOB, by=by).clusters] == [24, 8]
+    assert [cluster.size for cluster in run_site.diagnosis.diagnosis(JOB, comparing=Comparing(by=by)).clusters] == [
+        24,
+        8,
+    ]
 
 
 def test_nothing_is_odd_when_all_gpus_do_the_same(run_site: RunSite) -> None:
@@ -74,7 +78,7 @@ def test_parallel_layout_is_an_attribute_when_tags_give_it(run_site: RunSite) ->
     slow = {unit: (times, np.full(times.size, 300.0)) for unit in run_site.units[:16]}
     fast = {unit: (times, np.full(times.size, 600.0)) for unit in run_site.units[16:]}
     run_site.store_many("sm_clock_hertz", slow | fast)
-    answer = run_site.diagnosis.diagnosis(JOB, metric="sm_clock_hertz", count=2)
+    answer = run_site.diagnosis.diagnosis(JOB, comparing=Comparing(metric="sm_clock_hertz", count=2))
     assert answer.layout == {"tp": 4, "dp": 4, "pp": 2}
     explanation = answer.clusters[0].explanation
     assert explanation is not None
@@ -127,7 +131,7 @@ def test_an_unknown_workload_is_not_found(run_site: RunSite) -> None:
     with pytest.raises(NotFoundError):
         run_site.diagnosis.diagnosis("slurm:404")
     with pytest.raises(QueryError, match="unknown metric"):
-        run_site.diagnosis.diagnosis(JOB, metric="speed")
+        run_site.diagnosis.diagnosis(JOB, comparing=Comparing(metric="speed"))
 
 
 def test_a_note_says_so_when_the_workload_waits(run_site: RunSite) -> None:
@@ -149,7 +153,7 @@ def test_a_note_says_so_when_there_are_no_samples(run_site: RunSite) -> None:
     picture = run_site.diagnosis.histograms(JOB, metric="gpu_util_ratio")
     assert picture.headers["X-Domain"] == "null"
     assert picture.table.height == 32
-    assert run_site.diagnosis.lines(JOB, metrics=["power_watts"], with_median=True).is_empty()
+    assert run_site.diagnosis.lines(JOB, metrics=["power_watts"], summary="median").is_empty()
 
 
 def test_a_note_says_so_when_there_is_one_sample(run_site: RunSite) -> None:
@@ -189,7 +193,7 @@ def test_a_note_names_them_when_some_gpus_lack_the_metric(run_site: RunSite) -> 
     times = run_site.train(lazy_rank=None)
     measured = run_site.units[:-2]
     run_site.store_many("sm_active_ratio", {unit: (times, np.full(times.size, 0.5)) for unit in measured})
-    answer = run_site.diagnosis.diagnosis(JOB, metric="sm_active_ratio")
+    answer = run_site.diagnosis.diagnosis(JOB, comparing=Comparing(metric="sm_active_ratio"))
     assert any("SM active is missing on 2 of 32 GPUs (n7:2, n7:3)" in note for note in answer.notes)
     assert [unit.unit for unit in answer.units if unit.cluster is None] == ["n7:2", "n7:3"]
 

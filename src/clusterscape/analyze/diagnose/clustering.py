@@ -96,8 +96,7 @@ def cluster(
     if count is not None:
         kind, labels, cut_height = CutKind.COUNT, _cut(tree, count), _height_of(tree, count)
     elif height is not None:
-        flat = hierarchy.fcluster(tree, height, criterion="distance")
-        kind, labels, cut_height = CutKind.HEIGHT, _by_size(flat), float(height)
+        kind, labels, cut_height = CutKind.HEIGHT, _cut_at(tree, height), float(height)
     else:
         labels = _choose_cut(tree, complete, noise, rule or CutRule())
         cut_height = _height_of(tree, int(labels.max()) + 1)
@@ -277,7 +276,15 @@ def _principal_spreads(tree: Floats, condensed: Floats, most: int) -> Floats:
 def _cut(tree: Floats, count: int) -> Ints:
     from clusterscape.analyze.diagnose import kernels
 
-    return _by_size(kernels.cut(tree, min(count, len(tree) + 1)))
+    labels: Ints = kernels.label_by_size(kernels.cut(tree, min(count, len(tree) + 1)))
+    return labels
+
+
+def _cut_at(tree: Floats, height: float) -> Ints:
+    from clusterscape.analyze.diagnose import kernels
+
+    labels: Ints = kernels.label_by_size(hierarchy.fcluster(tree, height, criterion="distance").astype(np.int64))
+    return labels
 
 
 def _height_of(tree: Floats, count: int) -> float:
@@ -286,11 +293,3 @@ def _height_of(tree: Floats, count: int) -> float:
     count = min(count, merges.size)
     above = merges[-count + 1] if count > 1 else merges[-1] * 1.05
     return float((merges[-count] + above) / 2.0)
-
-
-def _by_size(flat: Ints) -> Ints:
-    """Labels by falling size; equal sizes by their first member."""
-    _, first, inverse, sizes = np.unique(flat, return_index=True, return_inverse=True, return_counts=True)
-    rank = np.empty(sizes.size, np.int64)
-    rank[np.lexsort((first, -sizes))] = np.arange(sizes.size)
-    return rank[inverse]

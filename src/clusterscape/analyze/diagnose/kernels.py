@@ -253,6 +253,25 @@ def cut(tree: Floats, count: int) -> Ints:
 
 
 @njit(cache=True)
+def label_by_size(flat: Ints) -> Ints:
+    """Numbers of clusters, none above twice their members, as labels: by falling size, equal sizes by their first member."""
+    places = np.full(flat.max() + 1, -1)
+    sizes = np.zeros(flat.size, np.int64)
+    labels = np.empty(flat.size, np.int64)
+    clusters = 0
+    for k in range(flat.size):
+        if places[flat[k]] < 0:
+            places[flat[k]] = clusters
+            clusters += 1
+        labels[k] = places[flat[k]]
+        sizes[labels[k]] += 1
+    # Places count first members already: a stable order keeps them where sizes are equal.
+    ranks = np.empty(clusters, np.int64)
+    ranks[np.argsort(-sizes[:clusters], kind="mergesort")] = np.arange(clusters)
+    return ranks[labels]
+
+
+@njit(cache=True)
 def density(x: Floats, y: Floats, x_edges: Floats, y_edges: Floats) -> Ints:
     """Counts (y bins × x bins) over equal bins; points with NaN or outside are left out."""
     columns, lines = x_edges.size - 1, y_edges.size - 1

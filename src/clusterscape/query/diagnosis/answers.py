@@ -203,3 +203,10 @@ class Picture:
 
     table: pl.DataFrame
     headers: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterPicture(Picture):
+    """Points, and ``density``: how many of all there are in each cell of a grid."""
+
+    density: pl.DataFrame

@@ -15,8 +15,9 @@ from clusterscape.analyze.diagnose import (
     order_samples,
     rank_findings,
 )
+from clusterscape.analyze.diagnose.diagnosis import By
 from clusterscape.analyze.diagnose.run_data import format_duration
-from clusterscape.model import METRICS
+from clusterscape.model import METRICS, UnitId
 from clusterscape.model.findings import Finding
 from clusterscape.query.diagnosis.holding import Holding
 from clusterscape.query.diagnosis.loading import Samples
@@ -81,3 +82,27 @@ def judge(
             f"There are too many samples to compare each: values are means of {format_duration(fine.step_ms / 1000)}."
         )
     return Judged(found, findings, tuple(notes))
+
+
+def warm_up() -> None:
+    """A diagnosis and a picture of made-up samples, small but such that every part has something to do."""
+    from clusterscape.analyze.diagnose import compute_density, compute_mahalanobis, downsample
+
+    rng = np.random.default_rng(0)
+    times = np.arange(64) * 15_000
+    values = rng.normal(0.8, 0.03, (64, 16))
+    values[:, :4] -= 0.4
+    units = [UnitId(f"n{place // 8}:{place % 8}") for place in range(16)]
+    ways: tuple[By, ...] = ("histogram", "euclidean")
+    for by in ways:
+        diagnose(
+            times,
+            {"gpu_util_ratio": values, "power_watts": 700 * values},
+            units,
+            attributes={"local rank": [place % 8 for place in range(16)]},
+            options=Options(by=by),
+        )
+    downsample(times, values, pixels=8)
+    points = values.reshape(-1)
+    compute_mahalanobis(points, points**2, robust=True)
+    compute_density(points, points**2)

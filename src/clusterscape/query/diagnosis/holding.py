@@ -108,6 +108,13 @@ def find_holding(context: QueryContext, workload: Workload, start: int | None, e
     return Holding(workload, tuple(each for each in units if each.clip(*window)), life, window, now)
 
 
+def expand_units(holding: Holding, named: Sequence[str]) -> list[int]:
+    """The places of the named units among the holding's; ``node:*`` names all of a node. Others' names are left out."""
+    whole = {name.removesuffix(":*") for name in named if name.endswith(":*")}
+    single = set(named)
+    return [place for place, each in enumerate(holding.units) if each.unit in single or each.node in whole]
+
+
 def _is_open(allocation: Allocation, workload: Workload) -> bool:
     return allocation.to_at is None and workload.ended_at is None
 

@@ -1,6 +1,7 @@
 """Lines over time for a picture so many pixels wide: every extreme is kept, and a null breaks the line where there was a gap."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -15,30 +16,34 @@ MOST_LINES = 64
 SUMMARY = {"median": 0.5, "p5": 0.05, "p95": 0.95}
 
 
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What some units (``columns``) are together, drawn as a line for each of ``levels`` (of SUMMARY), named with ``prefix``."""
+
+    columns: Sequence[int]
+    levels: Sequence[str]
+    prefix: str = ""
+
+
 def draw_lines(
     samples: Samples,
     metrics: Sequence[str],
     holding: Holding,
-    named: Sequence[str],
+    columns: Sequence[int],
+    bands: Sequence[Band],
     *,
     pixels: int,
-    with_median: bool,
 ) -> pl.DataFrame:
-    """``metric``, ``unit``, ``time_ms``, ``value``, by metric and line.
-
-    Only ``named`` units; where none is named all of them, if they are few.
-    """
-    is_many = len(holding.units) > MOST_LINES
-    wanted = set(named)
-    columns = [i for i, unit in enumerate(holding.names) if unit in wanted or (not wanted and not is_many)]
-    summary = list(SUMMARY) if is_many else ["median"] if with_median else []
+    """``metric``, ``unit``, ``time_ms``, ``value``, by metric and line: the units at ``columns``, then the ``bands``."""
     frames = [_schema()]
     for metric in metrics:
         times, values = _extremes(samples, metric, columns)
         frames.append(_frame(metric, [holding.names[i] for i in columns], times, values, pixels))
-        if summary:
-            levels = _quantiles(samples.values[metric], [SUMMARY[name] for name in summary])
-            frames.append(_frame(metric, summary, samples.times_ms, levels, pixels))
+        for band in bands:
+            members = samples.values[metric][:, band.columns]
+            levels = _quantiles(members, [SUMMARY[name] for name in band.levels])
+            names = [f"{band.prefix}{name}" for name in band.levels]
+            frames.append(_frame(metric, names, samples.times_ms, levels, pixels))
     return pl.concat(frames)
 
 

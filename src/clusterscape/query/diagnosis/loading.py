@@ -18,6 +18,7 @@ from clusterscape.query.series import NICE_STEPS_S
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 MOST_VALUES = 3_000_000
 """Values of one answer in memory; 64 GPUs over a week at 15 s are 2.6 million."""

@@ -8,11 +8,11 @@ import polars as pl
 
 from clusterscape.analyze.diagnose import compute_density, compute_histograms, compute_mahalanobis
 from clusterscape.model import METRICS, MetricUnit
-from clusterscape.query.diagnosis.answers import Picture
+from clusterscape.query.diagnosis.answers import Picture, ScatterPicture
 from clusterscape.query.diagnosis.holding import Holding
-from clusterscape.query.diagnosis.loading import Floats, Ints, Samples
+from clusterscape.query.diagnosis.loading import Flags, Floats, Ints, Samples
 
-DENSITY_BINS = 64
+DENSITY_BINS = 96
 RATIO_SLACK = 1.02
 """A sampled percentage may read slightly over 100; it counts in the last bin."""
 
@@ -50,41 +50,41 @@ def draw_scatter(
     robust: bool,
     significance: float,
     most: int,
-) -> Picture:
+) -> ScatterPicture:
     """``unit``, ``time_ms``, ``x``, ``y``, ``distance``, ``is_outlier``: all outliers, and of the rest an even sample.
 
-    ``X-Density``: counts of all points on a grid; ``X-Counts``: how many there are; ``X-Note``: what was special, or null.
+    ``density``: the counts of all points on a grid, row by row from the lowest y; ``X-Density`` says what it covers.
+    ``X-Counts``: how many points there are; ``X-Note``: what was special, or null.
     """
-    row, column = np.nonzero(np.isfinite(values_x) & np.isfinite(values_y))
-    x, y = values_x[row, column], values_y[row, column]
+    x, y = np.ascontiguousarray(values_x).reshape(-1), np.ascontiguousarray(values_y).reshape(-1)
     judged = compute_mahalanobis(x, y, significance=significance, robust=robust)
-    kept, notes = _choose(judged.is_outside, most)
+    is_known = np.isfinite(x) & np.isfinite(y)
+    kept, notes = _choose(judged.is_outside, is_known, most)
+    row, column = np.divmod(kept, max(values_x.shape[1], 1))
     table = pl.DataFrame(
         {
-            "unit": pl.Series("unit", holding.names, dtype=pl.String).gather(column[kept]),
-            "time_ms": times_ms[row[kept]].astype(np.float64),
+            "unit": pl.Series("unit", holding.names, dtype=pl.String).gather(column),
+            "time_ms": times_ms[row].astype(np.float64),
             "x": x[kept].astype(np.float32),
             "y": y[kept].astype(np.float32),
             "distance": pl.Series(np.sqrt(judged.squared[kept]).astype(np.float32), nan_to_null=True),
             "is_outlier": judged.is_outside[kept],
         }
     )
-    counts = {"points": int(x.size), "outliers": int(judged.is_outside.sum())}
-    notes = [*judged.notes, *notes]
-    return Picture(
-        table,
-        {
-            "X-Density": _json(_density(x, y)),
-            "X-Counts": _json(counts),
-            "X-Note": _json(" ".join(notes) or None),
-            "X-Cutoff": _json(math.sqrt(judged.cutoff) if math.isfinite(judged.cutoff) else None),
-        },
-    )
+    counts = {"points": int(is_known.sum()), "outliers": int(judged.is_outside.sum())}
+    density, covered = _density(x, y, has_any=bool(counts["points"]))
+    headers = {
+        "X-Density": _json(covered),
+        "X-Counts": _json(counts),
+        "X-Note": _json(" ".join([*judged.notes, *notes]) or None),
+        "X-Cutoff": _json(math.sqrt(judged.cutoff) if math.isfinite(judged.cutoff) else None),
+    }
+    return ScatterPicture(table, headers, density)
 
 
-def _choose(is_outside: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], most: int) -> tuple[Ints, list[str]]:
-    """Rows to send, in order."""
-    outside, inside = np.flatnonzero(is_outside), np.flatnonzero(~is_outside)
+def _choose(is_outside: Flags, is_known: Flags, most: int) -> tuple[Ints, list[str]]:
+    """Points to send, in order."""
+    outside, inside = np.flatnonzero(is_outside), np.flatnonzero(is_known & ~is_outside)
     notes = []
     if outside.size > MOST_OUTLIERS:
         notes.append(f"Of {outside.size:,} outliers, {MOST_OUTLIERS:,} are shown.")
@@ -96,15 +96,17 @@ def _evenly(rows: Ints, most: int) -> Ints:
     return rows if rows.size <= most else rows[np.linspace(0, rows.size - 1, most).astype(np.int64)]
 
 
-def _density(x: Floats, y: Floats) -> dict[str, list[float] | list[list[int]]] | None:
-    if x.size == 0:
-        return None
+def _density(x: Floats, y: Floats, *, has_any: bool) -> tuple[pl.DataFrame, dict[str, object] | None]:
+    """``count`` of each cell, and what the cells cover."""
+    if not has_any:
+        return pl.DataFrame(schema={"count": pl.UInt32}), None
     density = compute_density(x, y, x_bins=DENSITY_BINS, y_bins=DENSITY_BINS)
-    return {
+    covered: dict[str, object] = {
         "x": [float(density.x_edges[0]), float(density.x_edges[-1])],
         "y": [float(density.y_edges[0]), float(density.y_edges[-1])],
-        "counts": density.counts.tolist(),
+        "columns": DENSITY_BINS,
     }
+    return pl.DataFrame({"count": density.counts.reshape(-1).astype(np.uint32)}), covered
 
 
 def _json(value: object) -> str:

@@ -1,13 +1,15 @@
 """Questions about one workload's GPUs. The analysis is imported when it is first asked for: it is heavy."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
 from clusterscape.errors import QueryError
 from clusterscape.model import CATALOGUE, METRICS, MetricKind, WorkloadState
+from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.answers import (
     By,
@@ -15,22 +17,67 @@ from clusterscape.query.diagnosis.answers import (
     DiagnosisAnswer,
     Linkage,
     Picture,
+    ScatterPicture,
     TimeWindow,
     UnitRule,
     WorkloadEvent,
 )
-from clusterscape.query.diagnosis.holding import Holding, describe_units, find_holding, keep_telling, read_layout
+from clusterscape.query.diagnosis.holding import (
+    Holding,
+    describe_units,
+    expand_units,
+    find_holding,
+    keep_telling,
+    read_layout,
+)
 from clusterscape.query.diagnosis.loading import Floats, RunLoader, Samples
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.series import NICE_STEPS_S
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.watch.rulebook import RuleBook
 
+if TYPE_CHECKING:
+    from clusterscape.query.diagnosis.diagnosing import Judged
+
 MOST_COMPARED = 1_000_000
 """Values that GPUs are compared by: beyond that they are means of a few samples."""
 
 MOST_COMPANIONS = 1_500_000
 """Values that findings are drawn from, of all metrics together."""
+
+
+JUDGINGS_KEPT = 4
+"""Each with the samples it was made from, some 20 MB of a long run."""
+
+LineSummary = Literal["none", "median", "clusters"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """What GPUs are compared by. ``metric`` None: the first that has samples; ``count`` and ``height`` None: a chosen cut."""
+
+    metric: str | None = None
+    by: By = "histogram"
+    max_lag: int = 0
+    linkage: Linkage = "average"
+    count: int | None = None
+    height: float | None = None
+    significance: float = 0.05
+
+
+AS_USUAL = Comparing()
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What the analysis says of a window, and what it was made from."""
+
+    metric: str | None
+    judged: "Judged"
+    companions: Samples
+    known: frozenset[str]
+    machine_types: list[str]
+    step_ms: int | None
 
 
 class DiagnosisQuery:
@@ -42,53 +89,20 @@ class DiagnosisQuery:
         self._book = book
         self._notes = notes
         self._loader = RunLoader(context)
+        self._judgings = VersionedCache(JUDGINGS_KEPT)
 
     def diagnosis(
-        self,
-        workload: str,
-        *,
-        start_ms: int | None = None,
-        end_ms: int | None = None,
-        metric: str | None = None,
-        by: By = "histogram",
-        max_lag: int = 0,
-        linkage: Linkage = "average",
-        count: int | None = None,
-        height: float | None = None,
-        significance: float = 0.05,
+        self, workload: str, *, start_ms: int | None = None, end_ms: int | None = None, comparing: Comparing = AS_USUAL
     ) -> DiagnosisAnswer:
         """Clusters by one metric, odd GPUs, what they share, and findings. Without samples: empty, and a note says why."""
-        from clusterscape.analyze.diagnose import Options
-        from clusterscape.query.diagnosis import describing, diagnosing
+        from clusterscape.query.diagnosis import describing
         from clusterscape.query.diagnosis.costs import compute_energy, compute_wasted_hours
 
-        check_metrics([metric] if metric else [])
-        if count is not None and height is not None:
-            raise QueryError("give a number of clusters or a height, not both")
         holding = self._holding(workload, start_ms, end_ms)
-        known = self._loader.known_metrics(holding)
-        metric = metric or next((each.name for each in _offered() if each.name in known), None)
-        wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
-        companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
-        fine = self._loader.load(holding, [metric] if metric else [])
-        fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
-        units = {each.id: each for each in self._context.records.units()} if holding.units else {}
-        nodes = {each.id: each for each in self._context.records.nodes()} if holding.units else {}
-        attributes = describe_units(holding, nodes, units)
-        sizes = [unit.memory_bytes for each in holding.units if (unit := units.get(each.unit)) and unit.memory_bytes]
-        options = Options(
-            metric=metric,
-            by=by,
-            max_lag=max_lag,
-            linkage=linkage,
-            count=None if count is None else min(count, max(1, len(holding.units))),
-            height=height,
-            significance=significance,
-        )
-        memory = float(np.median(sizes)) if sizes else None
-        judged = diagnosing.judge(holding, metric, fine, companions, keep_telling(attributes), memory, options)
+        judging = self._judge(holding, comparing)
+        judged = judging.judged
         found, clustering = judged.diagnosis, judged.diagnosis.clustering
-        energy, energy_from = compute_energy(holding, companions)
+        energy, energy_from = compute_energy(holding, judging.companions)
         record = holding.workload
         return DiagnosisAnswer(
             workload=record.id,
@@ -97,7 +111,7 @@ class DiagnosisQuery:
             project=record.project,
             partition=record.partition,
             state=record.state,
-            machine_types=sorted({str(each) for each in attributes.get("machine type", []) if each is not None}),
+            machine_types=judging.machine_types,
             layout=read_layout(record, record.gpus_requested),
             started_at=None if record.state is WorkloadState.WAITING else record.started_at,
             ended_at=record.ended_at,
@@ -109,10 +123,10 @@ class DiagnosisQuery:
             wasted_gpu_hours=compute_wasted_hours(self._context, holding, self._loader),
             energy_joules=energy,
             energy_from=energy_from,
-            metrics=[replace(each, has_samples=each.name in known) for each in _offered()],
-            metric=metric,
-            by=by,
-            step_ms=fine.step_ms,
+            metrics=[replace(each, has_samples=each.name in judging.known) for each in _offered()],
+            metric=judging.metric,
+            by=comparing.by,
+            step_ms=judging.step_ms,
             units=describing.describe_units(holding, judged, self._rules_of(holding)),
             clusters=describing.describe_clusters(judged),
             compared=[str(unit) for unit in found.run.pick(clustering.compared)],
@@ -146,15 +160,28 @@ class DiagnosisQuery:
         start_ms: int | None = None,
         end_ms: int | None = None,
         points: int = 1000,
-        with_median: bool = False,
+        summary: LineSummary = "none",
+        comparing: Comparing = AS_USUAL,
     ) -> pl.DataFrame:
-        """Lines of a picture ``points`` pixels wide; every extreme is in it."""
-        from clusterscape.query.diagnosis.lines import draw_lines
+        """Lines of a picture ``points`` pixels wide; every extreme is in it.
+
+        Where no unit is named all are drawn, if they are few. ``summary`` "clusters": also median, 5th and 95th percentile of
+        each cluster that the diagnosis finds, named ``c0:median`` ….
+        """
+        from clusterscape.query.diagnosis.lines import MOST_LINES, SUMMARY, Band, draw_lines
 
         check_metrics(metrics)
         holding = self._holding(workload, start_ms, end_ms)
         samples = self._load_lines(holding, metrics, points)
-        return draw_lines(samples, metrics, holding, units, pixels=points, with_median=with_median)
+        everyone = range(len(holding.units))
+        is_many = len(everyone) > MOST_LINES
+        columns = expand_units(holding, units) if units else [] if is_many or summary == "clusters" else [*everyone]
+        bands = [Band(everyone, [*SUMMARY])] if is_many else [Band(everyone, ["median"])] if summary != "none" else []
+        if summary == "clusters":
+            clustering = self._judge(holding, comparing).judged.diagnosis.clustering
+            members = [clustering.members(label).tolist() for label in range(clustering.count)]
+            bands += [Band(each, [*SUMMARY], f"c{label}:") for label, each in enumerate(members)]
+        return draw_lines(samples, metrics, holding, columns, bands, pixels=points)
 
     def scatter(
         self,
@@ -168,7 +195,7 @@ class DiagnosisQuery:
         robust: bool = False,
         significance: float = 0.001,
         most: int = 20_000,
-    ) -> Picture:
+    ) -> ScatterPicture:
         """Two metrics against each other, and which points lie outside."""
         from clusterscape.query.diagnosis.pictures import draw_scatter
 
@@ -179,8 +206,8 @@ class DiagnosisQuery:
             # Of exporters that differ: brought onto one grid.
             step = max((each.step_ms or 0 for each in pair), default=0) or None
             pair = [self._loader.load_steps(holding, [x, y], step)] * 2
-        names = set(units)
-        left_out = [column for column, unit in enumerate(holding.names) if names and unit not in names]
+        chosen = set(expand_units(holding, units))
+        left_out = [column for column in range(len(holding.units)) if units and column not in chosen]
         return draw_scatter(
             pair[0].times_ms,
             _without(pair[0].values[x], left_out),
@@ -198,7 +225,48 @@ class DiagnosisQuery:
         holding = self._holding(workload, start_ms, end_ms)
         return list_events(self._context, holding, {rule.key: rule for rule in self._book.rules()}, self._notes)
 
+    def warm_up(self) -> None:
+        """Load what a first diagnosis needs, and its compiled parts: seconds that nobody should wait for."""
+        from clusterscape.query.diagnosis.diagnosing import warm_up
+
+        warm_up()
+
     # parts
+
+    def _judge(self, holding: Holding, comparing: Comparing) -> Judging:
+        if comparing.metric is not None:
+            check_metrics([comparing.metric])
+        if comparing.count is not None and comparing.height is not None:
+            raise QueryError("give a number of clusters or a height, not both")
+        return self._judgings.get((holding.key, comparing), None, lambda: self._judge_anew(holding, comparing))
+
+    def _judge_anew(self, holding: Holding, comparing: Comparing) -> Judging:
+        from clusterscape.analyze.diagnose import Options
+        from clusterscape.query.diagnosis import diagnosing
+
+        known = self._loader.known_metrics(holding)
+        metric = comparing.metric or next((each.name for each in _offered() if each.name in known), None)
+        wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
+        companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
+        fine = self._loader.load(holding, [metric] if metric else [])
+        fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
+        units = {each.id: each for each in self._context.records.units()} if holding.units else {}
+        nodes = {each.id: each for each in self._context.records.nodes()} if holding.units else {}
+        attributes = describe_units(holding, nodes, units)
+        sizes = [unit.memory_bytes for each in holding.units if (unit := units.get(each.unit)) and unit.memory_bytes]
+        options = Options(
+            metric=metric,
+            by=comparing.by,
+            max_lag=comparing.max_lag,
+            linkage=comparing.linkage,
+            count=None if comparing.count is None else min(comparing.count, max(1, len(holding.units))),
+            height=comparing.height,
+            significance=comparing.significance,
+        )
+        memory = float(np.median(sizes)) if sizes else None
+        judged = diagnosing.judge(holding, metric, fine, companions, keep_telling(attributes), memory, options)
+        machine_types = sorted({str(each) for each in attributes.get("machine type", []) if each is not None})
+        return Judging(metric, judged, companions, known, machine_types, fine.step_ms)
 
     def _holding(self, workload: str, start: int | None, end: int | None) -> Holding:
         return find_holding(self._context, self._workloads.find(workload), start, end)

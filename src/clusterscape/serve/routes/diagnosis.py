@@ -1,14 +1,15 @@
 """One workload, diagnosed: clusters and findings as JSON; histograms, lines and scatter as Arrow."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from clusterscape.query.diagnosis.answers import By, DiagnosisAnswer, Linkage, WorkloadEvent
+from clusterscape.query.diagnosis.query import Comparing, LineSummary
 from clusterscape.query.picture import encode_strings
 from clusterscape.serve.state import State
-from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
 
 router = APIRouter(prefix="/api/v1/workloads/{workload}", tags=["diagnosis"])
 
@@ -18,14 +19,12 @@ WindowStart = Annotated[
 WindowEnd = Annotated[int | None, Query(alias="to", ge=0, description="Unix ms; by default its end, or now.")]
 Significance = Annotated[float, Query(gt=0, lt=1)]
 NameList = Annotated[str, Query(max_length=200_000, description="Names, separated by commas.")]
+UnitList = Annotated[
+    str, Query(max_length=200_000, description="Units, separated by commas; `node:*` are all that it held at a node.")
+]
 
 
-@router.get("/diagnosis")
-def get_diagnosis(
-    workload: str,
-    state: State,
-    start: WindowStart = None,
-    end: WindowEnd = None,
+def read_comparing(
     metric: Annotated[str | None, Query(description="By default the first that has samples.")] = None,
     by: Annotated[By, Query(description="What GPUs are compared by.")] = "histogram",
     max_lag: Annotated[int, Query(ge=0, le=64, description="Of timelines, in steps of the grid.")] = 0,
@@ -33,12 +32,9 @@ def get_diagnosis(
     count: Annotated[int | None, Query(ge=1, description="Clusters; by default chosen.")] = None,
     height: Annotated[float | None, Query(ge=0, description="Where to cut the tree; by default chosen.")] = None,
     significance: Significance = 0.05,
-) -> DiagnosisAnswer:
-    """Clusters of the workload's GPUs, odd ones, what they share, and findings in words."""
-    return state.queries.diagnosis.diagnosis(
-        workload,
-        start_ms=start,
-        end_ms=end,
+) -> Comparing:
+    """How GPUs are compared, from the parameters that every question about clusters has."""
+    return Comparing(
         metric=metric,
         by=by,
         max_lag=max_lag,
@@ -47,6 +43,17 @@ def get_diagnosis(
         height=height,
         significance=significance,
     )
+
+
+Compared = Annotated[Comparing, Depends(read_comparing)]
+
+
+@router.get("/diagnosis")
+def get_diagnosis(
+    workload: str, state: State, comparing: Compared, start: WindowStart = None, end: WindowEnd = None
+) -> DiagnosisAnswer:
+    """Clusters of the workload's GPUs, odd ones, what they share, and findings in words."""
+    return state.queries.diagnosis.diagnosis(workload, start_ms=start, end_ms=end, comparing=comparing)
 
 
 @router.get("/histograms", response_class=Response, responses=ARROW_RESPONSE)
@@ -71,14 +78,18 @@ def get_workload_lines(
     request: Request,
     workload: str,
     state: State,
+    comparing: Compared,
     metrics: NameList,
-    units: NameList = "",
+    units: UnitList = "",
     start: WindowStart = None,
     end: WindowEnd = None,
     points: Annotated[int, Query(ge=1, le=10_000, description="Width of the picture in pixels.")] = 1000,
     summary: Annotated[
-        Literal["none", "median"],
-        Query(description="Also the `median` of all units; more than 64 units always have `median`, `p5` and `p95`."),
+        LineSummary,
+        Query(
+            description="Also the `median` of all units; `clusters`: also `c0:median`, `c0:p5`, `c0:p95` … of each cluster "
+            "of the diagnosis with the same parameters. More than 64 units always have `median`, `p5` and `p95`."
+        ),
     ] = "none",
 ) -> Response:
     """``metric``, ``unit``, ``time_ms``, ``value``: every extreme, at most two points a pixel; null breaks a line."""
@@ -89,7 +100,8 @@ def get_workload_lines(
         start_ms=start,
         end_ms=end,
         points=points,
-        with_median=summary == "median",
+        summary=summary,
+        comparing=comparing,
     )
     return arrow_once(request, encode_strings(table, ["metric", "unit"]))
 
@@ -103,14 +115,16 @@ def get_workload_scatter(
     y: str,
     start: WindowStart = None,
     end: WindowEnd = None,
-    units: NameList = "",
+    units: UnitList = "",
     robust: bool = False,
     significance: Significance = 0.001,
     most: Annotated[int, Query(ge=1, le=500_000, description="Points besides the outliers.")] = 20_000,
 ) -> Response:
     """``unit``, ``time_ms``, ``x``, ``y``, ``distance`` (Mahalanobis), ``is_outlier``.
 
-    Headers in JSON: ``X-Density`` (grid of all points), ``X-Counts``, ``X-Cutoff`` (of the distance), ``X-Note``.
+    A second table follows (``X-Tables``: the bytes of each), ``count`` of all points in each cell of a grid, row by row from
+    the lowest y. Headers in JSON: ``X-Density`` (``x`` and ``y``: what the grid covers, ``columns``; null without points),
+    ``X-Counts``, ``X-Cutoff`` (of the distance), ``X-Note``.
     """
     picture = state.queries.diagnosis.scatter(
         workload,
@@ -123,7 +137,7 @@ def get_workload_scatter(
         significance=significance,
         most=most,
     )
-    response = arrow_once(request, encode_strings(picture.table, ["unit"]))
+    response = arrow_tables_once(request, [encode_strings(picture.table, ["unit"]), picture.density])
     response.headers.update(picture.headers)
     return response
 
