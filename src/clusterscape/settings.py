@@ -260,6 +260,15 @@ class RulesSettings(_Section):
     judge_every_s: float = Field(15.0, ge=1, description="Seconds between two judgements of all workloads.")
 
 
+class LogSettings(_Section):
+    """What the server writes to standard error."""
+
+    format: Literal["text", "json"] = Field(
+        "text", description="`text` for people; `json` for collectors of logs: one object a line."
+    )
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is written.")
+
+
 class Settings(_Section):
     """The whole configuration."""
 
@@ -270,6 +279,7 @@ class Settings(_Section):
     collect: CollectSettings = CollectSettings()
     rules: RulesSettings = RulesSettings()
     alerts: AlertsSettings = AlertsSettings()
+    log: LogSettings = LogSettings()
 
 
 def read_settings(

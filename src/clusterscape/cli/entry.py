@@ -25,7 +25,7 @@ from clusterscape.cli import (
     status,
     trace,
 )
-from clusterscape.cli.output import ConsoleLog, errors
+from clusterscape.cli.output import errors, set_up_log
 from clusterscape.errors import ClusterScapeError
 
 app = typer.Typer(
@@ -80,13 +80,7 @@ def _options(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens, in detail.")] = False,
 ) -> None:
     del version
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.INFO,
-        format="%(message)s",
-        handlers=[ConsoleLog()],
-    )
-    for noisy in ("asyncio", "uvicorn.error", "aiohttp", "alembic", "httpx"):
-        logging.getLogger(noisy).setLevel(logging.DEBUG if verbose else logging.WARNING)
+    set_up_log(logging.DEBUG if verbose else logging.INFO)
 
 
 def main() -> None:

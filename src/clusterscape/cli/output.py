@@ -5,6 +5,7 @@ import json
 import logging
 import sys
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -29,6 +30,36 @@ class ConsoleLog(logging.Handler):
             markup=False,
             highlight=False,
         )
+
+
+class JsonLog(logging.Handler):
+    """Log lines on standard error as JSON, one object a line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        line = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = logging.Formatter().formatException(record.exc_info)
+        sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stderr.flush()
+
+
+NOISY = ("asyncio", "uvicorn.error", "aiohttp", "alembic", "httpx")
+"""Loggers of libraries whose everyday lines say nothing to an operator."""
+
+
+def set_up_log(level: int, *, as_json: bool = False) -> None:
+    """Decide what is logged and how; the last call counts."""
+    logging.basicConfig(
+        level=level, format="%(message)s", handlers=[JsonLog() if as_json else ConsoleLog()], force=True
+    )
+    for name in NOISY:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING) if level > logging.DEBUG else logging.DEBUG)
 
 
 def print_json(value: Any) -> None:

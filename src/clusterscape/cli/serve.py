@@ -1,7 +1,9 @@
 """``clusterscape serve``: the page and the API over a real cluster."""
 
+import logging
+
 from clusterscape.cli.options import ConfigOption, HostOption, JsonOption, PortOption, given
-from clusterscape.cli.output import answers, count, errors, print_json
+from clusterscape.cli.output import answers, count, errors, print_json, set_up_log
 
 
 def serve(
@@ -14,6 +16,8 @@ def serve(
     from clusterscape.settings import read_settings
 
     settings = read_settings(config, overrides={"server": given(host=host, port=port)})
+    if not logging.getLogger().isEnabledFor(logging.DEBUG):  # --verbose says more than the settings
+        set_up_log(logging.getLevelNamesMapping()[settings.log.level.upper()], as_json=settings.log.format == "json")
     refuse_open_address(settings.server)
     collectors = build_collectors(settings.collect)
     if not collectors:

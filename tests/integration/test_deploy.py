@@ -1,0 +1,100 @@
+"""What an operator installs is accepted by the tool of its kind: systemd, hadolint, the schemas of Kubernetes, Prometheus."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+from servers.programs import free_port, need_program
+
+from clusterscape.settings import read_settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+BIN = Path(sys.executable).parent
+
+pytestmark = pytest.mark.server
+
+
+def test_systemd_accepts_the_unit_when_it_verifies_it(tmp_path: Path) -> None:
+    program = need_program("systemd-analyze", "systemd")
+    text = (DEPLOY / "systemd/clusterscape.service").read_text()
+    unit = tmp_path / "clusterscape.service"
+    unit.write_text(text.replace("/opt/clusterscape/bin/clusterscape", sys.executable))  # it must exist to be accepted
+    done = subprocess.run(
+        [program, "verify", "--man=no", "--recursive-errors=no", unit], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert unit.name not in done.stderr
+
+
+def test_hadolint_accepts_the_containerfile() -> None:
+    done = subprocess.run(
+        [BIN / "hadolint", DEPLOY / "container/Containerfile"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_manifests_follow_the_schemas_of_kubernetes_when_validated_strictly() -> None:
+    import kubernetes_validate
+
+    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes/clusterscape.yaml").read_text()))
+    assert {each["kind"] for each in documents} >= {"Deployment", "Service", "ConfigMap", "PersistentVolumeClaim"}
+    for document in documents:
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_settings_in_the_manifest_are_known_when_read_as_a_site_would(tmp_path: Path) -> None:
+    (config,) = (
+        each
+        for each in yaml.safe_load_all((DEPLOY / "kubernetes/clusterscape.yaml").read_text())
+        if each["kind"] == "ConfigMap"
+    )
+    file = tmp_path / "clusterscape.toml"
+    file.write_text(config["data"]["clusterscape.toml"])
+    unit = (DEPLOY / "systemd/clusterscape.service").read_text()
+    image = (DEPLOY / "container/Containerfile").read_text()
+    environ = dict(re.findall(r"^[^#]*?(CLUSTERSCAPE_\w+)=(\S+)", unit + image, re.MULTILINE))
+    assert read_settings(file, environ=environ).log.format == "json"
+
+
+def test_the_dashboard_asks_for_what_a_server_tells_and_logs_are_json_when_it_runs(tmp_path: Path) -> None:
+    port = free_port()
+    environ = {
+        **os.environ,
+        "CLUSTERSCAPE_STORAGE__DATA_DIR": str(tmp_path),
+        "CLUSTERSCAPE_LOG__FORMAT": "json",
+        "CLUSTERSCAPE_COLLECT__DCGM__TARGETS": f"127.0.0.1:{free_port()}",  # nobody answers: something to log
+        "CLUSTERSCAPE_COLLECT__DCGM__INTERVAL_S": "0.5",
+    }
+    command = [sys.executable, "-m", "clusterscape.cli", "serve", "--port", str(port), "--json"]
+    server = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        while (line := server.stdout.readline()) and line.rstrip() != "}":
+            pass
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/cluster", timeout=10) as answer:
+            answer.read()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            told = set(re.findall(r"^# TYPE (clusterscape_\w+)", answer.read().decode(), re.MULTILINE))
+    finally:
+        server.send_signal(signal.SIGTERM)
+        _, log = server.communicate(timeout=30)
+    assert server.returncode in (0, -signal.SIGTERM), log  # uvicorn hands the signal on when it is done
+    for line in log.splitlines():
+        assert {"at", "level", "logger", "message"} <= json.loads(line).keys()
+
+    dashboard = json.loads((DEPLOY / "grafana/clusterscape.json").read_text())
+    asked = {
+        re.sub(r"_(total|bucket|count|sum)$", "", name)
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"clusterscape_\w+", target["expr"])
+    }
+    # An empty site has no sample whose age could be told.
+    assert asked - {"clusterscape_scrape_lag_seconds"} <= {re.sub(r"_total$", "", name) for name in told}
