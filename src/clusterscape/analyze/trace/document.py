@@ -163,29 +163,29 @@ def _path(report: TraceReport) -> dict[str, Any] | None:
 
 
 def _what_if(report: TraceReport) -> list[dict[str, Any]]:
-    """Each question with the step it would give; the first is the step as it was simulated."""
-    found: list[tuple[str, float, float]] = []
-    answer, bubble = report.stragglers, report.bubble
-    if answer is not None:
-        now = answer.without_delay_s
-        found += [
-            ("every operator of a type alike", now, answer.ideal_s),
-            ("the slowest worker as the others", now, answer.without_worker_s),
-            ("the last stage as the others", now, answer.without_last_stage_s),
+    """Each question with the step it would give, largest speed-up first, and how far the simulation is from what was measured."""
+    if report.stragglers is not None:
+        answer, now = report.stragglers, report.stragglers.without_delay_s
+        simulated = [
+            ("every operator of a type alike", answer.ideal_s),
+            ("the slowest worker as the others", answer.without_worker_s),
+            ("the last stage as the others", answer.without_last_stage_s),
         ]
-    elif bubble is not None:
-        found.append(("stages balanced", bubble.resimulated_s, bubble.balanced_s))
-    step_s = float(report.breakdown["step_ns"].to_numpy().mean()) / 1e9 if report.breakdown.height else 0.0
-    if bubble is None and answer is None:
-        found += [
-            (f"rank {slack.rank} no later than the second last", step_s, step_s - slack.slack_ns / 1e9)
-            for slack in report.slack[:3]
-            if slack.low_ns and slack.slack_ns > (report.alignment.error_ns or 0.0)
-        ]
-        exposed_s = float(report.breakdown["exposed_ns"].to_numpy().mean()) / 1e9 if report.breakdown.height else 0.0
-        if exposed_s:
-            found.append(("all communication hidden", step_s, step_s - exposed_s))
-    return [
-        {"question": question, "now_s": now, "then_s": then, "speed_up": now / then if then > 0 else None}
-        for question, now, then in found
-    ]
+        error_s = abs(answer.measured_s - now)
+        return [_question(words, now, then, error_s, None, None) for words, then in simulated]
+    found = sorted(report.changes, key=lambda each: -(each.speed_up or 0.0))
+    return [_question(each.question, each.now_s, each.then_s, each.error_s, each.low, each.high) for each in found]
+
+
+def _question(
+    question: str, now_s: float, then_s: float, error_s: float, low: float | None, high: float | None
+) -> dict[str, Any]:
+    return {
+        "question": question,
+        "now_s": now_s,
+        "then_s": then_s,
+        "speed_up": now_s / then_s if then_s > 0 else None,
+        "speed_up_low": low,
+        "speed_up_high": high,
+        "error_s": error_s,
+    }

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,14 @@ def subtract_times(times: Times, taken: Times) -> Times:
     edges, inside, covered = edges[order], np.cumsum(inside[order]), np.cumsum(covered[order])
     free = (inside[:-1] > 0) & (covered[:-1] == 0)
     return join_times(edges[:-1][free], edges[1:][free])
+
+
+def cover_until(times: Times, at: Ints | Floats) -> Floats:
+    """How much of ``times`` lies before each moment, nanoseconds."""
+    if not times.starts.size:
+        return np.zeros(len(at))
+    before = np.concatenate([[0], np.cumsum(times.ends - times.starts)])
+    place = np.searchsorted(times.starts, at, side="right") - 1
+    inside = np.minimum(at, times.ends[place]) - times.starts[place]
+    covered: Floats = np.where(place >= 0, before[np.maximum(place, 0)] + inside, 0).astype(np.float64)
+    return covered

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import polars as pl
 
@@ -166,3 +167,60 @@ def _before(key: Key, stages: int, chunks: int) -> Key | None:
     if chunk < chunks - 1:
         return 0, phase, micro_batch, chunk + 1
     return stage, "forward", micro_batch, chunk
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleAnswer:
+    """Mean seconds from the first forward to the last backward; ``error_s``: what the simulation of the recorded schedule lacks
+    (transfers and jitter).
+    """
+
+    now_s: float
+    then_s: float
+    error_s: float
+
+
+def simulate_schedule(
+    passes: pl.DataFrame, micro_batches: int | None, schedule: Literal["gpipe", "1f1b"] | None
+) -> ScheduleAnswer | None:
+    """The pipeline with another number of micro-batches (of the same batch: each takes accordingly longer or shorter) or another
+    order of passes; None where there is no pipeline, or it has several model chunks a stage.
+    """
+    bubble = measure_bubble(passes)
+    if bubble is None or bubble.chunks > 1:
+        return None
+    typed = passes.with_columns(
+        ((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("length_s"), pl.col("phase").cast(pl.String)
+    )
+    recorded, means = _schedule(typed)
+    by_kind = {(key[0], key[1]): length_s for key, length_s in means.items()}
+    count = micro_batches or bubble.micro_batches
+    kind = schedule or _name_schedule(recorded)
+    order = _order_passes(bubble.stages, count, kind)
+    scale = bubble.micro_batches / count
+    lengths = {key: by_kind.get((key[0], key[1]), 0.0) * scale for key in order}
+    then_s = simulate_passes(order, lengths, bubble.stages, 1)
+    if then_s is None:
+        return None
+    return ScheduleAnswer(bubble.resimulated_s, then_s, abs(bubble.step_s - bubble.resimulated_s))
+
+
+def _name_schedule(order: Sequence[Key]) -> Literal["gpipe", "1f1b"]:
+    """All forwards of the first stage before its backwards: GPipe."""
+    phases = [phase for stage, phase, _, _ in order if stage == 0]
+    return "gpipe" if phases == sorted(phases, reverse=True) else "1f1b"
+
+
+def _order_passes(stages: int, count: int, kind: Literal["gpipe", "1f1b"]) -> list[Key]:
+    order: list[Key] = []
+    for stage in range(stages):
+        ahead = count if kind == "gpipe" else min(count, stages - stage)
+        forward = [(stage, "forward", at, 0) for at in range(count)]
+        # GPipe's backwards begin with the last micro-batch, whose activations are the newest.
+        numbers = reversed(range(count)) if kind == "gpipe" else range(count)
+        backward = [(stage, "backward", at, 0) for at in numbers]
+        order += forward[:ahead]
+        for at in range(count):
+            order.append(backward[at])
+            order += forward[ahead + at : ahead + at + 1]
+    return order

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from clusterscape.analyze.trace.intervals import Times, join_times
+from clusterscape.analyze.trace.counterparts import add_counterparts
+from clusterscape.analyze.trace.intervals import cover_until, join_times
 from clusterscape.analyze.trace.report import TraceReport
 from clusterscape.model.spans import SpanClass
 
@@ -32,9 +33,7 @@ Ints = NDArray[np.int64]
 
 def relate_spans(report: TraceReport) -> pl.DataFrame:
     """The aligned spans with the columns of ``RELATION_SCHEMA``, in the same order."""
-    spans = report.trace.spans.with_row_index("span")
-    spans = _add_waits(spans, report)
-    spans = _add_counterparts(spans, report)
+    spans = add_counterparts(report.trace.spans, report.parts, report.matches)
     spans = _add_outliers(_add_instances(spans))
     spans = spans.with_columns(
         pl.Series("critical_ns", _critical(spans, report)), pl.Series("slack_ns", _slack(spans, report))
@@ -42,30 +41,6 @@ def relate_spans(report: TraceReport) -> pl.DataFrame:
     return _add_nesting(spans).select(
         *report.trace.spans.columns, *(pl.col(name).cast(kind) for name, kind in RELATION_SCHEMA.items())
     )
-
-
-def _add_waits(spans: pl.DataFrame, report: TraceReport) -> pl.DataFrame:
-    parts = report.parts.select(
-        "span",
-        pl.col("arrive_ns").alias("drawn_ns"),
-        (pl.min_horizontal("wait_end_ns", "end_ns") - pl.col("arrive_ns")).clip(lower_bound=0).alias("wait_ns"),
-        "wait_end_ns",
-    ).with_columns(pl.when(pl.col("wait_end_ns").is_not_null()).then(pl.col("wait_ns")))
-    joined = spans.join(parts.drop("wait_end_ns"), on="span", how="left", maintain_order="left")
-    # A collective that ended before its input was there has nothing to draw: it keeps its own start.
-    drawn = pl.when(pl.col("drawn_ns") < pl.col("end_ns")).then(pl.col("drawn_ns")).otherwise(pl.col("start_ns"))
-    return joined.with_columns(drawn.alias("drawn_ns"))
-
-
-def _add_counterparts(spans: pl.DataFrame, report: TraceReport) -> pl.DataFrame:
-    members, messages = report.matches.members, report.matches.messages
-    matched = members.select(pl.col("span", "instance").cast(pl.UInt32)).rename({"instance": "matched"})
-    both = [("send_span", "recv_span"), ("recv_span", "send_span")]
-    partners = pl.concat(
-        [messages.select(pl.col(a).cast(pl.UInt32).alias("span"), pl.col(b).alias("partner")) for a, b in both]
-    )
-    spans = spans.join(matched, on="span", how="left", maintain_order="left")
-    return spans.join(partners, on="span", how="left", maintain_order="left")
 
 
 def _add_instances(spans: pl.DataFrame) -> pl.DataFrame:
@@ -112,19 +87,8 @@ def _critical(spans: pl.DataFrame, report: TraceReport) -> Ints:
             mine = [segment for segment in segments if segment.rank == each and segment.kind in wanted]
             times = join_times([one.start_ns for one in mine], [one.end_ns for one in mine])
             at = np.flatnonzero(is_kind & (rank == each))
-            found[at] = _covered(times, end[at]) - _covered(times, start[at])
+            found[at] = cover_until(times, end[at]) - cover_until(times, start[at])
     return found
-
-
-def _covered(times: Times, at: Ints) -> Ints:
-    """How much of ``times`` lies before each moment."""
-    if not times.starts.size:
-        return np.zeros_like(at)
-    before = np.concatenate([[0], np.cumsum(times.ends - times.starts)])
-    place = np.searchsorted(times.starts, at, side="right") - 1
-    inside = np.minimum(at, times.ends[place]) - times.starts[place]
-    covered: Ints = np.where(place >= 0, before[np.maximum(place, 0)] + inside, 0)
-    return covered
 
 
 def _slack(spans: pl.DataFrame, report: TraceReport) -> pl.Series:

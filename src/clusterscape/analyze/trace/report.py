@@ -13,8 +13,10 @@ from clusterscape.analyze.trace.breakdown import (
     measure_breakdown,
     measure_exposed_by_group,
 )
+from clusterscape.analyze.trace.changes import ChangeAnswer, ChangedRun, ask_usual
 from clusterscape.analyze.trace.checks import check_trace
 from clusterscape.analyze.trace.collectives import Slack, measure_collectives, measure_slack
+from clusterscape.analyze.trace.counterparts import add_counterparts
 from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_paths, middle_step
 from clusterscape.analyze.trace.imbalance import LoadImbalance, measure_imbalance
 from clusterscape.analyze.trace.match import Matches, match_collectives
@@ -27,6 +29,8 @@ from clusterscape.analyze.trace.whatif import StragglerAnswer, analyze_straggler
 from clusterscape.model.spans import Trace
 from clusterscape.model.verdicts import TraceVerdict
 
+MAX_STRAGGLERS = 3
+"""Ranks of which it is asked what if they were as fast as their peers."""
 MAX_PATHS = 100
 """Steps whose critical path is walked: a picture shows no more."""
 
@@ -51,6 +55,8 @@ class TraceReport:
     critical_paths: tuple[CriticalPath, ...]
     """Of the first steps, and of that one."""
     stragglers: StragglerAnswer | None
+    changes: tuple[ChangeAnswer, ...]
+    """What if; none for traces whose answer is ``stragglers``."""
     verdicts: tuple[TraceVerdict, ...]
     notes: tuple[str, ...]
 
@@ -87,6 +93,11 @@ def analyze_trace(
     paths = find_critical_paths(trace.spans, steps, parts, matches, wanted)
     say("asking what if")
     stragglers, more = _ask_what_if(trace)
+    changes: list[ChangeAnswer] = []
+    if stragglers is None:
+        late = [each.rank for each in slack[:MAX_STRAGGLERS] if (each.low_ns or 0.0) > (alignment.error_ns or 0.0)]
+        run = ChangedRun(add_counterparts(trace.spans, parts, matches), steps, generator)
+        changes = ask_usual(run, [] if bubble is not None else late)
     measures = Measures(
         trace.spans,
         steps,
@@ -114,6 +125,7 @@ def analyze_trace(
         critical_path=next((path for path in paths if path.step == middle), None),
         critical_paths=paths,
         stragglers=stragglers,
+        changes=tuple(changes),
         verdicts=find_verdicts(measures),
         notes=tuple(notes + more),
     )

@@ -1,0 +1,360 @@
+"""The shapes of answers about traces; the API's schema and the client's types are generated from these.
+
+Times within a trace are nanoseconds since its first start (``origin_ms``, Unix ms, where its clock is the world's); the report's
+are seconds. Missing is null. Spans, steps, operators, links and curves are Arrow tables.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clusterscape.model.traces import TraceState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceRow:
+    """A trace in a list. ``progress``: 0–1 while it is being read; ``headline``: the first verdict, null where none is."""
+
+    trace_id: str
+    name: str
+    workload_id: str | None
+    format: str | None
+    state: TraceState
+    progress: float | None
+    ranks: int
+    steps: int
+    spans: int
+    imported_at: int
+    notes: list[str]
+    problem: str | None
+    headline: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceList:
+    """Traces, newest first."""
+
+    traces: list[TraceRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceRank:
+    """One rank. ``unit``: the GPU it ran on, where the trace belongs to a workload that held one for it."""
+
+    rank: int
+    stage: int | None
+    device: str | None
+    backend: str | None
+    source: str
+    is_complete: bool
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStage:
+    """A pipeline stage; ``stage`` is null for all ranks of a run without stages."""
+
+    stage: int | None
+    ranks: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceGroup:
+    """Ranks that communicate; ``kind``: dp, tp, pp, ep, cp where it is known."""
+
+    name: str
+    kind: str | None
+    ranks: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStep:
+    """A step: mean length over its ranks, and where it begins and ends in the trace."""
+
+    step: int
+    length_s: float
+    ranks: int
+    start_ns: float
+    end_ns: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankClock:
+    """What was taken off a rank's clock."""
+
+    rank: int
+    offset_s: float
+    drift_ppm: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceAlignment:
+    """One clock for all ranks, and what error remains; null: not known."""
+
+    error_s: float | None
+    clocks: list[RankClock]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankBreakdown:
+    """Mean seconds of a step: compute + exposed + idle = step; exposed = waiting + transferring."""
+
+    rank: int
+    step_s: float
+    compute_s: float
+    exposed_s: float
+    waiting_s: float
+    transferring_s: float
+    idle_s: float
+    communication_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastArriver:
+    """How often a rank came last."""
+
+    rank: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceCollectives:
+    """How many collectives and messages were matched across ranks, and who came last."""
+
+    matched: int
+    messages: int
+    unmatched_spans: int
+    last_arrivers: list[LastArriver]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSlack:
+    """Seconds per step that others waited for a rank, with the 95 % interval; null with too few steps."""
+
+    rank: int
+    last_times: int
+    slack_s: float
+    low_s: float | None
+    high_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupExposure:
+    """Communication of a process group that nothing hides: mean seconds of a rank and step."""
+
+    process_group: str
+    ranks: int
+    exposed_s: float
+    waiting_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceImbalance:
+    """max/mean − 1 of compute over ranks, stages and micro-batches."""
+
+    ranks_ratio: float | None
+    stages_ratio: float | None
+    micro_batches_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceBubble:
+    """A pipeline's bubble: measured = ideal + imbalance + jitter."""
+
+    stages: int
+    micro_batches: int
+    model_chunks: int
+    measured_ratio: float
+    ideal_ratio: float
+    imbalance_ratio: float
+    jitter_ratio: float
+    pipeline_s: float
+    balanced_s: float
+    resimulated_s: float
+    stage_compute_s: list[float]
+    stage_bubble_ratio: list[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPart:
+    """Seconds of the critical path that a rank spent with one kind of thing: compute, transfer, communication, host."""
+
+    rank: int
+    kind: str
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracePath:
+    """The critical path of the step of median length."""
+
+    step: int
+    length_s: float
+    segments: int
+    parts: list[PathPart]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """A question with the step it would give. ``error_s``: how far the simulation of the unchanged step is from the measured one;
+    ``speed_up_low``/``speed_up_high``: the 95 % interval over steps, null with too few.
+    """
+
+    question: str
+    now_s: float
+    then_s: float
+    speed_up: float | None
+    speed_up_low: float | None
+    speed_up_high: float | None
+    error_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictSpan:
+    """A span to look at for a verdict."""
+
+    span: int
+    rank: int
+    name: str
+    step: int | None
+    start_ns: float
+    end_ns: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One root cause. ``seconds_per_step``: what mending it gives back at most; ``evidence``: numbers, seconds unless named."""
+
+    kind: str
+    rank: int | None
+    stage: int | None
+    seconds_per_step: float
+    is_hidden: bool
+    sentence: str
+    evidence: dict[str, float | str]
+    spans: list[VerdictSpan]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceReportAnswer:
+    """All measures and verdicts."""
+
+    steps: list[TraceStep]
+    alignment: TraceAlignment
+    breakdown: list[RankBreakdown]
+    collectives: TraceCollectives
+    exposed_communication: list[GroupExposure]
+    slack: list[RankSlack]
+    imbalance: TraceImbalance
+    bubble: TraceBubble | None
+    critical_path: TracePath | None
+    what_if: list[WhatIf]
+    verdicts: list[Verdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceAnswer:
+    """A trace with its report. The report is null until it has been read."""
+
+    row: TraceRow
+    origin_ms: float | None
+    extent_ns: float
+    ranks: list[TraceRank]
+    stages: list[TraceStage]
+    process_groups: list[TraceGroup]
+    report: TraceReportAnswer | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveMember:
+    """A rank in a collective: when it came, how long it waited for the last, how long the transfer took."""
+
+    span: int
+    rank: int
+    start_ns: float
+    arrive_ns: float
+    end_ns: float
+    wait_ns: float
+    transfer_ns: float
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedSpan:
+    """Another span: the launch, the other end of a message, the same operator on another rank, one before or after."""
+
+    span: int
+    rank: int
+    lane: str | None
+    span_class: str
+    name: str
+    start_ns: float
+    end_ns: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanAnswer:
+    """Everything about one span. ``median_ns``: of its name on all ranks; ``peers``: the same instance on other ranks."""
+
+    span: int
+    rank: int
+    stage: int | None
+    lane: str | None
+    is_device: bool
+    span_class: str
+    name: str
+    namespace: str | None
+    phase: str | None
+    step: int | None
+    micro_batch: int | None
+    start_ns: float
+    arrive_ns: float
+    end_ns: float
+    wait_ns: float | None
+    critical_ns: float
+    slack_ns: float | None
+    is_outlier: bool
+    median_ns: float
+    process_group: str | None
+    collective: str | None
+    bytes: int | None
+    bandwidth_bytes_per_s: float | None
+    flops: float | None
+    members: list[CollectiveMember]
+    message: RelatedSpan | None
+    launch: RelatedSpan | None
+    launched: list[RelatedSpan]
+    peers: list[RelatedSpan]
+    before: RelatedSpan | None
+    after: RelatedSpan | None
+
+
+DiffKind = Literal["step", "phase", "operator", "rank", "breakdown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceChange:
+    """What one thing took per step in both runs; ``low_s``/``high_s``: the 95 % interval of the difference (bootstrap over
+    steps), null with too few steps. ``is_significant``: the interval leaves out 0 and the difference is worth naming.
+    """
+
+    kind: DiffKind
+    name: str
+    rank: int | None
+    before_s: float | None
+    after_s: float | None
+    difference_s: float
+    low_s: float | None
+    high_s: float | None
+    is_significant: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceDiffAnswer:
+    """Two runs of the same thing: changes, largest first, and in words what matters."""
+
+    before: TraceRow
+    after: TraceRow
+    sentences: list[str]
+    changes: list[TraceChange]
+    notes: list[str]

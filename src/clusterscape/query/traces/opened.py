@@ -1,0 +1,68 @@
+"""Traces that are being looked at, held in memory: the few asked for last. A trace that was replaced is read anew."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from clusterscape.analyze.trace.drawn import DrawnTrace
+from clusterscape.errors import QueryError
+from clusterscape.model.traces import REPORT_FILE, SPANS_FILE, STEPS_FILE, TraceAbout, TraceState, trace_key
+from clusterscape.query.cache import VersionedCache
+from clusterscape.store.artifacts.contract import ArtifactStore
+from clusterscape.store.artifacts.traces import read_about
+
+KEPT = 4
+
+
+@dataclass(frozen=True)
+class OpenTrace:
+    """One trace; its tables are read when first asked for."""
+
+    about: TraceAbout
+    artifacts: ArtifactStore
+
+    @cached_property
+    def spans(self) -> pl.DataFrame:
+        """All spans with their relations; a span's id is its row."""
+        return self._read_table(SPANS_FILE)
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """Every rank's steps with their parts."""
+        return self._read_table(STEPS_FILE)
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """The document that ``trace report --json`` writes."""
+        with self.artifacts.open(trace_key(self.about.trace_id, REPORT_FILE)) as file:
+            document: dict[str, Any] = json.load(file)
+        return document
+
+    @cached_property
+    def drawn(self) -> DrawnTrace:
+        """Arrays to draw from."""
+        return DrawnTrace(self.spans, self.about.stages)
+
+    def _read_table(self, file: str) -> pl.DataFrame:
+        with self.artifacts.open(trace_key(self.about.trace_id, file)) as opened:
+            return pl.read_parquet(opened)
+
+
+class OpenTraces:
+    """Finds traces that are ready; the last few stay open."""
+
+    def __init__(self, artifacts: ArtifactStore) -> None:
+        self._artifacts = artifacts
+        self._kept = VersionedCache(size=KEPT)
+
+    def find(self, trace_id: str) -> OpenTrace:
+        """A trace that has been read. Raises ``NotFoundError``, or ``QueryError`` while it is not ready."""
+        about = read_about(self._artifacts, trace_id)
+        if about.state is TraceState.FAILED:
+            raise QueryError(f"trace {trace_id} could not be read: {about.problem}", hint="Import it again.")
+        if about.state is not TraceState.READY:
+            raise QueryError(f"trace {trace_id} is still being read", hint="Ask again when its state is ready.")
+        return self._kept.get(trace_id, about.imported_at, lambda: OpenTrace(about, self._artifacts))

@@ -1,0 +1,130 @@
+"""Imported traces: which there are, what each shows, and the tables its pictures are made from."""
+
+from collections.abc import Collection, Sequence
+
+import polars as pl
+
+from clusterscape.analyze.trace.aggregate import Merge, Window
+from clusterscape.analyze.trace.drawn import CLASSES, SHOWN_CLASSES, Level
+from clusterscape.errors import ClusterScapeError, QueryError, StoreError
+from clusterscape.query.context import QueryContext
+from clusterscape.query.diagnosis.holding import find_holding
+from clusterscape.query.traces.answers import TraceAnswer, TraceList, TraceRow
+from clusterscape.query.traces.describing import describe_report, describe_row
+from clusterscape.query.traces.opened import OpenTrace, OpenTraces
+from clusterscape.query.workloads import WorkloadQuery
+from clusterscape.store.artifacts.contract import ArtifactStore
+from clusterscape.store.artifacts.traces import list_abouts, read_about
+
+
+class TraceQuery:
+    """Everything the parallel view asks."""
+
+    def __init__(self, context: QueryContext, workloads: WorkloadQuery) -> None:
+        self._context = context
+        self._workloads = workloads
+        self._opened = OpenTraces(context.artifacts) if context.artifacts is not None else None
+
+    def all(self, *, workload: str | None = None) -> TraceList:
+        """Traces, newest first; those of one workload."""
+        wanted = None if workload is None else str(self._workloads.find(workload).id)
+        found = [each for each in list_abouts(self._artifacts) if wanted in (None, each.workload_id)]
+        return TraceList(traces=[describe_row(each) for each in found])
+
+    def row(self, trace_id: str) -> TraceRow:
+        """What lists show of one trace."""
+        return describe_row(read_about(self._artifacts, trace_id))
+
+    def one(self, trace_id: str) -> TraceAnswer:
+        """A trace with its report, as far as it has been read."""
+        about = read_about(self._artifacts, trace_id)
+        if about.state != "ready":
+            return TraceAnswer(
+                row=describe_row(about),
+                origin_ms=None,
+                extent_ns=0.0,
+                ranks=[],
+                stages=[],
+                process_groups=[],
+                report=None,
+            )
+        opened = self.open(trace_id)
+        return describe_report(opened.about, opened.report, self._units(opened))
+
+    def open(self, trace_id: str) -> OpenTrace:
+        """A trace that has been read."""
+        if self._opened is None:
+            raise StoreError("this server keeps no traces", hint="Start it with `clusterscape serve`.")
+        return self._opened.find(trace_id)
+
+    def steps(self, trace_id: str) -> pl.DataFrame:
+        """``rank``, ``step``, ``start_ns``, ``duration_ns`` and its parts ``compute_ns`` + ``exposed_wait_ns`` +
+        ``exposed_transfer_ns`` + ``idle_ns``; ``communication_ns`` is all of it, hidden or not.
+        """
+        return (
+            self.open(trace_id)
+            .steps.rename(
+                {
+                    "step_ns": "duration_ns",
+                    "waiting_ns": "exposed_wait_ns",
+                    "transferring_ns": "exposed_transfer_ns",
+                }
+            )
+            .sort("step", "rank")
+        )
+
+    def marey(
+        self,
+        trace_id: str,
+        *,
+        level: Level = "rank",
+        opened: Collection[str] = (),
+        start_ns: float | None = None,
+        end_ns: float | None = None,
+        pixels: int = 1400,
+        classes: Sequence[str] = (),
+        merge: Merge = "gap",
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Spans, rows and bands of a window; by default the whole trace, and what devices do and ranks send."""
+        from clusterscape.analyze.trace.marey import draw_marey
+
+        unknown = sorted(set(classes) - set(CLASSES))
+        if unknown:
+            raise QueryError(f"unknown class {', '.join(unknown)}", hint=f"There are: {', '.join(CLASSES)}.")
+        drawn = self.open(trace_id).drawn
+        window = _window(drawn.extent_ns, start_ns, end_ns, pixels)
+        graph = draw_marey(
+            drawn, window, level=level, opened=frozenset(opened), classes=classes or SHOWN_CLASSES, merge=merge
+        )
+        return graph.spans, graph.rows, graph.bands
+
+    # parts
+
+    @property
+    def _artifacts(self) -> ArtifactStore:
+        if self._context.artifacts is None:
+            raise StoreError("this server keeps no traces", hint="Start it with `clusterscape serve`.")
+        return self._context.artifacts
+
+    def _units(self, opened: OpenTrace) -> dict[int, str]:
+        """The GPU of each rank, where the workload held one of that rank while the trace was recorded."""
+        about = opened.about
+        if about.workload_id is None:
+            return {}
+        start = None if about.origin_ms is None else int(about.origin_ms)
+        try:
+            workload = self._workloads.find(about.workload_id)
+            holding = find_holding(
+                self._context, workload, start, None if start is None else start + 1 + int(about.extent_ns / 1e6)
+            )
+        except ClusterScapeError:  # the workload is gone, or the trace was recorded at another time
+            return {}
+        return {each.global_rank: each.unit for each in holding.units if each.global_rank is not None}
+
+
+def _window(extent_ns: float, start_ns: float | None, end_ns: float | None, pixels: int) -> Window:
+    low = 0.0 if start_ns is None else start_ns
+    high = extent_ns if end_ns is None else end_ns
+    if high <= low:
+        raise QueryError("the window ends before it begins", hint=f"The trace lasts {extent_ns:.0f} ns.")
+    return Window(low, high, pixels)

@@ -1,0 +1,176 @@
+"""Imported traces: sent in pieces, listed, drawn. Reports are JSON; spans, steps and other tables Arrow."""
+
+import asyncio
+import queue
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from clusterscape.errors import QueryError, StoreError
+from clusterscape.query.traces import Level, Merge
+from clusterscape.query.traces.answers import TraceAnswer, TraceList, TraceRow
+from clusterscape.serve.state import State, TraceWriter
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
+
+router = APIRouter(prefix="/api/v1/traces", tags=["traces"])
+
+TraceId = Annotated[str, Path(description="As `clusterscape trace list` shows it.", max_length=100)]
+WindowStart = Annotated[
+    float | None, Query(alias="from_ns", description="Nanoseconds since the trace's first start; by default that.")
+]
+WindowEnd = Annotated[float | None, Query(alias="to_ns", description="By default the trace's end.")]
+Pixels = Annotated[int, Query(ge=16, le=20_000, description="Width of the picture.")]
+PIECES_WAITING = 8
+"""Pieces of an upload that wait for the disk."""
+
+
+class NewTrace(BaseModel):
+    """A trace whose files are to be sent."""
+
+    name: str = Field(min_length=1, max_length=200)
+    workload_id: str | None = None
+
+
+class SentFile(BaseModel):
+    """What became of a file."""
+
+    path: str
+    size: int
+
+
+@router.get("")
+def list_traces(
+    state: State, workload: Annotated[str | None, Query(description="Only those of this workload.")] = None
+) -> TraceList:
+    """Traces, newest first."""
+    return state.queries.traces.all(workload=workload)
+
+
+@router.post("", status_code=201)
+def create_trace(new: NewTrace, state: State) -> TraceRow:
+    """Announce a trace. Its files are sent to `files/` next, then `import` is asked for."""
+    workload = None if new.workload_id is None else str(state.queries.workloads.find(new.workload_id).id)
+    return state.queries.traces.row(_writer(state.traces).create(new.name, workload).trace_id)
+
+
+@router.put("/{trace}/files/{path:path}")
+async def send_trace_file(trace: TraceId, path: str, request: Request, state: State) -> SentFile:
+    """The raw content of one file, streamed to the disk; the folder it lies in may tell its rank."""
+    writer = _writer(state.traces)
+    most = writer.max_upload_bytes
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > most:
+        raise _too_large(most)
+    pieces: queue.Queue[bytes | None] = queue.Queue(PIECES_WAITING)
+    writing = asyncio.create_task(asyncio.to_thread(writer.put_file, trace, path, _taken(pieces, most)))
+    finished = False
+    try:
+        async for piece in request.stream():
+            await _hand_over(pieces, piece, writing)
+        await _hand_over(pieces, b"", writing)
+        finished = True
+    finally:
+        if not finished:  # the client went away: what came is dropped
+            await _hand_over(pieces, None, writing)
+    return SentFile(path=path, size=await writing)
+
+
+@router.post("/{trace}/import", status_code=202)
+def import_trace(trace: TraceId, state: State) -> TraceRow:
+    """Read what was sent, in a process of its own; `GET` the trace to see how far it is."""
+    _writer(state.traces).start(trace)
+    return state.queries.traces.row(trace)
+
+
+@router.delete("/{trace}", status_code=204)
+def delete_trace(trace: TraceId, state: State) -> None:
+    """Remove a trace and all its files."""
+    _writer(state.traces).delete(trace)
+
+
+@router.get("/{trace}")
+def read_trace(trace: TraceId, state: State) -> TraceAnswer:
+    """One trace: ranks, stages, and once it has been read its report with the verdicts."""
+    return state.queries.traces.one(trace)
+
+
+@router.get("/{trace}/steps", response_class=Response, responses=ARROW_RESPONSE)
+def get_trace_steps(trace: TraceId, request: Request, state: State) -> Response:
+    """``rank``, ``step``, ``start_ns``, ``duration_ns`` = ``compute_ns`` + ``exposed_wait_ns`` + ``exposed_transfer_ns`` +
+    ``idle_ns``; ``communication_ns`` also counts what compute hides.
+    """
+    return arrow_once(request, state.queries.traces.steps(trace))
+
+
+@router.get("/{trace}/marey", response_class=Response, responses=ARROW_RESPONSE)
+def get_trace_marey(
+    trace: TraceId,
+    request: Request,
+    state: State,
+    level: Annotated[Level, Query(description="What a row is.")] = "rank",
+    opened: Annotated[
+        str, Query(alias="open", max_length=20_000, description="Opened further: stages as `0`, ranks as `r3`.")
+    ] = "",
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    pixels: Pixels = 1400,
+    classes: Annotated[
+        str, Query(max_length=200, description="Of spans; by default compute, communication, memory.")
+    ] = "",
+    merge: Annotated[Merge, Query(description="What neighbors are merged by.")] = "gap",
+) -> Response:
+    """The Marey graph of a window: three Arrow streams one after another (`spans`, `rows`, `bands`); ``X-Tables`` has the bytes
+    of each. Spans too near to be told apart are merged; one 3 times as long as usual never is with others than its like.
+    """
+    tables = state.queries.traces.marey(
+        trace,
+        level=level,
+        opened=_split(opened),
+        start_ns=start,
+        end_ns=end,
+        pixels=pixels,
+        classes=_split(classes),
+        merge=merge,
+    )
+    return arrow_tables_once(request, tables)
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _writer(traces: TraceWriter | None) -> TraceWriter:
+    if traces is None:
+        raise StoreError("this server takes no traces in", hint="Use one that was started with `clusterscape serve`.")
+    return traces
+
+
+async def _hand_over(pieces: queue.Queue[bytes | None], piece: bytes | None, writing: asyncio.Task[int]) -> None:
+    """Wait for room without holding up the event loop; a writer that failed takes nothing more."""
+    while not writing.done():
+        try:
+            pieces.put_nowait(piece)
+        except queue.Full:
+            await asyncio.sleep(0.005)
+        else:
+            return
+
+
+def _taken(pieces: queue.Queue[bytes | None], most: int) -> Iterator[bytes]:
+    size = 0
+    while piece := pieces.get():
+        size += len(piece)
+        if size > most:
+            raise _too_large(most)
+        yield piece
+    if piece is None:
+        raise QueryError("the file did not come whole", hint="Send it again.")
+
+
+def _too_large(most: int) -> QueryError:
+    return QueryError(
+        f"a file may have {most:,} bytes", hint="Raise storage.max_upload_bytes, or send fewer steps of the trace."
+    )
