@@ -1,5 +1,7 @@
 """The app factory: queries, live updates and the page behind one ASGI app."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,11 +21,13 @@ from clusterscape.serve.routes import (
     cluster,
     diagnosis,
     health,
+    job_traces,
     live,
     rules,
     series,
     session,
     sources,
+    traces,
     units,
     views,
     violations,
@@ -32,7 +36,7 @@ from clusterscape.serve.routes import (
 from clusterscape.serve.routes import (
     runs as run_routes,
 )
-from clusterscape.serve.state import AppState, RunWriter
+from clusterscape.serve.state import AppState, RunWriter, TraceWriter
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
 from clusterscape.serve.wire import Wire
 
@@ -41,6 +45,7 @@ ROUTES = (
     units,
     workloads,
     diagnosis,
+    traces,
     violations,
     alerts,
     series,
@@ -48,10 +53,15 @@ ROUTES = (
     rules,
     run_routes,
     sources,
+    job_traces,
     session,
     live,
     health,
 )
+
+
+WARM_UP_AFTER_S = 5.0
+"""What a first diagnosis would wait for is loaded aside, once the page has had its time."""
 
 
 def create_app(
@@ -61,6 +71,7 @@ def create_app(
     token: str | None = None,
     static: Path = STATIC,
     runs: RunWriter | None = None,
+    trace_writer: TraceWriter | None = None,
 ) -> FastAPI:
     """The whole server. ``token``: what every request must carry; None only where the address is loopback."""
     hub = LiveHub(queries.context.changes, queries.context.clock)
@@ -69,13 +80,21 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         hub.open()
+        warming = asyncio.get_running_loop().call_later(WARM_UP_AFTER_S, _warm_up, queries)
         yield
+        warming.cancel()
         hub.close()
 
     app = describe_api()
     app.router.lifespan_context = lifespan
     app.state.clusterscape = AppState(
-        queries=queries, live=hub, wire=Wire(), telemetry=telemetry, token=token, runs=runs
+        queries=queries,
+        live=hub,
+        wire=Wire(),
+        telemetry=telemetry,
+        token=token,
+        runs=runs,
+        traces=trace_writer,
     )
     install_problem_handlers(app)
     for area in ROUTES:
@@ -86,6 +105,10 @@ def create_app(
         app.add_middleware(TokenGate, token=token)
     app.add_middleware(TimeRequests, telemetry=telemetry)
     return app
+
+
+def _warm_up(queries: Queries) -> None:
+    threading.Thread(target=queries.diagnosis.warm_up, name="warm-up", daemon=True).start()
 
 
 def describe_api() -> FastAPI:
