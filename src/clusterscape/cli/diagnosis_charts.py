@@ -7,19 +7,14 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterscape.cli.report_page import color_class, draw_svg
+
 Floats = NDArray[np.float64]
 
 WIDTH = 960
 CELL_WIDTH, CELL_HEIGHT, CELL_GAP = 113, 40, 8
 LABEL_HEIGHT = 13
 MOST_CELLS = 128
-COLORS = 8
-"""So many colors the page has; later clusters share the last."""
-
-
-def color_class(label: int | None) -> str:
-    """The class that gives a cluster its color; GPUs in none are gray."""
-    return "none" if label is None else f"c{min(label, COLORS - 1)}"
 
 
 def draw_cells(units: Sequence[str], counts: NDArray[np.int64], labels: Mapping[str, int | None]) -> str:
@@ -39,7 +34,7 @@ def draw_cells(units: Sequence[str], counts: NDArray[np.int64], labels: Mapping[
             f'<path class="axis" d="M{x} {y + LABEL_HEIGHT + CELL_HEIGHT + 0.5}h{CELL_WIDTH}"/>{bars}</g>'
         )
     height = -(-len(units) // columns) * row_height
-    return _svg(height, "".join(parts), "Histogram of each GPU")
+    return draw_svg(WIDTH, height, "".join(parts), "Histogram of each GPU")
 
 
 def _bars(heights: Floats, x: float, y: float) -> str:
@@ -69,7 +64,7 @@ def draw_strips(units: Sequence[str], counts: NDArray[np.int64], labels: Mapping
         )
         name = escape(units[place])
         parts.append(f'<g class="fill {color_class(labels.get(units[place]))}"><title>{name}</title>{cells}</g>')
-    return _svg(len(order) * row_height, "".join(parts), "Strip of each GPU")
+    return draw_svg(WIDTH, len(order) * row_height, "".join(parts), "Strip of each GPU")
 
 
 def _place(label: int | None) -> int:
@@ -98,7 +93,7 @@ def draw_lines(times_ms: Floats, medians: Mapping[int, Floats], unit: str) -> st
         parts.append(f'<text text-anchor="{anchor}" x="{x[place]:.1f}" y="{height - 4}">{moment:%m-%d %H:%M}</text>')
     for label, line in medians.items():
         parts.append(f'<path class="line {color_class(label)}" d="{_trace(x, line, low, high, height - bottom)}"/>')
-    return _svg(height, "".join(parts), "Median of each cluster over time")
+    return draw_svg(WIDTH, height, "".join(parts), "Median of each cluster over time")
 
 
 def _trace(x: Floats, line: Floats, low: float, high: float, height: float) -> str:
@@ -135,10 +130,3 @@ def format_value(value: float, unit: str) -> str:
         return f"{value:.0f} °C"
     size, prefix = next(((size, sign) for size, sign in _PREFIXES if abs(value) >= size), (1.0, ""))
     return f"{value / size:.3g} {prefix}{_SIGNS.get(unit, '')}".rstrip()
-
-
-def _svg(height: float, body: str, title: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}" '
-        f'xmlns="http://www.w3.org/2000/svg">{body}</svg>'
-    )

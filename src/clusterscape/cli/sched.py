@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from clusterscape.cli import sched_describe
 from clusterscape.cli.options import JsonOption
 from clusterscape.errors import QueryError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from clusterscape.simulate.batch import BackfillKind, Scenario
 
 app = typer.Typer(help="Job traces: what scheduling policies do to them.", no_args_is_help=True)
+app.command("describe")(sched_describe.describe)
 
 EstimatesChoice = Literal["request", "actual"]
 ProcessorsOption = Annotated[

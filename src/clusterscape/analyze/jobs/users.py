@@ -78,9 +78,13 @@ class StatusRunTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserBehavior:
-    """``repetition`` is null where users are not known; ``submission`` where no wait is."""
+    """``repetition`` is null where users are not known; ``submission`` where no wait is.
+
+    ``largest_user_share``: jobs of the user who has most; a share near 1 may be a stand-in for "not known".
+    """
 
     users: int | None
+    largest_user_share: float | None
     repetition: Repetition | None
     submission: SubmissionBehavior | None
     run_time_by_status: list[StatusRunTime]
@@ -92,6 +96,7 @@ def describe_users(
     """``waiting_jobs``: the queue each job found. n log n, plus groups of a user and size for each of its jobs."""
     return UserBehavior(
         users=len(jobs.users) if jobs.has_users else None,
+        largest_user_share=float(np.bincount(jobs.user[jobs.user >= 0]).max()) / len(jobs) if jobs.has_users else None,
         repetition=_repetition(jobs, random) if jobs.has_users else None,
         submission=_submission(jobs, waiting_jobs, users, random),
         run_time_by_status=_run_time_by_status(jobs, random),

@@ -1,0 +1,148 @@
+"""How ``clusterscape sched describe`` answers in a terminal: verdicts first, then the traces side by side."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from clusterscape.cli.output import answers, duration, errors
+
+VERDICTS = {"supported": "supported", "not_supported": "not supported", "cannot_tell": "cannot tell"}
+_STYLES = {"supported": "green", "not_supported": "yellow", "cannot_tell": "dim"}
+NONE = "–"
+
+
+def print_description(document: dict[str, Any], html: Path | None) -> None:
+    """``document``: as the API has it."""
+    told: set[str] = set()
+    for claim in document["claims"]:
+        answers.print(
+            f"{VERDICTS[claim['verdict']]:<13} {claim['statement']}",
+            style=_STYLES[claim["verdict"]],
+            highlight=False,
+            markup=False,
+        )
+        for words in (claim["sentence"], format_effect(claim), *claim["caveats"]):
+            if words and words not in told:
+                told.add(words)
+                answers.print(f"{'':<14}{words}", style="dim", highlight=False, markup=False, soft_wrap=True)
+    answers.print()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("")
+    for trace in document["traces"]:
+        table.add_column(trace["name"], justify="right", no_wrap=True)
+    for label, cell in FACTS:
+        table.add_row(label, *(cell(trace) for trace in document["traces"]))
+    answers.print(table, highlight=False)
+    for trace in document["traces"]:
+        for note in trace["notes"]:
+            shown = ", ".join(str(number) for number in note["lines"])
+            where = f" (line {shown}{', …' if note['count'] > len(note['lines']) else ''})" if shown else ""
+            errors.print(
+                f"{trace['name']}: {note['count']:,} {note['action']}: {note['reason']}{where}",
+                style="dim" if note["action"] == "kept" else "yellow",
+                highlight=False,
+                markup=False,
+            )
+    if html is not None:
+        errors.print(f"The report is in {html}.", style="dim", highlight=False, markup=False)
+
+
+def format_effect(claim: dict[str, Any]) -> str:
+    """``effect 0.22 times (95 %: 0.21 to 0.22; users resampled: 0.16 to 0.30)``; nothing where there is none."""
+    effect = claim["effect"]
+    if effect is None:
+        return ""
+    show = _ratio if claim["effect_unit"] == "ratio" else _points
+    parts = []
+    if effect["low"] is not None:
+        parts.append(f"95 %: {show(effect['low'])} to {show(effect['high'])}")
+    by_user = claim["effect_by_user"]
+    if by_user is not None and by_user["low"] is not None:
+        parts.append(f"users resampled: {show(by_user['low'])} to {show(by_user['high'])}")
+    unit = "" if claim["effect_unit"] == "ratio" else " points"
+    return f"{claim['effect_name']}: {show(effect['value'])}{unit}" + (f" ({'; '.join(parts)})" if parts else "")
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def find(tree: Any, *path: str) -> Any:
+    """What lies at the end of a path of keys; None where a part of it is."""
+    for key in path:
+        tree = None if tree is None else tree[key]
+    return tree
+
+
+def unit_word(trace: dict[str, Any]) -> str:
+    """What a trace's sizes are counted in."""
+    return "GPUs" if trace["size_unit"] == "gpus" else str(trace["size_unit"])
+
+
+def _seconds(*path: str) -> Callable[[dict[str, Any]], str]:
+    return lambda trace: duration(find(trace, *path))
+
+
+def _share(*path: str) -> Callable[[dict[str, Any]], str]:
+    def cell(trace: dict[str, Any]) -> str:
+        value = find(trace, *path)
+        return NONE if value is None else f"{value:.1%}"
+
+    return cell
+
+
+def _number(*path: str) -> Callable[[dict[str, Any]], str]:
+    def cell(trace: dict[str, Any]) -> str:
+        value = find(trace, *path)
+        return NONE if value is None else f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.2f}"
+
+    return cell
+
+
+def _unsuccessful(trace: dict[str, Any]) -> str:
+    statuses = find(trace, "failures", "statuses")
+    if statuses is None:
+        return NONE
+    return f"{sum(each['share']['value'] for each in statuses if each['status'] != 'completed'):.1%}"
+
+
+def _capacity(trace: dict[str, Any]) -> str:
+    occupancy = trace["occupancy"]
+    if occupancy is None:
+        return NONE
+    guess = "" if occupancy["is_capacity_stated"] else " (most ever busy)"
+    return f"{occupancy['capacity_units']:,.0f} {unit_word(trace)}{guess}"
+
+
+FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+    ("jobs", _number("jobs")),
+    ("dropped rows", _number("dropped")),
+    ("users", _number("users", "users")),
+    ("jobs of the most active user", _share("users", "largest_user_share")),
+    ("submissions span", lambda trace: duration(trace["last_submit_s"] - trace["first_submit_s"])),
+    ("sizes in", lambda trace: unit_word(trace)),
+    ("machine", _capacity),
+    ("unit-hours used", _number("unit_hours")),
+    ("utilization", _share("occupancy", "utilization")),
+    ("time over capacity", _share("occupancy", "over_capacity_share")),
+    ("median run time", _seconds("run_s", "quantiles", "p50")),
+    ("95th percentile run time", _seconds("run_s", "quantiles", "p95")),
+    ("median size", _number("size_units", "quantiles", "p50")),
+    ("largest size", _number("size_units", "quantiles", "maximum")),
+    ("median wait", _seconds("waiting", "wait_s", "quantiles", "p50")),
+    ("mean wait", _seconds("waiting", "wait_s", "mean")),
+    ("mean bounded slowdown", _number("waiting", "mean_bounded_slowdown")),
+    ("mean queue, jobs", _number("occupancy", "mean_waiting_jobs")),
+    ("busiest / quietest hour", _number("arrivals", "busiest_to_quietest_hour")),
+    ("unsuccessful jobs", _unsuccessful),
+    ("unit-hours lost", _number("failures", "lost_unit_hours")),
+    ("unit-hours lost, share", _share("failures", "lost_share")),
+    ("in users' 10 largest groups", _share("users", "repetition", "top_10_cover", "value")),
+)
+"""The rows of the table: label, and how a trace's cell reads."""
