@@ -65,7 +65,14 @@ def run_site(
     """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
     refuse_open_address(site.settings.server)
     raise_file_limit()
-    app = create_app(site.queries, ingest=site.ingest, token=site.settings.server.token, runs=SiteRuns(site))
+    site.traces.mark_interrupted()
+    app = create_app(
+        site.queries,
+        ingest=site.ingest,
+        token=site.settings.server.token,
+        runs=SiteRuns(site),
+        trace_writer=site.traces,
+    )
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5, server_header=False
     )

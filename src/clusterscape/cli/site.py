@@ -1,17 +1,23 @@
 """Puts a whole site together: stores, ingest, collectors, queries. The only place that builds them."""
 
 import asyncio
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from clusterscape.collect.contract import Collector
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.runs import RunIntake, TakenIn
+from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import Observation, UnixMs
+from clusterscape.model.jobs import JobTrace
+from clusterscape.model.traces import ImportedTrace
 from clusterscape.query import Queries, QueryContext
 from clusterscape.settings import CollectSettings, Settings
+from clusterscape.store.artifacts import ArtifactStore, FolderArtifactStore
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.metrics.contract import MetricStore
@@ -23,6 +29,7 @@ from clusterscape.watch.watcher import Watch
 
 DAY_MS = 86_400_000
 STATISTICS_FILE = "life-statistics.bin"
+ARTIFACTS_FOLDER = "artifacts"
 """Below ``storage.data_dir``."""
 
 
@@ -38,6 +45,7 @@ class Site:
     settings: Settings
     metrics: MetricStore
     records: RecordStore
+    traces: TraceIntake
     changes: Changes
     ingest: Ingest
     alerts: Alerts
@@ -60,6 +68,7 @@ class Site:
     def close(self) -> None:
         """Finish what is being written, then release the stores."""
         self.writer.shutdown(wait=True)
+        self.traces.close()
         self.watch.close()
         self.metrics.close()
         self.records.close()
@@ -109,6 +118,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
     )
     ingest = Ingest(metrics, records, changes, clock=clock, listeners=[watch])
     slowest = max(c.interval_s for c in (settings.collect.dcgm, settings.collect.prometheus, settings.collect.nvml))
+    artifacts = open_artifacts(settings)
     context = QueryContext(
         metrics=metrics,
         records=records,
@@ -118,11 +128,14 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         is_demo=is_demo,
         # Four missed scrapes, and the rest is not "now" any more.
         lookback_ms=int(max(60.0, 4 * slowest) * 1000),
+        artifacts=artifacts,
+        read_job_trace=_read_job_trace,
     )
     return Site(
         settings=settings,
         metrics=metrics,
         records=records,
+        traces=open_trace_intake(settings, artifacts, clock),
         changes=changes,
         ingest=ingest,
         alerts=alerts,
@@ -130,6 +143,38 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         queries=Queries(context, ingest, watch=watch),
         clock=clock,
         writer=ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest"),
+    )
+
+
+def _read_job_trace(path: Path, format: str | None, timezone: str) -> JobTrace:
+    from clusterscape.collect.job_traces import read_trace
+
+    return read_trace(path, format, timezone=timezone)
+
+
+def open_artifacts(settings: Settings) -> ArtifactStore:
+    """Where whole files are kept."""
+    folder = settings.storage.data_dir / ARTIFACTS_FOLDER
+    return FolderArtifactStore(folder, min_free_bytes=settings.storage.min_free_bytes)
+
+
+def open_trace_intake(
+    settings: Settings, artifacts: ArtifactStore, clock: Callable[[], UnixMs] = system_clock
+) -> TraceIntake:
+    """What takes traces in; they are read in a process of their own."""
+
+    def import_trace(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
+        from clusterscape.cli.trace_importing import import_apart  # multiprocessing is not free to import
+
+        return import_apart(paths, folder, progress)
+
+    return TraceIntake(
+        artifacts,
+        import_trace,
+        clock=clock,
+        token=lambda: secrets.token_hex(3),
+        scratch=settings.storage.data_dir,
+        max_upload_bytes=settings.storage.max_upload_bytes,
     )
 
 

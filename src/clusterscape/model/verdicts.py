@@ -10,6 +10,7 @@ class VerdictKind(StrEnum):
 
     SLOW_WORKER = "slow_worker"
     STAGE_IMBALANCE = "stage_imbalance"
+    SEQUENCE_LENGTH_VARIANCE = "sequence_length_variance"
     INPUT_STALL = "input_stall"
     SLOW_LINK = "slow_link"
     LAUNCH_BOUND = "launch_bound"

@@ -7,10 +7,12 @@ from clusterscape.query.diagnosis import DiagnosisQuery
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
 from clusterscape.query.runs import RunQuery, RunSeriesQuery
+from clusterscape.query.scheduling.description import JobTraceQuery
 from clusterscape.query.search import SearchQuery
 from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
 from clusterscape.query.timeline import TimelineQuery
+from clusterscape.query.traces import TraceQuery
 from clusterscape.query.views import INSIGHT, ViewQuery
 from clusterscape.query.violations import ViolationQuery
 from clusterscape.query.waste import WasteQuery
@@ -37,11 +39,13 @@ class Queries:
         self.insights = ViewQuery(context, INSIGHT)
         self.runs = RunQuery(context)
         self.run_series = RunSeriesQuery(context, self.runs)
+        self.job_traces = JobTraceQuery(context)
         self.waste = WasteQuery(context, self.cluster)
         self.rules = RuleQuery(context, watch)
         self.rule_notes = RuleNotes(context, watch.book)
         self.alerts = AlertQuery(watch)
         self.violations = ViolationQuery(context, watch, self.rule_notes)
+        self.traces = TraceQuery(context, self.workloads)
         self.diagnosis = DiagnosisQuery(context, self.workloads, watch.book, self.rule_notes)
 
 

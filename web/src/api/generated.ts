@@ -23,6 +23,17 @@ export interface AllocationAnswer {
 /** How we know who holds a unit, best first. */
 export type AllocationSource = "scheduler_index" | "pod_resources" | "exporter_label" | "process" | "whole_node";
 
+/** Submissions. Hours and weekdays are those of `timezone`; null where the trace does not say when it began. `jobs_by_weekday_hour`: 7 × 24, Monday first. `jobs_per_hour_by_*`: mean of the hours of that kind; the intervals come from how much such hours (and such days) differ from one another, not from a Poisson law, which these never keep. `burstiness`: standard deviation over mean of the gaps; 1 where submissions are independent. */
+export interface Arrivals {
+  readonly burstiness: number | null;
+  readonly busiest_to_quietest_hour: number | null;
+  readonly gap_s: ValueSpread;
+  readonly jobs_by_weekday_hour: readonly (readonly number[])[] | null;
+  readonly jobs_per_hour_by_hour: readonly (Measured | null)[] | null;
+  readonly jobs_per_hour_by_weekday: readonly (Measured | null)[] | null;
+  readonly timezone: string;
+}
+
 /** How a channel of alerts does. Counts are of messages unless they say turns (starts and stops of violations). */
 export interface ChannelAnswer {
   readonly attempts: number;
@@ -42,6 +53,38 @@ export interface ChannelAnswer {
 /** Which units to write. */
 export interface ChosenUnits {
   readonly units: readonly string[];
+}
+
+/** What the jobs say about a claim. */
+export type ClaimVerdict = "supported" | "not_supported" | "cannot_tell";
+
+/** Jobs whose size or run time lies in [`low`, `high`]: how many were unsuccessful, and how many failed outright. */
+export interface ClassEnds {
+  readonly failed: Measured;
+  readonly high: number;
+  readonly jobs: number;
+  readonly low: number;
+  readonly unsuccessful: Measured;
+}
+
+/** Waits, in seconds, of the jobs whose size (or queue) lies in [`low`, `high`]. */
+export interface ClassWaits {
+  readonly high: number;
+  readonly jobs: number;
+  readonly low: number;
+  readonly mean_s: number;
+  readonly p25_s: number;
+  readonly p50_s: number;
+  readonly p75_s: number;
+  readonly p95_s: number;
+}
+
+/** What was found in the rows of a trace and done about it. `lines` are examples, not all. */
+export interface CleaningNote {
+  readonly action: "dropped" | "repaired" | "kept";
+  readonly count: number;
+  readonly lines?: readonly number[];
+  readonly reason: string;
 }
 
 /** What the GPUs of a cluster share and the others do not. `gain`: adjusted mutual information, 0–1. */
@@ -76,6 +119,18 @@ export interface ClusterSummary {
   readonly units: UnitCounts;
   readonly waiting: number;
   readonly waiting_gpus: number;
+}
+
+/** A rank in a collective: when it came, how long it waited for the last, how long the transfer took. */
+export interface CollectiveMember {
+  readonly arrive_ns: number;
+  readonly end_ns: number;
+  readonly is_last: boolean;
+  readonly rank: number;
+  readonly span: number;
+  readonly start_ns: number;
+  readonly transfer_ns: number;
+  readonly wait_ns: number;
 }
 
 /** What somebody wrote about a workload's violations. */
@@ -155,6 +210,12 @@ export interface DiagnosisAnswer {
   readonly workload: string;
 }
 
+/** `shares[i]` of all values are at most `values[i]`; at most 200 points, exact at each. */
+export interface DistributionFunction {
+  readonly shares: readonly number[];
+  readonly values: readonly number[];
+}
+
 /** Rows that shared one fate: not stored, or (`is_stored`) stored though odd; `meaning` is the reason in words. */
 export interface DropAnswer {
   readonly count: number;
@@ -162,6 +223,29 @@ export interface DropAnswer {
   readonly kind: string;
   readonly meaning: string | null;
   readonly reason: string;
+}
+
+/** The last 30 % of jobs by submission that ran longer than `elapsed_s`, a quarter of the earlier jobs' mean run time. Each is predicted by the median of earlier jobs of its user and size (else of its user, else of all; five at least): all of them, raised to the elapsed time (`unaware`), or only those that ran past it (`aware`). Accuracy: the smaller of prediction and run time over the larger, mean over jobs. `gain`: aware minus unaware; interval for these jobs, and with users resampled. */
+export interface ElapsedTest {
+  readonly aware_accuracy: number;
+  readonly elapsed_s: number;
+  readonly gain: Measured;
+  readonly gain_by_user: Measured | null;
+  readonly jobs: number;
+  readonly request_accuracy: number | null;
+  readonly unaware_accuracy: number;
+}
+
+/** Whether jobs of the upper class end unsuccessfully more often than those of the lowest. `rise`: highest class minus lowest; interval for these jobs (Newcombe). `rise_by_user`: the same, users resampled; null where users are not known. `trend_z`: Cochran and Armitage's statistic; above 1.96 the share rises with the class. `rank_correlation`: Spearman's, of the value itself with being unsuccessful. `falls_at`: the first class whose share is surely below the one before. */
+export interface EndTrend {
+  readonly classes: readonly ClassEnds[];
+  readonly failed_rise: Measured | null;
+  readonly failed_rise_by_user: Measured | null;
+  readonly falls_at: number | null;
+  readonly rank_correlation: number | null;
+  readonly rise: Measured | null;
+  readonly rise_by_user: Measured | null;
+  readonly trend_z: number | null;
 }
 
 /** How the energy is known. */
@@ -177,6 +261,21 @@ export interface Estimate {
 
 /** What happened to a workload. */
 export type EventKind = "start" | "end" | "violation" | "xid" | "cotenant_in" | "cotenant_out" | "annotation";
+
+/** `lost_unit_hours`: used by jobs that ended unsuccessfully. `user_share_p*`: quantiles over users with 10 jobs or more. `worst_tenth_share`: the share of all unsuccessful jobs that the tenth of users with most of them has. */
+export interface Failures {
+  readonly by_run_time: EndTrend;
+  readonly by_size: EndTrend;
+  readonly lost_share: number | null;
+  readonly lost_unit_hours: number;
+  readonly statuses: readonly StatusShare[];
+  readonly unknown_jobs: number;
+  readonly user_share_p25: number | null;
+  readonly user_share_p50: number | null;
+  readonly user_share_p75: number | null;
+  readonly users: readonly UserEnds[];
+  readonly worst_tenth_share: number | null;
+}
 
 /** A conclusion in words, with its size and its evidence. */
 export interface FindingAnswer {
@@ -240,6 +339,14 @@ export interface GpuCluster {
   readonly units: readonly string[];
 }
 
+/** Communication of a process group that nothing hides: mean seconds of a rank and step. */
+export interface GroupExposure {
+  readonly exposed_s: number;
+  readonly process_group: string;
+  readonly ranks: number;
+  readonly waiting_s: number;
+}
+
 /** Alive; `paused` says why nothing is stored now. */
 export interface Health {
   readonly newest_sample_at: number | null;
@@ -251,8 +358,51 @@ export interface Health {
 /** What a search result is. */
 export type HitKind = "workload" | "user" | "project" | "node";
 
+/** How a job ended. `unknown` is for traces that do not say, or in a word we do not know. */
+export type JobStatus = "completed" | "failed" | "cancelled" | "timeout" | "unknown";
+
+/** The own history first, then uploads, newest first. */
+export interface JobTraceList {
+  readonly traces: readonly JobTraceRow[];
+}
+
+/** A job trace in the list. `trace`: its id; `cluster` is this cluster's history, of which nothing is counted ahead. `notes`: what was found in its rows and done about it, with the lines of the first. `total_units`: the machine's size. */
+export interface JobTraceRow {
+  readonly dropped: number | null;
+  readonly format: string;
+  readonly is_own: boolean;
+  readonly jobs: number | null;
+  readonly name: string;
+  readonly notes: readonly CleaningNote[];
+  readonly size_bytes: number | null;
+  readonly size_unit: "processors" | "gpus" | "nodes";
+  readonly total_units: number | null;
+  readonly trace: string;
+  readonly uploaded_at: number | null;
+}
+
 /** How terms are joined. */
 export type Junction = "and" | "or";
+
+/** How often a rank came last. */
+export interface LastArriver {
+  readonly rank: number;
+  readonly times: number;
+}
+
+/** `counts[i]` values lie in [`edges[i]`, `edges[i + 1]`); `zeros` are below every edge of a logarithmic grid. */
+export interface LogHistogram {
+  readonly counts: readonly number[];
+  readonly edges: readonly number[];
+  readonly zeros: number;
+}
+
+/** A value and its 95 % interval; no interval where there is nothing to make one from. */
+export interface Measured {
+  readonly high?: number | null;
+  readonly low?: number | null;
+  readonly value: number;
+}
 
 /** A metric of the catalogue. */
 export interface MetricAnswer {
@@ -298,6 +448,12 @@ export interface NewComment {
   readonly workload: string;
 }
 
+/** A trace whose files are to be sent. */
+export interface NewTrace {
+  readonly name: string;
+  readonly workload_id?: string | null;
+}
+
 /** A node in numbers. */
 export interface NodeAnswer {
   readonly cpu_count: number | null;
@@ -324,6 +480,32 @@ export interface NodeDetail {
 /** A node's state for scheduling, reduced to what a reader must tell apart. */
 export type NodeState = "idle" | "mixed" | "allocated" | "draining" | "drained" | "down" | "unknown";
 
+/** From the first submission to the last end, or until a history that goes on was read. Units are those of the trace's sizes. `capacity_units`: what the source states, else the most that was ever busy (`is_capacity_stated`). `utilization`: unit-hours used over unit-hours there were. `time_share_by_level`: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy, the last with everything above. `over_capacity_share`: of the time with more busy than there is, which says that recorded starts or the stated size are wrong. `left_out`: jobs whose start, run time or size is not known; they are in none of this. */
+export interface Occupancy {
+  readonly capacity_units: number;
+  readonly course: OccupancyCourse;
+  readonly epoch_s: number | null;
+  readonly is_capacity_stated: boolean;
+  readonly left_out: number;
+  readonly mean_waiting_jobs: number;
+  readonly over_capacity_share: number;
+  readonly peak_busy_units: number;
+  readonly peak_waiting_jobs: number;
+  readonly time_share_by_level: readonly number[];
+  readonly used_unit_hours: number;
+  readonly utilization: number;
+}
+
+/** Means over the bins that begin at `start_s + i · step_s` (seconds as in the trace; plus `epoch_s` Unix time). */
+export interface OccupancyCourse {
+  readonly busy_units: readonly number[];
+  readonly running_jobs: readonly number[];
+  readonly start_s: number;
+  readonly step_s: number;
+  readonly waiting_jobs: readonly number[];
+  readonly waiting_units: readonly number[];
+}
+
 /** A GPU further from the others than chance explains. `kinds`: by what, most telling first. */
 export interface OddUnit {
   readonly distance: number;
@@ -335,6 +517,22 @@ export interface OddUnit {
 
 /** How the statistic compares with the value. */
 export type Operator = "<" | "<=" | ">" | ">=" | "=" | "!=";
+
+/** A statement of the paper, tested on traces. `effect`: in `effect_unit`, with the interval of the jobs at hand; `effect_by_user`: the same with users resampled. `sentence` says the verdict with its numbers, `rests_on` what it was computed from and how it was judged. */
+export interface PaperClaim {
+  readonly caveats?: readonly string[];
+  readonly effect?: Measured | null;
+  readonly effect_by_user?: Measured | null;
+  readonly effect_name: string;
+  readonly effect_unit: string;
+  readonly key: string;
+  readonly rests_on: string;
+  readonly sentence: string;
+  readonly statement: string;
+  readonly takeaway: number | null;
+  readonly traces: readonly string[];
+  readonly verdict: ClaimVerdict;
+}
 
 /** One partition in numbers. A node in several partitions is counted in each. */
 export interface PartitionSummary {
@@ -352,6 +550,13 @@ export interface PartitionSummary {
   readonly waiting_gpus: number;
 }
 
+/** Seconds of the critical path that a rank spent with one kind of thing: compute, transfer, communication, host. */
+export interface PathPart {
+  readonly kind: string;
+  readonly length_s: number;
+  readonly rank: number;
+}
+
 /** What was wrong and what to do. */
 export interface Problem {
   readonly code: string;
@@ -364,6 +569,57 @@ export interface ProblemAnswer {
   readonly error: Problem;
 }
 
+/** Of the values that are known. */
+export interface Quantiles {
+  readonly maximum: number;
+  readonly minimum: number;
+  readonly p05: number;
+  readonly p25: number;
+  readonly p50: number;
+  readonly p75: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** Jobs that found [`low`, `high`] waiting: what was submitted then. */
+export interface QueueThird {
+  readonly high: number;
+  readonly jobs: number;
+  readonly low: number;
+  readonly mean_size_units: number;
+  readonly median_requested_s: number | null;
+  readonly median_run_s: number | null;
+  readonly median_size_units: number;
+}
+
+/** Mean seconds of a step: compute + exposed + idle = step; exposed = waiting + transferring. */
+export interface RankBreakdown {
+  readonly communication_s: number;
+  readonly compute_s: number;
+  readonly exposed_s: number;
+  readonly idle_s: number;
+  readonly rank: number;
+  readonly step_s: number;
+  readonly transferring_s: number;
+  readonly waiting_s: number;
+}
+
+/** What was taken off a rank's clock. */
+export interface RankClock {
+  readonly drift_ppm: number;
+  readonly offset_s: number;
+  readonly rank: number;
+}
+
+/** Seconds per step that others waited for a rank, with the 95 % interval; null with too few steps. */
+export interface RankSlack {
+  readonly high_s: number | null;
+  readonly last_times: number;
+  readonly low_s: number | null;
+  readonly rank: number;
+  readonly slack_s: number;
+}
+
 /** One condition on one unit, in canonical units; null: not known. */
 export interface ReadingAnswer {
   readonly bound: number | null;
@@ -374,6 +630,27 @@ export interface ReadingAnswer {
   readonly samples: number;
   readonly value: number | null;
   readonly value_words: string | null;
+}
+
+/** Another span: the launch, the other end of a message, the same operator on another rank, one before or after. */
+export interface RelatedSpan {
+  readonly end_ns: number;
+  readonly lane: string | null;
+  readonly name: string;
+  readonly rank: number;
+  readonly span: number;
+  readonly span_class: string;
+  readonly start_ns: number;
+}
+
+/** Groups of a user's jobs of the same size and a run time within 10 % of the group's mean when they came. `cover[i]`: the share of all jobs that lie in the i + 1 largest groups of their users. `top_10_cover`: the last of these, users resampled. `mean_user_cover`: its mean over users, each counted once. */
+export interface Repetition {
+  readonly cover: readonly number[];
+  readonly groups: number;
+  readonly jobs: number;
+  readonly mean_user_cover: number;
+  readonly top_10_cover: Measured;
+  readonly users: number;
 }
 
 /** A rule in all its forms. `form` is null where it does not fit one; `counts` until it was judged. */
@@ -686,6 +963,12 @@ export interface SearchHits {
   readonly query: string;
 }
 
+/** What became of a file. */
+export interface SentFile {
+  readonly path: string;
+  readonly size: number;
+}
+
 /** How much a violation matters, least first. */
 export type Severity = "info" | "warning" | "critical";
 
@@ -732,6 +1015,41 @@ export interface Sources {
   readonly store: StoreAnswer;
 }
 
+/** Everything about one span. `median_ns`: of its name on all ranks; `peers`: the same instance on other ranks. */
+export interface SpanAnswer {
+  readonly after: RelatedSpan | null;
+  readonly arrive_ns: number;
+  readonly bandwidth_bytes_per_s: number | null;
+  readonly before: RelatedSpan | null;
+  readonly bytes: number | null;
+  readonly collective: string | null;
+  readonly critical_ns: number;
+  readonly end_ns: number;
+  readonly flops: number | null;
+  readonly is_device: boolean;
+  readonly is_outlier: boolean;
+  readonly lane: string | null;
+  readonly launch: RelatedSpan | null;
+  readonly launched: readonly RelatedSpan[];
+  readonly median_ns: number;
+  readonly members: readonly CollectiveMember[];
+  readonly message: RelatedSpan | null;
+  readonly micro_batch: number | null;
+  readonly name: string;
+  readonly namespace: string | null;
+  readonly peers: readonly RelatedSpan[];
+  readonly phase: string | null;
+  readonly process_group: string | null;
+  readonly rank: number;
+  readonly slack_ns: number | null;
+  readonly span: number;
+  readonly span_class: string;
+  readonly stage: number | null;
+  readonly start_ns: number;
+  readonly step: number | null;
+  readonly wait_ns: number | null;
+}
+
 /** The view to open the page with: a saved one, `builtin:…` for one of the page's own, or null for its choice. */
 export interface StartView {
   readonly name: string | null;
@@ -752,6 +1070,25 @@ export interface Startable {
 /** What sums up a series. */
 export type StatisticKind = "min" | "max" | "mean" | "std" | "percentile" | "above" | "below" | "longest_above" | "longest_below" | "now" | "slope" | "increase";
 
+/** Run times of jobs that ended so. `ratio_to_completed`: median over users of (their median so) / (their median completed). Only users with 5 jobs of both kinds count (`users`); the interval resamples them. */
+export interface StatusRunTime {
+  readonly jobs: number;
+  readonly median_run_s: number;
+  readonly ratio_to_completed: Measured | null;
+  readonly status: JobStatus;
+  readonly users: number;
+}
+
+/** `share` of the jobs whose end is known, with Wilson's interval; `share_by_user`: the same, users resampled. */
+export interface StatusShare {
+  readonly jobs: number;
+  readonly share: Measured;
+  readonly share_by_user: Measured | null;
+  readonly status: JobStatus;
+  readonly unit_hours: number;
+  readonly unit_hours_share: number | null;
+}
+
 /** What the metric store holds. */
 export interface StoreAnswer {
   readonly bytes_on_disk: number | null;
@@ -759,6 +1096,13 @@ export interface StoreAnswer {
   readonly newest_at: number | null;
   readonly oldest_at: number | null;
   readonly samples: number | null;
+}
+
+/** By thirds of the queue found. `*_ratio`: median (size: mean) in the longest third over that in the shortest. */
+export interface SubmissionBehavior {
+  readonly run_ratio: Measured | null;
+  readonly size_ratio: Measured | null;
+  readonly thirds: readonly QueueThird[];
 }
 
 /** [start, end). */
@@ -778,6 +1122,191 @@ export interface Timeline {
   readonly time_ms: readonly number[];
   readonly total_gpus: number;
   readonly waiting_gpus: readonly number[];
+}
+
+/** One clock for all ranks, and what error remains; null: not known. */
+export interface TraceAlignment {
+  readonly clocks: readonly RankClock[];
+  readonly error_s: number | null;
+}
+
+/** A trace with its report. The report is null until it has been read. */
+export interface TraceAnswer {
+  readonly extent_ns: number;
+  readonly origin_ms: number | null;
+  readonly process_groups: readonly TraceGroup[];
+  readonly ranks: readonly TraceRank[];
+  readonly report: TraceReportAnswer | null;
+  readonly row: TraceRow;
+  readonly stages: readonly TraceStage[];
+}
+
+/** A pipeline's bubble: measured = ideal + imbalance + jitter. */
+export interface TraceBubble {
+  readonly balanced_s: number;
+  readonly ideal_ratio: number;
+  readonly imbalance_ratio: number;
+  readonly jitter_ratio: number;
+  readonly measured_ratio: number;
+  readonly micro_batches: number;
+  readonly model_chunks: number;
+  readonly pipeline_s: number;
+  readonly resimulated_s: number;
+  readonly stage_bubble_ratio: readonly number[];
+  readonly stage_compute_s: readonly number[];
+  readonly stages: number;
+}
+
+/** What one thing took per step in both runs; `low_s`/`high_s`: the 95 % interval of the difference (bootstrap over steps), null with too few steps. `is_significant`: the interval leaves out 0 and the difference is worth naming. */
+export interface TraceChange {
+  readonly after_s: number | null;
+  readonly before_s: number | null;
+  readonly difference_s: number;
+  readonly high_s: number | null;
+  readonly is_significant: boolean;
+  readonly kind: "step" | "breakdown" | "phase" | "operator" | "rank";
+  readonly low_s: number | null;
+  readonly name: string;
+  readonly rank: number | null;
+  readonly sentence: string;
+}
+
+/** How many collectives and messages were matched across ranks, and who came last. */
+export interface TraceCollectives {
+  readonly last_arrivers: readonly LastArriver[];
+  readonly matched: number;
+  readonly messages: number;
+  readonly unmatched_spans: number;
+}
+
+/** One trace. Times in seconds; sizes and unit-hours in `size_unit`. `epoch_s` added to a time of the trace gives Unix time; null where the trace does not say when it began. `kind`: deep learning where jobs are measured in GPUs. What the trace cannot answer is null: no ends, no waits, no users. */
+export interface TraceDescription {
+  readonly arrivals: Arrivals;
+  readonly dropped: number;
+  readonly elapsed: ElapsedTest | null;
+  readonly epoch_s: number | null;
+  readonly failures: Failures | null;
+  readonly first_submit_s: number;
+  readonly format: string;
+  readonly jobs: number;
+  readonly kind: "deep_learning" | "hpc";
+  readonly last_submit_s: number;
+  readonly name: string;
+  readonly notes: readonly CleaningNote[];
+  readonly occupancy: Occupancy | null;
+  readonly requested_s: ValueSpread;
+  readonly run_s: ValueSpread;
+  readonly size_unit: "processors" | "gpus" | "nodes";
+  readonly size_units: ValueSpread;
+  readonly unit_hours: number;
+  readonly users: UserBehavior;
+  readonly waiting: Waiting | null;
+}
+
+/** Two runs of the same thing: changes, largest first, and in words what matters. */
+export interface TraceDiffAnswer {
+  readonly after: TraceRow;
+  readonly before: TraceRow;
+  readonly changes: readonly TraceChange[];
+  readonly notes: readonly string[];
+  readonly sentences: readonly string[];
+}
+
+/** Ranks that communicate; `kind`: dp, tp, pp, ep, cp where it is known. */
+export interface TraceGroup {
+  readonly kind: string | null;
+  readonly name: string;
+  readonly ranks: readonly number[];
+}
+
+/** max/mean − 1 of compute over ranks, stages and micro-batches. */
+export interface TraceImbalance {
+  readonly micro_batches_ratio: number | null;
+  readonly ranks_ratio: number | null;
+  readonly stages_ratio: number | null;
+}
+
+/** Traces, newest first. */
+export interface TraceList {
+  readonly traces: readonly TraceRow[];
+}
+
+/** The critical path of the step of median length. */
+export interface TracePath {
+  readonly length_s: number;
+  readonly parts: readonly PathPart[];
+  readonly segments: number;
+  readonly step: number;
+}
+
+/** One rank. `unit`: the GPU it ran on, where the trace belongs to a workload that held one for it. */
+export interface TraceRank {
+  readonly backend: string | null;
+  readonly device: string | null;
+  readonly is_complete: boolean;
+  readonly rank: number;
+  readonly source: string;
+  readonly stage: number | null;
+  readonly unit: string | null;
+}
+
+/** All measures and verdicts. */
+export interface TraceReportAnswer {
+  readonly alignment: TraceAlignment;
+  readonly breakdown: readonly RankBreakdown[];
+  readonly bubble: TraceBubble | null;
+  readonly collectives: TraceCollectives;
+  readonly critical_path: TracePath | null;
+  readonly exposed_communication: readonly GroupExposure[];
+  readonly imbalance: TraceImbalance;
+  readonly slack: readonly RankSlack[];
+  readonly steps: readonly TraceStep[];
+  readonly verdicts: readonly Verdict[];
+  readonly what_if: readonly WhatIf[];
+}
+
+/** A trace in a list. `progress`: 0–1 while it is being read; `headline`: the first verdict, null where none is. */
+export interface TraceRow {
+  readonly format: string | null;
+  readonly headline: string | null;
+  readonly imported_at: number;
+  readonly name: string;
+  readonly notes: readonly string[];
+  readonly problem: string | null;
+  readonly progress: number | null;
+  readonly ranks: number;
+  readonly spans: number;
+  readonly state: TraceState;
+  readonly steps: number;
+  readonly trace_id: string;
+  readonly workload_id: string | null;
+}
+
+/** A pipeline stage; `stage` is null for all ranks of a run without stages. */
+export interface TraceStage {
+  readonly ranks: readonly number[];
+  readonly stage: number | null;
+}
+
+/** How far an imported trace is. `importing` also while its files are being sent. */
+export type TraceState = "importing" | "ready" | "failed";
+
+/** A step: mean length over its ranks, and where it begins and ends in the trace. */
+export interface TraceStep {
+  readonly end_ns: number;
+  readonly length_s: number;
+  readonly ranks: number;
+  readonly start_ns: number;
+  readonly step: number;
+}
+
+/** One to four traces side by side, and what the paper's claims come to on them. Intervals are of `level`. */
+export interface TracesDescription {
+  readonly claims: readonly PaperClaim[];
+  readonly level: number;
+  readonly seed: number;
+  readonly timezone: string;
+  readonly traces: readonly TraceDescription[];
 }
 
 /** What a rule would have done. `times` counts violations of workloads; the list has the largest ones. */
@@ -822,6 +1351,55 @@ export interface UnitVerdict {
 export interface UnitViolations {
   readonly at: number;
   readonly rules: readonly RuleUnits[];
+}
+
+/** `repetition` is null where users are not known; `submission` where no wait is. `largest_user_share`: jobs of the user who has most; a share near 1 may be a stand-in for "not known". */
+export interface UserBehavior {
+  readonly largest_user_share: number | null;
+  readonly repetition: Repetition | null;
+  readonly run_time_by_status: readonly StatusRunTime[];
+  readonly submission: SubmissionBehavior | null;
+  readonly users: number | null;
+}
+
+/** One user's jobs that ended in a known way. */
+export interface UserEnds {
+  readonly jobs: number;
+  readonly lost_unit_hours: number;
+  readonly unsuccessful: Measured;
+  readonly user: string;
+}
+
+/** Values in the unit that the field's name says. `missing`: jobs without one. Without any value the rest is null. */
+export interface ValueSpread {
+  readonly count: number;
+  readonly distribution: DistributionFunction | null;
+  readonly histogram: LogHistogram | null;
+  readonly mean: number | null;
+  readonly missing: number;
+  readonly quantiles: Quantiles | null;
+}
+
+/** One root cause. `seconds_per_step`: what mending it gives back at most; `evidence`: numbers, seconds unless named. */
+export interface Verdict {
+  readonly evidence: Readonly<Record<string, number | string>>;
+  readonly is_hidden: boolean;
+  readonly kind: string;
+  readonly rank: number | null;
+  readonly seconds_per_step: number;
+  readonly sentence: string;
+  readonly spans: readonly VerdictSpan[];
+  readonly stage: number | null;
+}
+
+/** A span to look at for a verdict. */
+export interface VerdictSpan {
+  readonly end_ns: number;
+  readonly name: string;
+  readonly rank: number;
+  readonly span: number;
+  readonly start_ns: number;
+  readonly step: number | null;
 }
 
 /** A view as the page describes it: any JSON object of at most 64 KiB with these two fields. */
@@ -870,6 +1448,14 @@ export interface ViolationSpan {
   readonly until: number | null;
 }
 
+/** Recorded waits. `mean_bounded_slowdown`: max(1, (wait + run) / max(run, 10 s)) over the jobs that ran. */
+export interface Waiting {
+  readonly by_size: readonly ClassWaits[];
+  readonly by_waiting_jobs: readonly ClassWaits[];
+  readonly mean_bounded_slowdown: number | null;
+  readonly wait_s: ValueSpread;
+}
+
 /** GPU-hours of [start, end) that were held, measured, and held idle; defined in `query/waste.py`. */
 export interface WasteAnswer {
   readonly end: number;
@@ -878,6 +1464,33 @@ export interface WasteAnswer {
   readonly measured_gpu_hours: number;
   readonly start: number;
   readonly wasted_gpu_hours: number | null;
+}
+
+/** A question with the step it would give. `error_s`: how far the simulation of the unchanged step is from the measured one; `speed_up_low`/`speed_up_high`: the 95 % interval over steps, null with too few. */
+export interface WhatIf {
+  readonly error_s: number;
+  readonly now_s: number;
+  readonly question: string;
+  readonly speed_up: number | null;
+  readonly speed_up_high: number | null;
+  readonly speed_up_low: number | null;
+  readonly then_s: number;
+}
+
+/** What is changed: a `straggler` (`rank`) as fast as its peers, stages in `balance`, every `link` (or those of one `process_group`) or `compute` (of a `rank`, a `stage` or all) `factor` times as fast, perfect `overlap`, or another `schedule` (`micro_batches`, `schedule`) of a pipeline. */
+export interface WhatIfChange {
+  readonly factor?: number;
+  readonly kind: "straggler" | "balance" | "link" | "overlap" | "compute" | "schedule";
+  readonly micro_batches?: number | null;
+  readonly process_group?: string | null;
+  readonly rank?: number | null;
+  readonly schedule?: "gpipe" | "1f1b" | null;
+  readonly stage?: number | null;
+}
+
+/** One question. */
+export interface WhatIfQuestion {
+  readonly change: WhatIfChange;
 }
 
 /** A workload with what follows from its times. */

@@ -24,6 +24,7 @@ class Measures:
     collectives: pl.DataFrame
     messages: pl.DataFrame
     slack: Sequence[Slack]
+    passes: pl.DataFrame
     bubble: Bubble | None
     stragglers: StragglerAnswer | None
     error_ns: float | None

@@ -224,3 +224,27 @@ def _order_passes(stages: int, count: int, kind: Literal["gpipe", "1f1b"]) -> li
             order.append(backward[at])
             order += forward[ahead + at : ahead + at + 1]
     return order
+
+
+def simulate_recorded(passes: pl.DataFrame) -> tuple[float, float] | None:
+    """Mean seconds of a step's pipeline with every pass as long as it was, and with the mean of its stage and phase in that step.
+
+    ``passes`` of one rank a stage. Transfers take no time in either. None where a step cannot be simulated.
+    """
+    stages, chunks = passes["stage"].n_unique(), passes["chunk"].n_unique()
+    found = []
+    for _, one in passes.group_by("step", maintain_order=True):
+        table = one.sort("start_ns").with_columns(
+            ((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("length_s"), pl.col("phase").cast(pl.String)
+        )
+        table = table.with_columns(pl.col("length_s").mean().over("stage", "phase", "chunk").alias("mean_s"))
+        order: list[Key] = [tuple(row) for row in table.select("stage", "phase", "micro_batch", "chunk").iter_rows()]
+        both = [
+            simulate_passes(order, dict(zip(order, table[name], strict=True)), stages, chunks)
+            for name in ("length_s", "mean_s")
+        ]
+        if both[0] is None or both[1] is None:
+            return None
+        found.append((both[0], both[1]))
+    now, alike = (sum(values) / len(found) for values in zip(*found, strict=True))
+    return now, alike

@@ -24,6 +24,7 @@ from clusterscape.analyze.trace.measures import Measures
 from clusterscape.analyze.trace.operator_graph import GraphError, build_operator_graph, is_operator_trace
 from clusterscape.analyze.trace.pipeline import Bubble, find_passes, measure_bubble
 from clusterscape.analyze.trace.stages import assign_stages
+from clusterscape.analyze.trace.verdict_spans import link_spans
 from clusterscape.analyze.trace.verdicts import find_verdicts
 from clusterscape.analyze.trace.whatif import StragglerAnswer, analyze_stragglers
 from clusterscape.model.spans import Trace
@@ -106,6 +107,7 @@ def analyze_trace(
         collectives,
         matches.messages,
         slack,
+        passes,
         bubble,
         stragglers,
         alignment.error_ns,
@@ -126,7 +128,7 @@ def analyze_trace(
         critical_paths=paths,
         stragglers=stragglers,
         changes=tuple(changes),
-        verdicts=find_verdicts(measures),
+        verdicts=tuple(link_spans(each, measures, matches) for each in find_verdicts(measures)),
         notes=tuple(notes + more),
     )
 

@@ -6,6 +6,7 @@ import polars as pl
 from clusterscape.analyze.trace.breakdown import compute_times
 from clusterscape.analyze.trace.intervals import Times, clip_times, join_times, subtract_times
 from clusterscape.analyze.trace.measures import Measures
+from clusterscape.analyze.trace.sequences import is_variance, measure_sequences
 from clusterscape.model.spans import Phase, SpanClass
 from clusterscape.model.verdicts import TraceVerdict, VerdictKind
 
@@ -25,8 +26,27 @@ def find_run_wide(measures: Measures) -> list[TraceVerdict]:
     """Those that cost more than their threshold's share of a step."""
     if not measures.step_s:
         return []
-    finders = (_launch_bound, _exposed, _small_collectives, _slow_link, _garbage, _input)
+    finders = (_sequences, _launch_bound, _exposed, _small_collectives, _slow_link, _garbage, _input)
     return [verdict for find in finders if (verdict := find(measures)) is not None]
+
+
+def _sequences(measures: Measures) -> TraceVerdict | None:
+    found = measure_sequences(measures.passes)
+    if found is None or not is_variance(found) or found.gain_s < measures.least_s:
+        return None
+    return TraceVerdict(
+        kind=VerdictKind.SEQUENCE_LENGTH_VARIANCE,
+        seconds_per_step=found.gain_s,
+        sentence=(
+            f"Micro-batches differ in length, on all stages alike (correlation {found.correlation:.2f}, the longest "
+            f"{found.longest:.1f} times the mean): sequences of like length would save {found.gain_s * 1e3:,.1f} ms per step."
+        ),
+        evidence={
+            "correlation": found.correlation,
+            "variation_ratio": found.variation,
+            "longest_ratio": found.longest,
+        },
+    )
 
 
 def _launch_bound(measures: Measures) -> TraceVerdict | None:

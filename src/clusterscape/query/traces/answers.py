@@ -5,8 +5,8 @@ are seconds. Missing is null. Spans, steps, operators, links and curves are Arro
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
+from clusterscape.analyze.trace.diff import DiffKind
 from clusterscape.model.traces import TraceState
 
 
@@ -326,9 +326,6 @@ class SpanAnswer:
     peers: list[RelatedSpan]
     before: RelatedSpan | None
     after: RelatedSpan | None
-
-
-DiffKind = Literal["step", "phase", "operator", "rank", "breakdown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

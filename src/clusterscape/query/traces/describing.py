@@ -5,14 +5,19 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from clusterscape.analyze.trace.changes import ChangeAnswer
+from clusterscape.analyze.trace.diff import TraceDiff
 from clusterscape.model.traces import TraceAbout
 from clusterscape.query.traces.answers import (
     TraceAnswer,
+    TraceChange,
+    TraceDiffAnswer,
     TraceGroup,
     TraceRank,
     TraceReportAnswer,
     TraceRow,
     TraceStage,
+    WhatIf,
 )
 
 T = TypeVar("T")
@@ -67,6 +72,44 @@ def describe_report(about: TraceAbout, document: Mapping[str, Any], units: Mappi
         stages=describe_stages(about.stages),
         process_groups=_convert(document["process_groups"], list[TraceGroup]),
         report=_convert(document, TraceReportAnswer),
+    )
+
+
+def describe_change(answer: ChangeAnswer) -> WhatIf:
+    """The answer to a what-if question."""
+    return WhatIf(
+        question=answer.question,
+        now_s=answer.now_s,
+        then_s=answer.then_s,
+        speed_up=answer.speed_up,
+        speed_up_low=answer.low,
+        speed_up_high=answer.high,
+        error_s=answer.error_s,
+    )
+
+
+def describe_diff(before: TraceAbout, after: TraceAbout, diff: TraceDiff) -> TraceDiffAnswer:
+    """Two runs compared."""
+    return TraceDiffAnswer(
+        before=describe_row(before),
+        after=describe_row(after),
+        sentences=list(diff.sentences),
+        changes=[
+            TraceChange(
+                kind=each.kind,
+                name=each.name,
+                rank=each.rank,
+                before_s=each.before_s,
+                after_s=each.after_s,
+                difference_s=each.difference_s,
+                low_s=each.low_s,
+                high_s=each.high_s,
+                is_significant=each.is_significant,
+                sentence=each.sentence,
+            )
+            for each in diff.changes
+        ],
+        notes=list(diff.notes),
     )
 
 

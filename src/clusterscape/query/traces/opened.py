@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from clusterscape.analyze.trace.changes import ChangedRun
 from clusterscape.analyze.trace.drawn import DrawnTrace
 from clusterscape.errors import QueryError
 from clusterscape.model.traces import REPORT_FILE, SPANS_FILE, STEPS_FILE, TraceAbout, TraceState, trace_key
@@ -15,6 +17,8 @@ from clusterscape.store.artifacts.contract import ArtifactStore
 from clusterscape.store.artifacts.traces import read_about
 
 KEPT = 4
+SEED = 0
+"""Of bootstraps: the same question always gets the same answer."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,16 @@ class OpenTrace:
     def drawn(self) -> DrawnTrace:
         """Arrays to draw from."""
         return DrawnTrace(self.spans, self.about.stages)
+
+    @cached_property
+    def changed(self) -> ChangedRun:
+        """What what-if questions are asked of."""
+        origin_ns = self.drawn.origin_ns
+        start = (pl.col("start_ns").cast(pl.Int64) + origin_ns).alias("start_ns")
+        steps = self.steps.with_columns(start).with_columns(
+            (pl.col("start_ns") + pl.col("step_ns").cast(pl.Int64)).alias("end_ns")
+        )
+        return ChangedRun(self.spans, steps, np.random.default_rng(SEED))
 
     def _read_table(self, file: str) -> pl.DataFrame:
         with self.artifacts.open(trace_key(self.about.trace_id, file)) as opened:

@@ -1,17 +1,22 @@
 """Imported traces: which there are, what each shows, and the tables its pictures are made from."""
 
+import math
 from collections.abc import Collection, Sequence
 
+import numpy as np
 import polars as pl
 
 from clusterscape.analyze.trace.aggregate import Merge, Window
+from clusterscape.analyze.trace.changes import Change, ChangeError
 from clusterscape.analyze.trace.drawn import CLASSES, SHOWN_CLASSES, Level
-from clusterscape.errors import ClusterScapeError, QueryError, StoreError
+from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, StoreError
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import find_holding
-from clusterscape.query.traces.answers import TraceAnswer, TraceList, TraceRow
-from clusterscape.query.traces.describing import describe_report, describe_row
-from clusterscape.query.traces.opened import OpenTrace, OpenTraces
+from clusterscape.query.picture import encode_strings
+from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
+from clusterscape.query.traces.describing import describe_change, describe_diff, describe_report, describe_row
+from clusterscape.query.traces.opened import SEED, OpenTrace, OpenTraces
+from clusterscape.query.traces.spans import describe_span
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.store.artifacts.contract import ArtifactStore
 from clusterscape.store.artifacts.traces import list_abouts, read_about
@@ -97,6 +102,68 @@ class TraceQuery:
             drawn, window, level=level, opened=frozenset(opened), classes=classes or SHOWN_CLASSES, merge=merge
         )
         return graph.spans, graph.rows, graph.bands
+
+    def span(self, trace_id: str, span: int) -> SpanAnswer:
+        """Everything about one span."""
+        opened = self.open(trace_id)
+        if not 0 <= span < opened.spans.height:
+            raise NotFoundError(f"trace {trace_id} has no span {span}", hint=f"It has {opened.spans.height:,}.")
+        return describe_span(opened.spans, span, opened.drawn.origin_ns)
+
+    def operators(
+        self,
+        trace_id: str,
+        *,
+        start_ns: float | None = None,
+        end_ns: float | None = None,
+        ranks: Sequence[int] = (),
+    ) -> pl.DataFrame:
+        """What every operator cost in a window."""
+        from clusterscape.analyze.trace.operators import sum_operators
+
+        opened = self.open(trace_id)
+        window = _window(opened.drawn.extent_ns, start_ns, end_ns, 1)
+        origin = opened.drawn.origin_ns
+        low, high = origin + int(window.start_ns), origin + math.ceil(window.end_ns)
+        return encode_strings(sum_operators(opened.spans, low, high, ranks), ["name", "class", "phase"])
+
+    def communication(self, trace_id: str) -> pl.DataFrame:
+        """Who sent how much to whom, how long it took and was waited for."""
+        from clusterscape.analyze.trace.communication import sum_links
+
+        return encode_strings(sum_links(self.open(trace_id).spans), ["kind", "process_group"])
+
+    def curves(
+        self, trace_id: str, *, start_ns: float | None = None, end_ns: float | None = None, pixels: int = 350
+    ) -> pl.DataFrame:
+        """How much every rank computed and communicated, over time."""
+        from clusterscape.analyze.trace.curves import draw_curves
+
+        opened = self.open(trace_id)
+        window = _window(opened.drawn.extent_ns, start_ns, end_ns, pixels)
+        origin = opened.drawn.origin_ns
+        low, high = origin + int(window.start_ns), origin + math.ceil(window.end_ns)
+        return draw_curves(opened.spans, low, high, pixels).with_columns(pl.col("time_ns") - origin)
+
+    def diff(self, before: str, after: str) -> TraceDiffAnswer:
+        """What changed from one run to another."""
+        from clusterscape.analyze.trace.diff import RunTables, compare_runs
+
+        first, second = self.open(before), self.open(after)
+        found = compare_runs(
+            RunTables(first.spans, first.steps),
+            RunTables(second.spans, second.steps),
+            np.random.default_rng(SEED),
+        )
+        return describe_diff(first.about, second.about, found)
+
+    def what_if(self, trace_id: str, change: Change) -> WhatIf:
+        """The step there would be."""
+        opened = self.open(trace_id)
+        try:
+            return describe_change(opened.changed.ask(change))
+        except ChangeError as error:
+            raise QueryError(f"this cannot be asked of the trace: {error}", hint="Ask another question.") from None
 
     # parts
 

@@ -3,15 +3,15 @@
 import asyncio
 import queue
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from clusterscape.errors import QueryError, StoreError
-from clusterscape.query.traces import Level, Merge
-from clusterscape.query.traces.answers import TraceAnswer, TraceList, TraceRow
+from clusterscape.query.traces import Change, Level, Merge
+from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
 from clusterscape.serve.state import State, TraceWriter
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
 
@@ -39,6 +39,27 @@ class SentFile(BaseModel):
 
     path: str
     size: int
+
+
+class WhatIfChange(BaseModel):
+    """What is changed: a ``straggler`` (``rank``) as fast as its peers, stages in ``balance``, every ``link`` (or those of one
+    ``process_group``) or ``compute`` (of a ``rank``, a ``stage`` or all) ``factor`` times as fast, perfect ``overlap``, or
+    another ``schedule`` (``micro_batches``, ``schedule``) of a pipeline.
+    """
+
+    kind: Literal["straggler", "balance", "link", "overlap", "compute", "schedule"]
+    rank: int | None = None
+    stage: int | None = None
+    factor: float = Field(2.0, gt=0, le=1000)
+    process_group: str | None = None
+    micro_batches: int | None = Field(None, ge=1, le=10_000)
+    schedule: Literal["gpipe", "1f1b"] | None = None
+
+
+class WhatIfQuestion(BaseModel):
+    """One question."""
+
+    change: WhatIfChange
 
 
 @router.get("")
@@ -91,6 +112,16 @@ def delete_trace(trace: TraceId, state: State) -> None:
     _writer(state.traces).delete(trace)
 
 
+@router.get("/diff")
+def diff_traces(
+    state: State,
+    a: Annotated[str, Query(description="The trace before.", max_length=100)],
+    b: Annotated[str, Query(description="The trace after.", max_length=100)],
+) -> TraceDiffAnswer:
+    """Two runs of the same model: what takes longer or shorter per step, with intervals and in words."""
+    return state.queries.traces.diff(a, b)
+
+
 @router.get("/{trace}")
 def read_trace(trace: TraceId, state: State) -> TraceAnswer:
     """One trace: ranks, stages, and once it has been read its report with the verdicts."""
@@ -136,6 +167,60 @@ def get_trace_marey(
         merge=merge,
     )
     return arrow_tables_once(request, tables)
+
+
+@router.get("/{trace}/spans/{span}")
+def read_trace_span(trace: TraceId, span: Annotated[int, Path(ge=0)], state: State) -> SpanAnswer:
+    """One span: its collective's members with arrival, wait and transfer, its launch, the same operator on other ranks."""
+    return state.queries.traces.span(trace, span)
+
+
+@router.get("/{trace}/operators", response_class=Response, responses=ARROW_RESPONSE)
+def get_trace_operators(
+    trace: TraceId,
+    request: Request,
+    state: State,
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    ranks: Annotated[str, Query(max_length=20_000, description="Only these, separated by commas.")] = "",
+) -> Response:
+    """``name``, ``class``, ``phase``, ``count``, ``total_ns``, ``mean_ns``, ``max_ns``, ``share`` (of its class), ``ranks``,
+    ``worst_rank``, ``worst_span``, ``imbalance`` (max/mean − 1 over ranks), ``wait_ns``, ``flops``; largest total first.
+    """
+    numbers = _split(ranks)
+    if not all(number.isdigit() for number in numbers):
+        raise QueryError("ranks are whole numbers", hint="Write ranks=0,3,5.")
+    table = state.queries.traces.operators(trace, start_ns=start, end_ns=end, ranks=[int(each) for each in numbers])
+    return arrow_once(request, table)
+
+
+@router.get("/{trace}/communication", response_class=Response, responses=ARROW_RESPONSE)
+def get_trace_communication(trace: TraceId, request: Request, state: State) -> Response:
+    """``from_rank``, ``to_rank`` (null: a rank's share in collectives of ``process_group``), ``kind``, ``count``, ``bytes``,
+    ``time_ns`` (transferring), ``wait_ns``, ``bandwidth_bytes_per_s``.
+    """
+    return arrow_once(request, state.queries.traces.communication(trace))
+
+
+@router.get("/{trace}/curves", response_class=Response, responses=ARROW_RESPONSE)
+def get_trace_curves(
+    trace: TraceId,
+    request: Request,
+    state: State,
+    start: WindowStart = None,
+    end: WindowEnd = None,
+    pixels: Pixels = 350,
+) -> Response:
+    """``rank``, ``time_ns``, ``compute`` and ``communication`` (shares of the time until the next, 0–1), ``flops`` (per second),
+    ``memory_bytes``; null where the recorder gave none.
+    """
+    return arrow_once(request, state.queries.traces.curves(trace, start_ns=start, end_ns=end, pixels=pixels))
+
+
+@router.post("/{trace}/whatif")
+def ask_what_if(trace: TraceId, question: WhatIfQuestion, state: State) -> WhatIf:
+    """The step there would be, re-simulated from what ranks wait for, with the speed-up and its interval over steps."""
+    return state.queries.traces.what_if(trace, Change(**question.change.model_dump()))
 
 
 def _split(names: str) -> list[str]:
