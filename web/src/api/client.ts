@@ -21,6 +21,7 @@ import type { RulesClient } from "./rules-client.ts";
 import type { SeriesLine } from "./series.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Tick } from "./tick.ts";
+import type { TracesClient } from "./traces-client.ts";
 import type { UnitWaste } from "./unit-waste.ts";
 import type { ViolationsClient } from "./violations-client.ts";
 
@@ -75,6 +76,7 @@ export interface Client {
   readonly rules: RulesClient;
   readonly violations: ViolationsClient;
   readonly diagnosis: DiagnosisClient;
+  readonly traces: TracesClient;
   timeline(query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
   waste(hours: number, signal?: AbortSignal): Promise<WasteAnswer>;
   cluster(signal?: AbortSignal): Promise<ClusterSummary>;

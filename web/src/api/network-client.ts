@@ -23,6 +23,7 @@ import { createRulesClient } from "./rules-client.ts";
 import { toSeriesLines } from "./series.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { type Scales, toTick } from "./tick.ts";
+import { createTracesClient } from "./traces-client.ts";
 import { toUnitWaste } from "./unit-waste.ts";
 import { createViolationsClient } from "./violations-client.ts";
 
@@ -34,6 +35,7 @@ export function createNetworkClient(at: number | null = null): Client {
     rules: createRulesClient(at),
     violations: createViolationsClient(),
     diagnosis: createDiagnosisClient(),
+    traces: createTracesClient(),
     timeline: ({ startMs, endMs, points }, signal) =>
       getJson<Timeline>(`/timeline${toQuery({ start: startMs, end: endMs, points })}`, signal),
     waste: (hours, signal) => getJson<WasteAnswer>(`/waste${toQuery({ hours, at })}`, signal),

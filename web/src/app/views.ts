@@ -13,4 +13,5 @@ export const VIEWS: readonly View[] = [
   { name: "overview", title: "Overview", component: lazy(() => import("../views/overview/index.tsx")) },
   { name: "rules", title: "Rules", component: lazy(() => import("../views/rules/index.tsx")) },
   { name: "diagnostics", title: "Diagnostics", component: lazy(() => import("../views/diagnostics/index.tsx")) },
+  { name: "parallel", title: "Parallel", component: lazy(() => import("../views/parallel/index.tsx")) },
 ];

@@ -16,6 +16,7 @@ import {
 } from "./changes.ts";
 import { type ColorSettings, NAME_SCHEMES, NUMBER_SCHEMES, SCALE_KINDS } from "./color.ts";
 import { INITIAL_DIAGNOSTICS } from "./diagnostics.ts";
+import { INITIAL_PARALLEL } from "./parallel.ts";
 import { PICTURE_NAMES } from "./picture.ts";
 import { ranges, wheres } from "./pretend-where.ts";
 import {
@@ -77,6 +78,7 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     hiddenRules: fc.constantFrom([], ["idle-corner"], ["a", "my_rule-2"]),
     rulesPage: fc.constant(INITIAL_RULES_PAGE),
     diagnostics: fc.constant(INITIAL_DIAGNOSTICS),
+    parallel: fc.constant(INITIAL_PARALLEL),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
 );

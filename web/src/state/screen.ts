@@ -6,6 +6,7 @@ import { type AttributeName, findAttribute, type NameAttributeName } from "./att
 import { type ColorSettings, colorField, DEFAULT_COLORS, parseColors, writeColors } from "./color.ts";
 import { type DiagnosticsPage, INITIAL_DIAGNOSTICS, parseDiagnostics, writeDiagnostics } from "./diagnostics.ts";
 import { choiceField, type Field, textField } from "./fields.ts";
+import { INITIAL_PARALLEL, type ParallelPage, parseParallel, writeParallel } from "./parallel.ts";
 import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
 import { hiddenRulesField } from "./rules.ts";
 import { decodeUnits, type Selection, selectionField } from "./selection.ts";
@@ -80,6 +81,7 @@ export interface Screen {
   readonly hiddenRules: readonly string[];
   readonly rulesPage: RulesPage;
   readonly diagnostics: DiagnosticsPage;
+  readonly parallel: ParallelPage;
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -115,6 +117,7 @@ export const INITIAL_SCREEN: Screen = {
   hiddenRules: hiddenRulesField.initial,
   rulesPage: INITIAL_RULES_PAGE,
   diagnostics: INITIAL_DIAGNOSTICS,
+  parallel: INITIAL_PARALLEL,
   at: null,
 };
 
@@ -155,6 +158,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     hiddenRules: read(hiddenRulesField),
     rulesPage: parseRulesPage(read),
     diagnostics: parseDiagnostics(read),
+    parallel: parseParallel(read),
     at: read(momentField),
   };
   return { screen, notices };
@@ -219,6 +223,7 @@ export function serializeScreen(screen: Screen): string {
   write(hiddenRulesField, screen.hiddenRules);
   writeRulesPage(screen.rulesPage, write);
   writeDiagnostics(screen.diagnostics, write);
+  writeParallel(screen.parallel, write);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.

@@ -1,0 +1,259 @@
+// What may be asked about traces of distributed runs, and how a server is asked: which there are, what one says, its spans as a
+// Marey graph, and what changed between two. Traces are brought file by file and then imported.
+
+import { Problem } from "../base/problem.ts";
+import { readProblem, request, toQuery } from "../base/request.ts";
+import { API, getJson, send } from "./ask.ts";
+import { type Columns, decodeColumns, emptyNames, type NameColumn } from "./columns.ts";
+import type { SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow } from "./generated.ts";
+import { type Marey, toMarey } from "./marey.ts";
+
+export interface MareyQuery {
+  readonly level: string;
+  readonly open: readonly string[];
+  readonly fromNs: number;
+  readonly toNs: number;
+  readonly pixels: number;
+  /** None: all. */
+  readonly classes: readonly string[];
+  readonly merge: string;
+}
+
+export interface NsRange {
+  /** Null ends: those of the trace. */
+  readonly fromNs: number | null;
+  readonly toNs: number | null;
+}
+
+/** One entry per step and rank. */
+export interface TraceSteps {
+  readonly count: number;
+  readonly step: Float64Array;
+  readonly rank: Float64Array;
+  readonly startNs: Float64Array;
+  readonly durationNs: Float64Array;
+  readonly computeNs: Float64Array;
+  readonly waitNs: Float64Array;
+  readonly transferNs: Float64Array;
+  readonly idleNs: Float64Array;
+}
+
+export interface TraceOperators {
+  readonly count: number;
+  readonly name: NameColumn;
+  readonly class: NameColumn;
+  readonly phase: NameColumn;
+  readonly calls: Float64Array;
+  readonly totalNs: Float64Array;
+  readonly meanNs: Float64Array;
+  readonly maxNs: Float64Array;
+  readonly share: Float64Array;
+  readonly ranks: Float64Array;
+  readonly worstRank: Float64Array;
+  readonly imbalance: Float64Array;
+  readonly flops: Float64Array;
+}
+
+/** One entry per pair of ranks, or per rank and process group, and kind. */
+export interface TraceCommunication {
+  readonly count: number;
+  readonly fromRank: Float64Array;
+  /** NaN: the whole group. */
+  readonly toRank: Float64Array;
+  readonly kind: NameColumn;
+  readonly processGroup: NameColumn;
+  readonly calls: Float64Array;
+  readonly bytes: Float64Array;
+  readonly timeNs: Float64Array;
+  readonly waitNs: Float64Array;
+}
+
+/** One entry per rank and time; null: the trace does not tell. */
+export interface TraceCurves {
+  readonly rank: Float64Array;
+  readonly timesNs: Float64Array;
+  readonly compute: Float64Array | null;
+  readonly communication: Float64Array | null;
+  readonly flops: Float64Array | null;
+  readonly memory: Float64Array | null;
+}
+
+export interface TracesClient {
+  /** Null: of all workloads. */
+  list(workload: string | null, signal?: AbortSignal): Promise<TraceList>;
+  create(name: string, workload: string | null): Promise<TraceRow>;
+  /** `path`: within the trace's folder. */
+  putFile(trace: string, path: string, file: Blob, onSent?: (bytes: number) => void): Promise<void>;
+  startImport(trace: string): Promise<TraceRow>;
+  remove(trace: string): Promise<void>;
+  trace(trace: string, signal?: AbortSignal): Promise<TraceAnswer>;
+  steps(trace: string, signal?: AbortSignal): Promise<TraceSteps>;
+  marey(trace: string, query: MareyQuery, signal?: AbortSignal): Promise<Marey>;
+  span(trace: string, span: number, signal?: AbortSignal): Promise<SpanAnswer>;
+  operators(trace: string, range: NsRange, signal?: AbortSignal): Promise<TraceOperators>;
+  /** Of the whole trace. */
+  communication(trace: string, signal?: AbortSignal): Promise<TraceCommunication>;
+  curves(trace: string, range: NsRange, pixels: number, signal?: AbortSignal): Promise<TraceCurves>;
+  diff(before: string, after: string, signal?: AbortSignal): Promise<TraceDiffAnswer>;
+}
+
+export function createTracesClient(): TracesClient {
+  return {
+    list: (workload, signal) => getJson<TraceList>(`/traces${toQuery({ workload })}`, signal),
+    create: async (name, workload) =>
+      (await (await send("POST", "/traces", { name, workload_id: workload })).json()) as TraceRow,
+    putFile: (trace, path, file, onSent) =>
+      putBody(`${API}${pathOf(trace, `/files/${path.split("/").map(encodeURIComponent).join("/")}`)}`, file, onSent),
+    startImport: async (trace) => (await (await send("POST", pathOf(trace, "/import"))).json()) as TraceRow,
+    async remove(trace) {
+      await send("DELETE", pathOf(trace));
+    },
+    trace: (trace, signal) => getJson<TraceAnswer>(pathOf(trace), signal),
+    span: (trace, span, signal) => getJson<SpanAnswer>(pathOf(trace, `/spans/${span}`), signal),
+    diff: (a, b, signal) => getJson<TraceDiffAnswer>(`/traces/diff${toQuery({ a, b })}`, signal),
+    steps: async (trace, signal) => toSteps(await getTable(pathOf(trace, "/steps"), signal)),
+    async marey(trace, query, signal) {
+      const [spans, rows, bands] = await getTables(`${pathOf(trace, "/marey")}${mareyQuery(query)}`, signal);
+      return toMarey(spans ?? NO_COLUMNS, rows ?? NO_COLUMNS, bands ?? NO_COLUMNS);
+    },
+    operators: async (trace, range, signal) =>
+      toOperators(await getTable(`${pathOf(trace, "/operators")}${rangeQuery(range)}`, signal)),
+    communication: async (trace, signal) => toCommunication(await getTable(pathOf(trace, "/communication"), signal)),
+    curves: async (trace, { fromNs, toNs }, pixels, signal) =>
+      toCurves(
+        await getTable(`${pathOf(trace, "/curves")}${toQuery({ from_ns: fromNs, to_ns: toNs, pixels })}`, signal),
+      ),
+  };
+}
+
+/** As `fetch` does, but tells how much was sent: traces may be as large as what is uploaded in minutes. */
+function putBody(address: string, body: Blob, onSent?: (bytes: number) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const sender = new XMLHttpRequest();
+    sender.open("PUT", address);
+    sender.upload.onprogress = ({ loaded }) => onSent?.(loaded);
+    sender.onerror = () =>
+      reject(new Problem("The server does not answer.", { code: "unreachable", hint: "The file was not taken." }));
+    sender.onload = () => {
+      if (sender.status < 400) resolve();
+      else void readProblem(new Response(sender.responseText, { status: sender.status })).then(reject);
+    };
+    sender.send(body);
+  });
+}
+
+function pathOf(trace: string, rest = ""): string {
+  return `/traces/${encodeURIComponent(trace)}${rest}`;
+}
+
+function rangeQuery({ fromNs, toNs }: NsRange): string {
+  return toQuery({ from_ns: fromNs, to_ns: toNs });
+}
+
+function mareyQuery({ level, open, fromNs, toNs, pixels, classes, merge }: MareyQuery): string {
+  return toQuery({
+    level,
+    open: open.join(",") || null,
+    from_ns: fromNs,
+    to_ns: toNs,
+    pixels,
+    classes: classes.join(",") || null,
+    merge,
+  });
+}
+
+const NO_COLUMNS: Columns = { rowCount: 0, findNames: () => null, findNumbers: () => null };
+
+async function getTable(path: string, signal?: AbortSignal): Promise<Columns> {
+  const response = await request(`${API}${path}`, { signal: signal ?? null });
+  return decodeColumns(new Uint8Array(await response.arrayBuffer()));
+}
+
+/** Several tables in one body, one after another; a header tells how long each is. */
+async function getTables(path: string, signal?: AbortSignal): Promise<readonly Columns[]> {
+  const response = await request(`${API}${path}`, { signal: signal ?? null });
+  return splitTables(new Uint8Array(await response.arrayBuffer()), response.headers.get("X-Tables"));
+}
+
+export function splitTables(bytes: Uint8Array, lengths: string | null): readonly Columns[] {
+  let start = 0;
+  return (lengths ?? String(bytes.length)).split(",").map((text) => {
+    const end = start + Number(text);
+    // Arrow's numbers must lie at whole multiples of their size: a part of a larger body may not.
+    const part = bytes.slice(start, end);
+    start = end;
+    return decodeColumns(part);
+  });
+}
+
+function toSteps(columns: Columns): TraceSteps {
+  const numbers = numbersOf(columns);
+  return {
+    count: columns.rowCount,
+    step: numbers("step"),
+    rank: numbers("rank"),
+    startNs: numbers("start_ns"),
+    durationNs: numbers("duration_ns"),
+    computeNs: numbers("compute_ns"),
+    waitNs: numbers("exposed_wait_ns"),
+    transferNs: numbers("exposed_transfer_ns"),
+    idleNs: numbers("idle_ns"),
+  };
+}
+
+function toOperators(columns: Columns): TraceOperators {
+  const [numbers, names] = [numbersOf(columns), namesOf(columns)];
+  return {
+    count: columns.rowCount,
+    name: names("name"),
+    class: names("class"),
+    phase: names("phase"),
+    calls: numbers("count"),
+    totalNs: numbers("total_ns"),
+    meanNs: numbers("mean_ns"),
+    maxNs: numbers("max_ns"),
+    share: numbers("share"),
+    ranks: numbers("ranks"),
+    worstRank: numbers("worst_rank"),
+    imbalance: numbers("imbalance"),
+    flops: numbers("flops"),
+  };
+}
+
+function toCommunication(columns: Columns): TraceCommunication {
+  const [numbers, names] = [numbersOf(columns), namesOf(columns)];
+  return {
+    count: columns.rowCount,
+    fromRank: numbers("from_rank"),
+    toRank: numbers("to_rank"),
+    kind: names("kind"),
+    processGroup: names("process_group"),
+    calls: numbers("count"),
+    bytes: numbers("bytes"),
+    timeNs: numbers("time_ns"),
+    waitNs: numbers("wait_ns"),
+  };
+}
+
+function toCurves(columns: Columns): TraceCurves {
+  const known = (name: string) => {
+    const values = columns.findNumbers(name);
+    return values?.some((value) => !Number.isNaN(value)) ? values : null;
+  };
+  return {
+    rank: numbersOf(columns)("rank"),
+    timesNs: numbersOf(columns)("time_ns"),
+    compute: known("compute"),
+    communication: known("communication"),
+    flops: known("flops"),
+    memory: known("memory_bytes"),
+  };
+}
+
+function numbersOf(columns: Columns): (name: string) => Float64Array {
+  return (name) => columns.findNumbers(name) ?? new Float64Array(columns.rowCount).fill(Number.NaN);
+}
+
+function namesOf(columns: Columns): (name: string) => NameColumn {
+  return (name) => columns.findNames(name) ?? emptyNames(columns.rowCount);
+}

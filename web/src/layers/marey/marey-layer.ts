@@ -1,0 +1,189 @@
+// All spans and bands of a Marey graph on one WebGL2 canvas, in two draw calls. Owns the GL context and its textures; knows
+// nothing of React, of traces or of what colors mean.
+
+import type { BandMarks, MareyFrame, RowPlaces, SpanMarks } from "./marks.ts";
+import { BAND_FRAGMENT_SHADER, BAND_VERTEX_SHADER, SPAN_FRAGMENT_SHADER, SPAN_VERTEX_SHADER } from "./shaders.ts";
+import {
+  countTextureRows,
+  packBandMarks,
+  packBandPlaces,
+  packRows,
+  packSpanMarks,
+  packSpanPlaces,
+  TEXTURE_WIDTH,
+} from "./texels.ts";
+
+const TEXTURES = ["rows", "spanPlaces", "spanMarks", "bandPlaces", "bandMarks"] as const;
+type TextureName = (typeof TEXTURES)[number];
+
+const UNIFORMS = ["scale", "offset", "viewport", "pixelRatio", "lit"] as const;
+type UniformName = (typeof UNIFORMS)[number];
+
+interface Program {
+  readonly program: WebGLProgram;
+  readonly uniforms: Readonly<Record<UniformName, WebGLUniformLocation | null>>;
+}
+
+const CORNERS_PER_QUAD = 6;
+const NOTHING_LIT = -1;
+
+export class MareyLayer {
+  readonly #gl: WebGL2RenderingContext;
+  readonly #textures: Readonly<Record<TextureName, WebGLTexture>>;
+  readonly #spans: Program;
+  readonly #bands: Program;
+  #spanCount = 0;
+  #bandCount = 0;
+
+  /** Throws where the browser has no WebGL2. */
+  constructor(canvas: HTMLCanvasElement) {
+    const gl = canvas.getContext("webgl2", { antialias: false, depth: false, premultipliedAlpha: true });
+    if (gl === null) throw new Error("This browser has no WebGL2");
+    this.#gl = gl;
+    this.#textures = createTextures(gl);
+    this.#bands = createProgram(gl, BAND_VERTEX_SHADER, BAND_FRAGMENT_SHADER, "bandPlaces", "bandMarks");
+    this.#spans = createProgram(gl, SPAN_VERTEX_SHADER, SPAN_FRAGMENT_SHADER, "spanPlaces", "spanMarks");
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+  }
+
+  setRows(rows: RowPlaces): void {
+    this.#upload("rows", packRows(rows));
+  }
+
+  setSpans(spans: SpanMarks): void {
+    this.#spanCount = spans.count;
+    this.#upload("spanPlaces", packSpanPlaces(spans));
+    this.#upload("spanMarks", packSpanMarks(spans));
+  }
+
+  setBands(bands: BandMarks): void {
+    this.#bandCount = bands.count;
+    this.#upload("bandPlaces", packBandPlaces(bands));
+    this.#upload("bandMarks", packBandMarks(bands));
+  }
+
+  draw(frame: MareyFrame): void {
+    const gl = this.#gl;
+    gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    this.#drawQuads(this.#bands, this.#bandCount, frame);
+    this.#drawQuads(this.#spans, this.#spanCount, frame);
+  }
+
+  /** To be asked whether all that was drawn until now is on the screen's buffer. */
+  watchDone(): () => boolean {
+    const gl = this.#gl;
+    const sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    return () => {
+      if (sync === null || gl.isContextLost()) return true;
+      if (gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
+      gl.deleteSync(sync);
+      return true;
+    };
+  }
+
+  dispose(): void {
+    for (const name of TEXTURES) this.#gl.deleteTexture(this.#textures[name]);
+    for (const { program } of [this.#spans, this.#bands]) this.#gl.deleteProgram(program);
+  }
+
+  #drawQuads({ program, uniforms }: Program, count: number, frame: MareyFrame): void {
+    if (count === 0) return;
+    const gl = this.#gl;
+    const { pixelRatio, scale, offsetX, offsetY, lit } = frame;
+    // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's own name
+    gl.useProgram(program);
+    gl.uniform1f(uniforms.scale, scale * pixelRatio);
+    gl.uniform2f(uniforms.offset, offsetX * pixelRatio, offsetY * pixelRatio);
+    gl.uniform2f(uniforms.viewport, gl.canvas.width, gl.canvas.height);
+    gl.uniform1f(uniforms.pixelRatio, pixelRatio);
+    gl.uniform1f(uniforms.lit, lit ?? NOTHING_LIT);
+    gl.drawArrays(gl.TRIANGLES, 0, count * CORNERS_PER_QUAD);
+  }
+
+  #upload(name: TextureName, texels: Float32Array): void {
+    const gl = this.#gl;
+    gl.activeTexture(gl.TEXTURE0 + TEXTURES.indexOf(name));
+    gl.texImage2D(
+      gl.TEXTURE_2D,
+      0,
+      gl.RGBA32F,
+      TEXTURE_WIDTH,
+      countTextureRows(texels.length / 4),
+      0,
+      gl.RGBA,
+      gl.FLOAT,
+      texels,
+    );
+  }
+}
+
+function createTextures(gl: WebGL2RenderingContext): Readonly<Record<TextureName, WebGLTexture>> {
+  const create = (name: TextureName) => {
+    const texture = gl.createTexture();
+    gl.activeTexture(gl.TEXTURE0 + TEXTURES.indexOf(name));
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    return texture;
+  };
+  return {
+    rows: create("rows"),
+    spanPlaces: create("spanPlaces"),
+    spanMarks: create("spanMarks"),
+    bandPlaces: create("bandPlaces"),
+    bandMarks: create("bandMarks"),
+  };
+}
+
+function createProgram(
+  gl: WebGL2RenderingContext,
+  vertex: string,
+  fragment: string,
+  places: TextureName,
+  marks: TextureName,
+): Program {
+  const program = linkProgram(gl, vertex, fragment);
+  const locate = (name: string) => gl.getUniformLocation(program, name);
+  // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's own name
+  gl.useProgram(program);
+  gl.uniform1i(locate("rows"), TEXTURES.indexOf("rows"));
+  gl.uniform1i(locate("places"), TEXTURES.indexOf(places));
+  gl.uniform1i(locate("marks"), TEXTURES.indexOf(marks));
+  return {
+    program,
+    uniforms: {
+      scale: locate("scale"),
+      offset: locate("offset"),
+      viewport: locate("viewport"),
+      pixelRatio: locate("pixelRatio"),
+      lit: locate("lit"),
+    },
+  };
+}
+
+function linkProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
+  const program = gl.createProgram();
+  for (const [kind, source] of [
+    [gl.VERTEX_SHADER, vertex],
+    [gl.FRAGMENT_SHADER, fragment],
+  ] as const) {
+    const shader = gl.createShader(kind);
+    if (shader === null) throw new Error("The graphics context was lost");
+    gl.shaderSource(shader, source);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+    gl.deleteShader(shader);
+    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) {
+      throw new Error(`A shader does not compile: ${gl.getShaderInfoLog(shader)}`);
+    }
+  }
+  gl.linkProgram(program);
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
+    throw new Error(`The shaders do not link: ${gl.getProgramInfoLog(program)}`);
+  }
+  return program;
+}

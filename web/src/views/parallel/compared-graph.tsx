@@ -1,0 +1,63 @@
+// The graph of a second trace below the first, on the same time scale: both begin at the start of their step.
+
+import { useMemo } from "react";
+import { useSteps, useTrace } from "../../data/traces.ts";
+import type { NsWindow, ParallelPage } from "../../state/parallel.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { type GraphDeeds, MareyGraph } from "./graph/marey-graph.tsx";
+import styles from "./parallel.module.css";
+import { makeScene } from "./parallel-view.tsx";
+import { listSteps } from "./steps.ts";
+
+interface ComparedGraphProps extends GraphDeeds {
+  readonly trace: string;
+  readonly page: ParallelPage;
+  /** The first graph's window, and where in its step it begins. */
+  readonly window: NsWindow;
+  readonly offsetNs: number;
+}
+
+export function ComparedGraph({ trace, page, window, offsetNs, ...deeds }: ComparedGraphProps) {
+  const answer = useTrace(trace);
+  const table = useSteps(trace);
+  const steps = useMemo(() => (table.value ? listSteps(table.value) : []), [table.value]);
+  const length = window.toNs - window.fromNs;
+  return (
+    <div className={styles.one}>
+      <Frame source={answer} what="the second trace">
+        {(value) => {
+          const { extent, originNs, stepEndsNs, step } = makeScene(value, steps, null);
+          const fromNs = originNs + offsetNs;
+          const shift = window.fromNs - fromNs;
+          return (
+            <>
+              <h3 className={styles.second}>{value.row.name}</h3>
+              <MareyGraph
+                {...deeds}
+                trace={trace}
+                title={value.row.name}
+                page={{
+                  ...page,
+                  level: value.stages.length <= 1 && page.level === "stage" ? "rank" : page.level,
+                  span: null,
+                }}
+                window={{ fromNs, toNs: fromNs + length }}
+                extent={extent}
+                originNs={originNs}
+                stepEndsNs={stepEndsNs}
+                step={step}
+                curve={null}
+                detailOf={() => null}
+                ranksOf={() => []}
+                onWindow={(other, isStep) =>
+                  deeds.onWindow({ fromNs: other.fromNs + shift, toNs: other.toNs + shift }, isStep)
+                }
+                onSelect={() => {}}
+              />
+            </>
+          );
+        }}
+      </Frame>
+    </div>
+  );
+}

@@ -1,0 +1,193 @@
+// Operators of the window by what they cost: sorted, filtered, taken along as CSV. Choosing one finds it in the graph.
+
+import { useMemo, useState } from "react";
+import { nameAt, numberAt } from "../../../api/columns.ts";
+import type { NsRange, TraceOperators } from "../../../api/traces-client.ts";
+import { formatCsv } from "../../../base/csv.ts";
+import { downloadText } from "../../../base/download.ts";
+import { formatCount, formatRatio } from "../../../base/format.ts";
+import { computeOrder } from "../../../base/order.ts";
+import { useOperators } from "../../../data/traces.ts";
+import { IconButton } from "../../../widgets/button.tsx";
+import type { Column } from "../../../widgets/data-table/columns.ts";
+import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
+import { Frame } from "../../../widgets/frame.tsx";
+import { TextSearch } from "../../../widgets/text-search.tsx";
+import { sayNs } from "../graph/axis.ts";
+import { KIND_COLORS, kindOf } from "../graph/kinds.ts";
+import styles from "./details.module.css";
+
+interface Operator {
+  readonly name: string;
+  readonly class: string | null;
+  readonly phase: string | null;
+  readonly calls: number | null;
+  readonly totalNs: number | null;
+  readonly meanNs: number | null;
+  readonly maxNs: number | null;
+  readonly share: number | null;
+  readonly ranks: number | null;
+  readonly worstRank: number | null;
+  readonly imbalance: number | null;
+  readonly flops: number | null;
+}
+
+const COLUMNS: readonly Column<Operator>[] = [
+  {
+    key: "name",
+    title: "Operator",
+    width: 110,
+    grow: 1,
+    rank: 0,
+    cell: (row) => (
+      <span className={styles.kind} title={row.name}>
+        <i style={{ background: KIND_COLORS[kindOf(row.class, row.phase)] }} />
+        <span>{row.name}</span>
+      </span>
+    ),
+    sortKey: (row) => row.name,
+    csv: (row) => row.name,
+  },
+  numberColumn("total", "Total", 66, 0, (row) => row.totalNs, sayNs, "Of all ranks, in this window"),
+  numberColumn("share", "Share", 50, 1, (row) => row.share, formatRatio, "Of all operators' time"),
+  numberColumn("count", "Calls", 50, 3, (row) => row.calls, formatCount, "On all ranks"),
+  numberColumn("mean", "Mean", 62, 4, (row) => row.meanNs, sayNs, "Of one call"),
+  numberColumn("max", "Longest", 66, 2, (row) => row.maxNs, sayNs, "Call"),
+  numberColumn("imbalance", "λ", 46, 5, (row) => row.imbalance, formatRatio, "Load imbalance over ranks: max/mean − 1"),
+  numberColumn("worst", "Worst", 46, 6, (row) => row.worstRank, String, "Rank on which it takes longest"),
+];
+
+function numberColumn(
+  key: string,
+  title: string,
+  width: number,
+  rank: number,
+  pick: (row: Operator) => number | null,
+  say: (value: number) => string,
+  tip: string,
+): Column<Operator> {
+  return {
+    key,
+    title,
+    tip,
+    width,
+    grow: 0,
+    align: "right",
+    rank,
+    isLargestFirst: true,
+    cell: (row) => {
+      const value = pick(row);
+      return value === null ? "–" : say(value);
+    },
+    sortKey: pick,
+    csv: pick,
+  };
+}
+
+interface OperatorPaneProps {
+  readonly trace: string;
+  readonly range: NsRange;
+  readonly text: string;
+  onFind(name: string): void;
+}
+
+export function OperatorPane({ trace, range, text, onFind }: OperatorPaneProps) {
+  const source = useOperators(trace, range, true);
+  return (
+    <Frame source={source} what="operators" isEmpty={({ count }) => count === 0} empty="No operators in this window.">
+      {(value) => <Table operators={value} trace={trace} text={text} onFind={onFind} />}
+    </Frame>
+  );
+}
+
+function Table({ operators, trace, text, onFind }: { operators: TraceOperators } & Omit<OperatorPaneProps, "range">) {
+  const [sort, setSort] = useState<TableSort>({ column: "total", descending: true });
+  const [filter, setFilter] = useState("");
+  const rows = useMemo(() => listOperators(operators), [operators]);
+  const shown = useMemo(() => {
+    const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const kept = rows.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+    const column = COLUMNS.find(({ key }) => key === sort.column);
+    const order = computeOrder(
+      kept.map((row) => column?.sortKey(row) ?? null),
+      sort.descending,
+    );
+    return [...order].flatMap((at) => kept[at] ?? []);
+  }, [rows, filter, sort]);
+  return (
+    <div className={styles.pane}>
+      <div className={styles.tools}>
+        <TextSearch label="Filter operators" value={filter} onChange={setFilter} />
+        <IconButton
+          icon="download"
+          label="Operators as CSV"
+          onClick={() => downloadText(`${trace}-operators.csv`, toCsv(shown), "text/csv")}
+        />
+      </div>
+      <DataTable
+        label="Operators"
+        columns={COLUMNS}
+        rows={shown}
+        keyOf={keyOf}
+        selectedKey={shown.find(({ name }) => name === text) ? text : null}
+        sort={sort}
+        onSort={setSort}
+        onSelect={({ name }) => onFind(name === text ? "" : name)}
+      />
+    </div>
+  );
+}
+
+function keyOf({ name }: Operator): string {
+  return name;
+}
+
+function listOperators(from: TraceOperators): readonly Operator[] {
+  return Array.from({ length: from.count }, (_, at) => ({
+    name: nameAt(from.name, at) ?? "unnamed",
+    class: nameAt(from.class, at),
+    phase: nameAt(from.phase, at),
+    calls: numberAt(from.calls, at),
+    totalNs: numberAt(from.totalNs, at),
+    meanNs: numberAt(from.meanNs, at),
+    maxNs: numberAt(from.maxNs, at),
+    share: numberAt(from.share, at),
+    ranks: numberAt(from.ranks, at),
+    worstRank: numberAt(from.worstRank, at),
+    imbalance: numberAt(from.imbalance, at),
+    flops: numberAt(from.flops, at),
+  }));
+}
+
+function toCsv(rows: readonly Operator[]): string {
+  return formatCsv(
+    [
+      "name",
+      "class",
+      "phase",
+      "count",
+      "total_ns",
+      "mean_ns",
+      "max_ns",
+      "share",
+      "ranks",
+      "worst_rank",
+      "imbalance",
+      "flops",
+    ],
+    rows.map((row) => [
+      row.name,
+      row.class,
+      row.phase,
+      row.calls,
+      row.totalNs,
+      row.meanNs,
+      row.maxNs,
+      row.share,
+      row.ranks,
+      row.worstRank,
+      row.imbalance,
+      row.flops,
+    ]),
+  );
+}

@@ -1,0 +1,69 @@
+// Small curves in the lanes: what of FLOPs, memory and communication a trace tells, by row. A trace that tells none has none.
+
+import type { MareyRow } from "../../../api/marey.ts";
+import type { TraceCurves } from "../../../api/traces-client.ts";
+import { KIND_COLORS } from "./kinds.ts";
+
+export const CURVES = ["compute", "communication", "flops", "memory"] as const;
+export type CurveName = (typeof CURVES)[number];
+
+export const CURVE_TITLES: Readonly<Record<CurveName, string>> = {
+  compute: "share of computing",
+  communication: "share of communicating",
+  flops: "FLOPs per second",
+  memory: "memory",
+};
+
+export const CURVE_COLORS: Readonly<Record<CurveName, string>> = {
+  compute: KIND_COLORS.forward,
+  communication: KIND_COLORS.communication,
+  flops: KIND_COLORS.compute,
+  memory: KIND_COLORS.memory,
+};
+
+export interface LaneCurve {
+  readonly row: number;
+  readonly color: string;
+  readonly timesNs: Float64Array;
+  readonly values: Float64Array;
+  /** The largest value of all rows. */
+  readonly most: number;
+}
+
+/** A rank's own curve on its row, the mean of its ranks on that of a stage; none on a row that is opened, nor on lanes. */
+export function listCurves(
+  curves: TraceCurves | undefined,
+  shown: CurveName,
+  rows: readonly MareyRow[],
+  ranksOf: (stage: number | null) => readonly number[],
+  ink: (css: string) => string,
+): readonly LaneCurve[] {
+  const values = curves?.[shown];
+  if (!curves || !values) return [];
+  const color = ink(CURVE_COLORS[shown]);
+  const means = rows.flatMap((row, at) => {
+    const ranks = row.depth === 0 ? ranksOf(row.stage) : row.rank === null ? [] : [row.rank];
+    return row.isOpen || row.depth > 1 ? [] : { row: at, ...meanOf(curves, values, new Set(ranks)) };
+  });
+  const most = Math.max(...means.map((mean) => mean.values.reduce((high, value) => Math.max(high, value || 0), 0)));
+  return most > 0 ? means.map((mean) => ({ ...mean, color, most })) : [];
+}
+
+function meanOf(curves: TraceCurves, values: Float64Array, ranks: ReadonlySet<number>) {
+  const sums = new Map<number, { sum: number; count: number }>();
+  values.forEach((value, at) => {
+    if (!ranks.has(curves.rank[at] ?? Number.NaN) || Number.isNaN(value)) return;
+    const time = curves.timesNs[at] ?? 0;
+    const held = sums.get(time) ?? { sum: 0, count: 0 };
+    sums.set(time, { sum: held.sum + value, count: held.count + 1 });
+  });
+  const times = [...sums.keys()].sort((a, b) => a - b);
+  return {
+    timesNs: Float64Array.from(times),
+    values: Float64Array.from(times, (time) => (sums.get(time)?.sum ?? 0) / (sums.get(time)?.count ?? 1)),
+  };
+}
+
+export function hasCurve(curves: TraceCurves | undefined, name: CurveName): boolean {
+  return curves?.[name]?.some((value) => value > 0) ?? false;
+}

@@ -1,0 +1,247 @@
+// A Marey graph as what the layer draws: colors by what the reader asked for, waiting apart from working, one number for all
+// spans that bands join. Pure.
+
+import type { Marey, MareySpans } from "../../../api/marey.ts";
+import { type BandMarks, type PackedColor, SPAN_STYLES, type SpanMarks, TIERS } from "../../../layers/marey/marks.ts";
+import type { SpanColor } from "../../../state/parallel.ts";
+import { kindsOf, type SpanKind } from "./kinds.ts";
+
+export interface DrawnLook {
+  readonly by: SpanColor;
+  /** Spans whose name holds it stand out; empty: all are alike. */
+  readonly text: string;
+  readonly colorOf: (kind: SpanKind) => PackedColor;
+  /** Of a share 0–1. */
+  readonly rampOf: (share: number) => PackedColor;
+  /** Spans of other steps are dimmed; null: none are. */
+  readonly step: number | null;
+}
+
+export interface Drawn {
+  readonly marey: Marey;
+  /** Times of the marks are relative to it. */
+  readonly baseNs: number;
+  readonly spans: SpanMarks;
+  readonly bands: BandMarks;
+  readonly kinds: readonly SpanKind[];
+  /** By span, not by mark. */
+  readonly instance: Float32Array;
+  /** By span: codes of `TIERS`. */
+  readonly tiers: Uint8Array;
+  /** How many spans the search found; null: nothing is searched. */
+  readonly found: number | null;
+}
+
+/** Of a span the search did not find. */
+const UNFOUND = 0.14;
+/** Of a span of another step than the one looked at. */
+const ELSEWHERE = 0.35;
+const BAND_OPACITY = 0.3;
+/** Of bands between what devices do below phases, and of messages: there are many, and the phases say the same. */
+const QUIET_BAND_OPACITY = 0.13;
+/** A waiting part is drawn apart where it is at least this share of its span. */
+const LEAST_WAIT = 0.02;
+
+export function drawMarey(marey: Marey, baseNs: number, look: DrawnLook): Drawn {
+  const { spans } = marey;
+  const kinds = kindsOf(spans.class, spans.phase, spans.count);
+  const instance = joinInstances(marey);
+  const isFound = searchNames(spans, look.text);
+  const opacity = (span: number) => {
+    const ofStep = spans.step[span] ?? Number.NaN;
+    const isElsewhere = look.step !== null && !Number.isNaN(ofStep) && ofStep !== look.step;
+    return (isFound === null || isFound[span] === 1 ? 1 : UNFOUND) * (isElsewhere ? ELSEWHERE : 1);
+  };
+  const tiers = findTiers(marey);
+  const colors = colorSpans(spans, kinds, look);
+  return {
+    marey,
+    baseNs,
+    spans: drawSpans(marey, baseNs, { kinds, instance, tiers, opacity, colors, look }),
+    bands: drawBands(marey, baseNs, { instance, tiers, opacity, colors }),
+    kinds,
+    instance,
+    tiers,
+    found: isFound?.reduce((sum, one) => sum + one, 0) ?? null,
+  };
+}
+
+/** Spans that bands join, over however many rows, have one number: that of their first span. */
+function joinInstances({ spans, bands }: Marey): Float32Array {
+  const parent = Uint32Array.from({ length: spans.count }, (_, span) => span);
+  const rootOf = (span: number): number => {
+    let root = span;
+    while (parent[root] !== root) root = parent[root] ?? root;
+    parent[span] = root;
+    return root;
+  };
+  for (let band = 0; band < bands.count; band += 1) {
+    const from = rootOf(bands.fromSpan[band] ?? 0);
+    const to = rootOf(bands.toSpan[band] ?? 0);
+    parent[Math.max(from, to)] = Math.min(from, to);
+  }
+  return Float32Array.from({ length: spans.count }, (_, span) => rootOf(span));
+}
+
+/** One per span: whether it was found; null where nothing is searched. Names are compared once each, not once per span. */
+function searchNames({ name, namespace, count }: MareySpans, text: string): Uint8Array | null {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return null;
+  const hits = (names: readonly (string | null)[]) =>
+    names.map((each) => each !== null && words.every((word) => each.toLowerCase().includes(word)));
+  const [byName, bySpace] = [hits(name.names), hits(namespace.names)];
+  const found = new Uint8Array(count);
+  for (let span = 0; span < count; span += 1) {
+    found[span] = byName[name.codes[span] ?? 0] || bySpace[namespace.codes[span] ?? 0] ? 1 : 0;
+  }
+  return found;
+}
+
+function colorSpans(spans: MareySpans, kinds: readonly SpanKind[], { by, colorOf, rampOf }: DrawnLook): Uint32Array {
+  const known = new Map<SpanKind, PackedColor>();
+  const ofKind = (kind: SpanKind) => {
+    let color = known.get(kind);
+    if (color === undefined) {
+      color = colorOf(kind);
+      known.set(kind, color);
+    }
+    return color;
+  };
+  const most = by === "slack" ? largest(spans.slackNs) : 1;
+  const share = (span: number): number => {
+    if (by === "critical") return spans.critical[span] ?? Number.NaN;
+    if (by === "slack") return 1 - (spans.slackNs[span] ?? Number.NaN) / most;
+    const length = (spans.endNs[span] ?? 0) - (spans.startNs[span] ?? 0);
+    return (spans.waitNs[span] ?? Number.NaN) / Math.max(1, length);
+  };
+  return Uint32Array.from(kinds, (kind, span) => {
+    if (by === "class") return ofKind(kind);
+    const value = share(span);
+    return Number.isNaN(value) ? ofKind("launch") : rampOf(value);
+  });
+}
+
+function largest(values: Float64Array): number {
+  let most = 1;
+  for (const value of values) if (value > most) most = value;
+  return most;
+}
+
+interface Parts {
+  readonly kinds: readonly SpanKind[];
+  readonly instance: Float32Array;
+  readonly tiers: Uint8Array;
+  readonly opacity: (span: number) => number;
+  readonly colors: Uint32Array;
+  readonly look: DrawnLook;
+}
+
+function drawSpans(
+  { spans }: Marey,
+  baseNs: number,
+  { kinds, instance, tiers, opacity, colors, look }: Parts,
+): SpanMarks {
+  const marks = startMarks(spans.count * 2);
+  const waitColor = look.colorOf("waiting");
+  for (let span = 0; span < spans.count; span += 1) {
+    const [start, end] = [spans.startNs[span] ?? 0, spans.endNs[span] ?? 0];
+    const row = spans.row[span] ?? 0;
+    const seen = opacity(span);
+    const mark = (from: number, to: number, style: number, color: number, alpha: number, softNs: number) => {
+      const at = marks.count;
+      marks.startNs[at] = from - baseNs;
+      marks.endNs[at] = to - baseNs;
+      marks.row[at] = row;
+      marks.softNs[at] = softNs;
+      marks.color[at] = color;
+      marks.style[at] = style;
+      marks.tier[at] = tiers[span] ?? 0;
+      marks.opacity[at] = alpha * seen;
+      marks.instance[at] = instance[span] ?? 0;
+      marks.count += 1;
+    };
+    const wait = Math.min(spans.waitNs[span] ?? 0, end - start);
+    const isWaiting = wait > LEAST_WAIT * (end - start);
+    if (isWaiting)
+      mark(start, start + wait, SPAN_STYLES.thin, look.by === "class" ? waitColor : (colors[span] ?? 0), 0.62, 0);
+    const begin = isWaiting ? start + wait : start;
+    if (end - begin <= 0 && isWaiting) continue;
+    const isMerged = (spans.members[span] ?? 1) > 1;
+    const soft = isMerged ? Math.max(0, (spans.maxNs[span] ?? 0) - (spans.medianNs[span] ?? 0)) : 0;
+    mark(begin, end, styleOf(kinds[span] ?? "host", isMerged), colors[span] ?? 0, 1, soft);
+  }
+  return marks;
+}
+
+function styleOf(kind: SpanKind, isMerged: boolean): number {
+  if (isMerged) return SPAN_STYLES.merged;
+  return kind === "annotation" ? SPAN_STYLES.outline : SPAN_STYLES.block;
+}
+
+function startMarks(slots: number) {
+  return {
+    count: 0,
+    startNs: new Float32Array(slots),
+    endNs: new Float32Array(slots),
+    row: new Uint16Array(slots),
+    softNs: new Float32Array(slots),
+    color: new Uint32Array(slots),
+    style: new Uint8Array(slots),
+    tier: new Uint8Array(slots),
+    opacity: new Float32Array(slots),
+    instance: new Float32Array(slots),
+  };
+}
+
+/** On rows where phases are announced, what devices do lies below them; elsewhere spans have their lane to themselves. */
+function findTiers({ spans, rows }: Marey): Uint8Array {
+  const phase = spans.class.names.indexOf("phase");
+  const talk = spans.class.names.indexOf("communication");
+  const tiers = new Uint8Array(spans.count);
+  if (phase < 0) return tiers;
+  const isTiered = new Uint8Array(rows.length);
+  for (let span = 0; span < spans.count; span += 1) {
+    if (spans.class.codes[span] === phase) isTiered[spans.row[span] ?? 0] = 1;
+  }
+  for (let span = 0; span < spans.count; span += 1) {
+    if (isTiered[spans.row[span] ?? 0] !== 1) continue;
+    const code = spans.class.codes[span];
+    tiers[span] = code === phase || code === talk ? TIERS.upper : TIERS.lower;
+  }
+  return tiers;
+}
+
+function drawBands(
+  { spans, bands }: Marey,
+  baseNs: number,
+  { instance, tiers, opacity, colors }: Pick<Parts, "instance" | "tiers" | "opacity" | "colors">,
+): BandMarks {
+  const from = (band: number) => bands.fromSpan[band] ?? 0;
+  const to = (band: number) => bands.toSpan[band] ?? 0;
+  const shift = (times: Float64Array) => Float32Array.from(times, (time) => time - baseNs);
+  const each = Array.from({ length: bands.count }, (_, band) => band);
+  const message = bands.kind.names.indexOf("message");
+  const isMessage = (band: number) => message >= 0 && bands.kind.codes[band] === message;
+  /** A message is on its way from its send to the part of the receive that does not wait. */
+  const arrive = (band: number) => {
+    const start = bands.toStartNs[band] ?? 0;
+    if (!isMessage(band) || (spans.members[to(band)] ?? 1) > 1) return start;
+    return Math.max(start, (spans.startNs[to(band)] ?? 0) + (spans.waitNs[to(band)] || 0));
+  };
+  const strength = (band: number) => {
+    const isQuiet = isMessage(band) || tiers[from(band)] === TIERS.lower;
+    return (isQuiet ? QUIET_BAND_OPACITY : BAND_OPACITY) * Math.min(opacity(from(band)), opacity(to(band)));
+  };
+  return {
+    count: bands.count,
+    fromStartNs: shift(bands.fromStartNs),
+    fromEndNs: shift(bands.fromEndNs),
+    toStartNs: Float32Array.from(each, (band) => arrive(band) - baseNs),
+    toEndNs: shift(bands.toEndNs),
+    fromRow: Uint16Array.from(each, (band) => spans.row[from(band)] ?? 0),
+    toRow: Uint16Array.from(each, (band) => spans.row[to(band)] ?? 0),
+    color: Uint32Array.from(each, (band) => colors[to(band)] ?? 0),
+    opacity: Float32Array.from(each, strength),
+    instance: Float32Array.from(each, (band) => instance[from(band)] ?? 0),
+  };
+}

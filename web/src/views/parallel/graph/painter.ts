@@ -1,0 +1,214 @@
+// What is written and drawn around the spans: gridlines and steps behind them; numbers, curves and the selection before them.
+
+import { nameAt, numberAt } from "../../../api/columns.ts";
+import { TIERS, UPPER_SHARE } from "../../../layers/marey/marks.ts";
+import type { NsWindow } from "../../../state/parallel.ts";
+import { listNsTicks } from "./axis.ts";
+import type { LaneCurve } from "./curves.ts";
+import type { Drawn } from "./drawn.ts";
+import type { PlacedRows } from "./rows.ts";
+
+export const AXIS_PX = 26;
+const TICK_PX = 86;
+/** Least widths of a span, in page pixels, for a number and for a name in it. */
+const NUMBER_PX = 13;
+const NAME_PX = 46;
+const FONT = '"Inter Variable", Inter, system-ui, sans-serif';
+
+/** CSS colors as a canvas understands them. */
+export interface PaintTokens {
+  readonly line: string;
+  readonly hairline: string;
+  readonly text: string;
+  readonly muted: string;
+  readonly accent: string;
+  /** Of what is written on a span. */
+  readonly onSpan: string;
+  readonly panel: string;
+  readonly critical: string;
+}
+
+export interface PaintScene {
+  readonly width: number;
+  readonly height: number;
+  readonly window: NsWindow;
+  readonly originNs: number;
+  readonly rows: PlacedRows;
+  readonly scrollY: number;
+  readonly tokens: PaintTokens;
+}
+
+export function xOf({ window, width }: Pick<PaintScene, "window" | "width">): (ns: number) => number {
+  const scale = width / (window.toNs - window.fromNs);
+  return (ns) => (ns - window.fromNs) * scale;
+}
+
+/** Gridlines with their times, the ends of steps, and a line for each lane: where nothing is drawn on it, it idles. */
+export function paintBack(pen: CanvasRenderingContext2D, scene: PaintScene, stepEndsNs: readonly number[]): void {
+  const { width, height, window, rows, tokens } = scene;
+  const x = xOf(scene);
+  pen.clearRect(0, 0, width, height);
+  pen.lineWidth = 1;
+  pen.strokeStyle = tokens.hairline;
+  pen.beginPath();
+  for (let row = 0; row < rows.top.length; row += 1) {
+    const y = Math.round((rows.top[row] ?? 0) + (rows.height[row] ?? 0) / 2 - scene.scrollY + AXIS_PX) + 0.5;
+    if (y < AXIS_PX || y > height) continue;
+    pen.moveTo(0, y);
+    pen.lineTo(width, y);
+  }
+  pen.stroke();
+  pen.strokeStyle = tokens.line;
+  pen.fillStyle = tokens.muted;
+  pen.font = `11px ${FONT}`;
+  pen.textBaseline = "middle";
+  pen.textAlign = "left";
+  pen.beginPath();
+  for (const { atNs, text } of listNsTicks(window.fromNs, window.toNs, scene.originNs, width / TICK_PX)) {
+    const at = Math.round(x(atNs)) + 0.5;
+    pen.moveTo(at, AXIS_PX);
+    pen.lineTo(at, height);
+    const wide = pen.measureText(text).width;
+    const left = Math.min(width - wide - 2, Math.max(2, at - wide / 2));
+    pen.fillText(text, left, AXIS_PX / 2);
+  }
+  pen.stroke();
+  pen.strokeStyle = tokens.muted;
+  pen.setLineDash([3, 4]);
+  pen.beginPath();
+  for (const endNs of stepEndsNs) {
+    const at = Math.round(x(endNs)) + 0.5;
+    if (at <= 1 || at >= width - 1) continue;
+    pen.moveTo(at, AXIS_PX);
+    pen.lineTo(at, height);
+  }
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+export interface Front {
+  readonly drawn: Drawn | null;
+  readonly selected: number | null;
+  readonly curves: readonly LaneCurve[];
+  readonly brush: NsWindow | null;
+}
+
+export function paintFront(pen: CanvasRenderingContext2D, scene: PaintScene, front: Front): void {
+  const { width, height } = scene;
+  pen.clearRect(0, 0, width, height);
+  pen.save();
+  pen.beginPath();
+  pen.rect(0, AXIS_PX, width, height - AXIS_PX);
+  pen.clip();
+  for (const curve of front.curves) paintCurve(pen, scene, curve);
+  if (front.drawn) {
+    paintLabels(pen, scene, front.drawn);
+    if (front.selected !== null) paintSelected(pen, scene, front.drawn, front.selected);
+  }
+  if (front.brush) paintBrush(pen, scene, front.brush);
+  pen.restore();
+}
+
+/** Numbers of micro-batches where they fit; names where there is more room. */
+function paintLabels(pen: CanvasRenderingContext2D, scene: PaintScene, { marey, kinds, tiers }: Drawn): void {
+  const { spans } = marey;
+  const { rows, window, width } = scene;
+  const x = xOf(scene);
+  pen.fillStyle = scene.tokens.onSpan;
+  pen.textBaseline = "middle";
+  pen.textAlign = "center";
+  for (let span = 0; span < spans.count; span += 1) {
+    const end = spans.endNs[span] ?? 0;
+    const start = (spans.startNs[span] ?? 0) + Math.max(0, Math.min(spans.waitNs[span] || 0, end));
+    if (end < window.fromNs || start > window.toNs) continue;
+    const [left, right] = [Math.max(0, x(start)), Math.min(width, x(end))];
+    if (right - left < NUMBER_PX || kinds[span] === "annotation") continue;
+    const row = spans.row[span] ?? 0;
+    if (tiers[span] === TIERS.lower) continue;
+    const lane = (rows.height[row] ?? 0) * (tiers[span] === TIERS.upper ? UPPER_SHARE : 1);
+    if (lane < 11) continue;
+    const y = (rows.top[row] ?? 0) + lane / 2 - scene.scrollY + AXIS_PX + 0.5;
+    if (y < AXIS_PX || y > scene.height) continue;
+    const size = Math.min(12, Math.max(9, lane - 5));
+    const batch = numberAt(spans.microBatch, span);
+    const text = batch === null ? nameOf(spans, span, right - left) : String(batch);
+    if (text === null) continue;
+    pen.font = `${batch === null ? 500 : 650} ${size}px ${FONT}`;
+    const fitted = fitText(pen, text, right - left - 6);
+    if (fitted) pen.fillText(fitted, (left + right) / 2, y);
+  }
+}
+
+function nameOf(spans: Drawn["marey"]["spans"], span: number, widthPx: number): string | null {
+  const count = spans.members[span] ?? 1;
+  if (widthPx < NAME_PX) return null;
+  return count > 1 ? `×${count}` : nameAt(spans.name, span);
+}
+
+const LETTER_PX = 5.6;
+
+function fitText(pen: CanvasRenderingContext2D, text: string, widthPx: number): string | null {
+  const most = Math.floor(widthPx / LETTER_PX);
+  if (text.length * LETTER_PX <= widthPx || pen.measureText(text).width <= widthPx) return text;
+  return most >= 5 ? `${text.slice(0, most - 1)}…` : null;
+}
+
+function paintSelected(pen: CanvasRenderingContext2D, scene: PaintScene, { marey }: Drawn, selected: number): void {
+  const { spans } = marey;
+  const x = xOf(scene);
+  const row = spans.row[selected] ?? 0;
+  const left = Math.max(-4, x(spans.startNs[selected] ?? 0)) - 1.5;
+  const right = Math.min(scene.width + 4, x(spans.endNs[selected] ?? 0)) + 1.5;
+  const top = (rows(scene, row).top ?? 0) - 2;
+  pen.strokeStyle = scene.tokens.text;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.roundRect(left, top, Math.max(4, right - left), rows(scene, row).height + 4, 4);
+  pen.stroke();
+}
+
+function rows(scene: PaintScene, row: number): { readonly top: number; readonly height: number } {
+  return {
+    top: (scene.rows.top[row] ?? 0) - scene.scrollY + AXIS_PX,
+    height: scene.rows.height[row] ?? 0,
+  };
+}
+
+function paintBrush(pen: CanvasRenderingContext2D, scene: PaintScene, brush: NsWindow): void {
+  const x = xOf(scene);
+  const [left, right] = [x(brush.fromNs), x(brush.toNs)];
+  pen.fillStyle = scene.tokens.accent;
+  pen.globalAlpha = 0.14;
+  pen.fillRect(left, AXIS_PX, right - left, scene.height);
+  pen.globalAlpha = 1;
+  pen.fillRect(left, AXIS_PX, 1, scene.height);
+  pen.fillRect(right - 1, AXIS_PX, 1, scene.height);
+}
+
+/** In the gap below its lane, from 0 at the bottom to the largest value of all rows at the top. */
+function paintCurve(pen: CanvasRenderingContext2D, scene: PaintScene, curve: LaneCurve): void {
+  const { top, height } = rows(scene, curve.row);
+  const gap = (scene.rows.pitch[curve.row] ?? 0) - height;
+  const room = Math.min(22, gap * 0.42);
+  if (room < 7) return;
+  const x = xOf(scene);
+  const bottom = top + height + room + 2;
+  pen.strokeStyle = curve.color;
+  pen.lineWidth = 1;
+  pen.globalAlpha = 0.85;
+  pen.beginPath();
+  let isDown = false;
+  curve.timesNs.forEach((time, at) => {
+    const value = curve.values[at] ?? Number.NaN;
+    if (Number.isNaN(value)) {
+      isDown = false;
+      return;
+    }
+    const y = bottom - (value / curve.most) * room;
+    if (isDown) pen.lineTo(x(time), y);
+    else pen.moveTo(x(time), y);
+    isDown = true;
+  });
+  pen.stroke();
+  pen.globalAlpha = 1;
+}

@@ -1,0 +1,86 @@
+// The names of a graph's rows, beside them: click one to open a stage into its ranks, or a rank into its lanes.
+
+import type { MareyRow } from "../../../api/marey.ts";
+import { Icon } from "../../../widgets/icon.tsx";
+import styles from "./marey-graph.module.css";
+import { AXIS_PX } from "./painter.ts";
+import { keyOfRow, type PlacedRows } from "./rows.ts";
+
+interface RowLabelsProps {
+  readonly rows: readonly MareyRow[];
+  readonly placed: PlacedRows;
+  readonly scrollY: number;
+  readonly height: number;
+  /** What else there is to say of a row. */
+  detailOf(row: MareyRow): string | null;
+  onToggle(key: string): void;
+}
+
+export function RowLabels({ rows, placed, scrollY, height, detailOf, onToggle }: RowLabelsProps) {
+  return (
+    <div className={styles.labels}>
+      {rows.map((row, at) => {
+        const pitch = placed.pitch[at] ?? 0;
+        const middle = (placed.top[at] ?? 0) + (placed.height[at] ?? 0) / 2 + AXIS_PX - scrollY;
+        if (middle < AXIS_PX - pitch || middle > height + pitch) return null;
+        return (
+          <RowLabel
+            key={`${row.stage} ${row.rank} ${row.lane} ${row.depth}`}
+            row={row}
+            middle={middle}
+            isTight={pitch < 34}
+            detail={detailOf(row)}
+            onToggle={onToggle}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+interface RowLabelProps {
+  readonly row: MareyRow;
+  readonly middle: number;
+  readonly isTight: boolean;
+  readonly detail: string | null;
+  onToggle(key: string): void;
+}
+
+function RowLabel({ row, middle, isTight, detail, onToggle }: RowLabelProps) {
+  const key = keyOfRow(row);
+  const style = { top: middle, paddingLeft: 8 + row.depth * 12 };
+  const content = (
+    <>
+      <b>{row.label}</b>
+      {!isTight && detail && <small>{detail}</small>}
+    </>
+  );
+  if (!row.canOpen || key === null) {
+    return (
+      <div
+        className={styles.label}
+        style={style}
+        data-depth={row.depth}
+        data-tip={isTight ? (detail ?? undefined) : undefined}
+      >
+        <span>{content}</span>
+      </div>
+    );
+  }
+  return (
+    <button
+      type="button"
+      className={styles.label}
+      style={style}
+      data-depth={row.depth}
+      aria-expanded={row.isOpen}
+      data-tip={row.isOpen ? "Close" : row.depth === 0 ? "Open its ranks" : "Open its streams and threads"}
+      onClick={() => onToggle(key)}
+    >
+      <i aria-hidden="true">
+        <Icon name={row.isOpen ? "down" : "plus"} size={10} />
+      </i>
+      <span>{content}</span>
+    </button>
+  );
+}

@@ -1,0 +1,249 @@
+// The canvases of a Marey graph and what moves on them: gridlines behind, spans and bands, numbers before. Owns the window
+// while it moves and when to draw; knows nothing of React, of servers or of links.
+
+import { MareyLayer } from "../../../layers/marey/marey-layer.ts";
+import { SpanIndex } from "../../../layers/marey/pick.ts";
+import type { NsWindow } from "../../../state/parallel.ts";
+import type { LaneCurve } from "./curves.ts";
+import type { Drawn } from "./drawn.ts";
+import { AXIS_PX, type PaintScene, type PaintTokens, paintBack, paintFront } from "./painter.ts";
+import { findLane, type PlacedRows, placeRows } from "./rows.ts";
+
+export interface StageElements {
+  readonly back: HTMLCanvasElement;
+  readonly spans: HTMLCanvasElement;
+  readonly front: HTMLCanvasElement;
+}
+
+export interface StageLook {
+  readonly tokens: PaintTokens;
+  readonly originNs: number;
+  readonly stepEndsNs: readonly number[];
+  readonly curves: readonly LaneCurve[];
+}
+
+/** What a point of the drawing lies on. */
+export interface Hit {
+  readonly span: number;
+  /** The band that was hit, where it was one; its first span is `span`. */
+  readonly band: number | null;
+}
+
+const SLACK_PX = 3;
+const EMPTY_ROWS: PlacedRows = placeRows([], 0);
+
+export class GraphStage {
+  readonly #elements: StageElements;
+  readonly #layer: MareyLayer;
+  #size = { width: 1, height: 1 };
+  #ratio = 1;
+  #window: NsWindow = { fromNs: 0, toNs: 1 };
+  #drawn: Drawn | null = null;
+  #index: SpanIndex | null = null;
+  #rows: PlacedRows = EMPTY_ROWS;
+  #look: StageLook | null = null;
+  #lit: number | null = null;
+  #selected: number | null = null;
+  #brush: NsWindow | null = null;
+  #scrollY = 0;
+  #frame: number | null = null;
+  #isNew = false;
+  /** Told when a new picture is on the screen. */
+  onDrawn: (() => void) | null = null;
+
+  /** Throws where the browser cannot draw. */
+  constructor(elements: StageElements) {
+    this.#elements = elements;
+    this.#layer = new MareyLayer(elements.spans);
+  }
+
+  get window(): NsWindow {
+    return this.#window;
+  }
+
+  get rows(): PlacedRows {
+    return this.#rows;
+  }
+
+  get index(): SpanIndex | null {
+    return this.#index;
+  }
+
+  get drawn(): Drawn | null {
+    return this.#drawn;
+  }
+
+  get scrollY(): number {
+    return this.#scrollY;
+  }
+
+  dispose(): void {
+    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
+    this.#layer.dispose();
+  }
+
+  setSize(width: number, height: number, ratio: number): void {
+    this.#size = { width: Math.max(1, width), height: Math.max(1, height) };
+    this.#ratio = ratio;
+    for (const canvas of Object.values(this.#elements) as HTMLCanvasElement[]) {
+      canvas.width = Math.round(this.#size.width * ratio);
+      canvas.height = Math.round(this.#size.height * ratio);
+    }
+    this.#placeRows();
+    // A canvas is blank after a change of its size; waiting for the next frame would show it.
+    this.drawNow();
+  }
+
+  /** The picture of a window: what was drawn until now gives way to it at once. */
+  setDrawn(drawn: Drawn): void {
+    const isOther = drawn.marey !== this.#drawn?.marey;
+    const hasOtherRows = drawn.marey.rows !== this.#drawn?.marey.rows;
+    this.#drawn = drawn;
+    if (isOther) this.#index = new SpanIndex(drawn.marey.spans, drawn.marey.rows.length);
+    if (isOther) this.#lit = null;
+    this.#layer.setSpans(drawn.spans);
+    this.#layer.setBands(drawn.bands);
+    if (hasOtherRows) this.#placeRows();
+    this.#isNew = true;
+    this.#ask();
+  }
+
+  setLook(look: StageLook): void {
+    this.#look = look;
+    this.#ask();
+  }
+
+  setWindow(window: NsWindow): void {
+    this.#window = window;
+    this.#ask();
+  }
+
+  setBrush(brush: NsWindow | null): void {
+    this.#brush = brush;
+    this.#ask();
+  }
+
+  setScroll(y: number): void {
+    this.#scrollY = y;
+    this.#ask();
+  }
+
+  /** `span`: a place in the table of spans; its whole instance lights up. */
+  setLit(span: number | null): void {
+    const lit = span === null ? null : (this.#drawn?.instance[span] ?? null);
+    if (lit === this.#lit) return;
+    this.#lit = lit;
+    this.#ask();
+  }
+
+  setSelected(span: number | null): void {
+    this.#selected = span;
+    this.#ask();
+  }
+
+  /** Of a place in page pixels from the upper left of the drawing. */
+  timeAt(x: number): number {
+    const { fromNs, toNs } = this.#window;
+    return fromNs + (x / this.#size.width) * (toNs - fromNs);
+  }
+
+  hit(x: number, y: number): Hit | null {
+    if (this.#drawn === null || y < AXIS_PX) return null;
+    const below = y - AXIS_PX + this.#scrollY;
+    const timeNs = this.timeAt(x);
+    const row = findLane(this.#rows, below);
+    const slackNs = (SLACK_PX / this.#size.width) * (this.#window.toNs - this.#window.fromNs);
+    const span = row === null ? null : (this.#index?.find(row, timeNs, slackNs) ?? null);
+    if (span !== null) return { span, band: null };
+    return row === null ? this.#hitBand(timeNs, below) : null;
+  }
+
+  /** Draws in this task, so that what is on the canvases can be copied right after. */
+  drawNow(): void {
+    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
+    this.#draw();
+  }
+
+  #hitBand(timeNs: number, y: number): Hit | null {
+    const { spans, bands } = this.#drawn?.marey ?? { spans: null, bands: null };
+    if (!spans || !bands) return null;
+    const { top, height } = this.#rows;
+    for (let band = bands.count - 1; band >= 0; band -= 1) {
+      const [from, to] = [spans.row[bands.fromSpan[band] ?? 0] ?? 0, spans.row[bands.toSpan[band] ?? 0] ?? 0];
+      const isDown = (top[from] ?? 0) < (top[to] ?? 0);
+      const [upper, lower] = isDown ? [from, to] : [to, from];
+      const start = (top[upper] ?? 0) + (height[upper] ?? 0);
+      const share = (y - start) / Math.max(1, (top[lower] ?? 0) - start);
+      if (share < 0 || share > 1) continue;
+      const along = isDown ? share : 1 - share;
+      const mix = (a: Float64Array, b: Float64Array) => (a[band] ?? 0) * (1 - along) + (b[band] ?? 0) * along;
+      if (timeNs < mix(bands.fromStartNs, bands.toStartNs) || timeNs > mix(bands.fromEndNs, bands.toEndNs)) continue;
+      return { span: bands.fromSpan[band] ?? 0, band };
+    }
+    return null;
+  }
+
+  #placeRows(): void {
+    this.#rows = placeRows(this.#drawn?.marey.rows ?? [], this.#size.height - AXIS_PX);
+    this.#layer.setRows(this.#rows);
+    this.#scrollY = Math.max(0, Math.min(this.#scrollY, this.#rows.total - (this.#size.height - AXIS_PX)));
+  }
+
+  #ask(): void {
+    if (this.#frame === null) this.#frame = requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw(): void {
+    this.#frame = null;
+    const { width, height } = this.#size;
+    const { fromNs, toNs } = this.#window;
+    const scale = width / (toNs - fromNs);
+    if (this.#drawn) {
+      this.#layer.draw({
+        pixelRatio: this.#ratio,
+        scale,
+        offsetX: (this.#drawn.baseNs - fromNs) * scale,
+        offsetY: AXIS_PX - this.#scrollY,
+        lit: this.#lit,
+      });
+    }
+    this.#paint(width, height);
+    if (this.#isNew) {
+      this.#isNew = false;
+      this.onDrawn?.();
+    }
+  }
+
+  #paint(width: number, height: number): void {
+    const look = this.#look;
+    if (look === null) return;
+    const scene: PaintScene = {
+      width,
+      height,
+      window: this.#window,
+      originNs: look.originNs,
+      rows: this.#rows,
+      scrollY: this.#scrollY,
+      tokens: look.tokens,
+    };
+    const { back, front } = this.#elements;
+    for (const [canvas, paint] of [
+      [back, (pen: CanvasRenderingContext2D) => paintBack(pen, scene, look.stepEndsNs)],
+      [
+        front,
+        (pen: CanvasRenderingContext2D) =>
+          paintFront(pen, scene, {
+            drawn: this.#drawn,
+            selected: this.#selected,
+            curves: look.curves,
+            brush: this.#brush,
+          }),
+      ],
+    ] as const) {
+      const pen = canvas.getContext("2d");
+      if (pen === null) continue;
+      pen.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
+      paint(pen);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+// What is under the pointer, in words.
+
+import { nameAt, numberAt } from "../../../api/columns.ts";
+import { formatCount, formatRatio } from "../../../base/format.ts";
+import type { Size } from "../../../charts/canvas.tsx";
+import { sayNs } from "./axis.ts";
+import type { Drawn } from "./drawn.ts";
+import { KIND_COLORS, KIND_TITLES } from "./kinds.ts";
+import styles from "./marey-graph.module.css";
+import type { Pointed } from "./use-gestures.ts";
+
+interface TipProps {
+  readonly drawn: Drawn;
+  readonly pointed: Pointed;
+  readonly originNs: number;
+  readonly size: Size;
+}
+
+const WIDTH_PX = 300;
+const HEIGHT_PX = 150;
+
+export function Tip({ drawn, pointed, originNs, size }: TipProps) {
+  const { span, band } = pointed;
+  const { spans, rows } = drawn.marey;
+  const kind = drawn.kinds[span] ?? "host";
+  const row = rows[spans.row[span] ?? 0];
+  const isLeft = pointed.x > size.width - WIDTH_PX;
+  const isAbove = pointed.y > size.height - HEIGHT_PX;
+  const style = {
+    ...(isLeft ? { right: size.width - pointed.x + 14 } : { left: pointed.x + 14 }),
+    ...(isAbove ? { bottom: size.height - pointed.y + 12 } : { top: pointed.y + 14 }),
+  };
+  return (
+    <div className={styles.tip} style={style} role="status">
+      <b>
+        <i style={{ background: KIND_COLORS[kind] }} />
+        {titleOf(drawn, span)}
+      </b>
+      <span>{[KIND_TITLES[kind], row?.label, batchOf(drawn, span)].filter(Boolean).join(" · ")}</span>
+      {listFacts(drawn, span, originNs).map(([name, value]) => (
+        <span key={name}>
+          {name} <em>{value}</em>
+        </span>
+      ))}
+      {band !== null && <BandFacts drawn={drawn} band={band} />}
+    </div>
+  );
+}
+
+export function titleOf({ marey: { spans } }: Drawn, span: number): string {
+  const name = nameAt(spans.name, span) ?? nameAt(spans.collective, span) ?? "unnamed";
+  const count = spans.members[span] ?? 1;
+  return count > 1 ? `${formatCount(count)} spans, longest ${name}` : name;
+}
+
+function batchOf({ marey: { spans } }: Drawn, span: number): string | null {
+  const batch = numberAt(spans.microBatch, span);
+  return batch === null ? null : `micro-batch ${batch}`;
+}
+
+function listFacts(
+  { marey: { spans } }: Drawn,
+  span: number,
+  originNs: number,
+): readonly (readonly [string, string])[] {
+  const [start, end] = [spans.startNs[span] ?? 0, spans.endNs[span] ?? 0];
+  const wait = numberAt(spans.waitNs, span);
+  const slack = numberAt(spans.slackNs, span);
+  const critical = numberAt(spans.critical, span);
+  const isMerged = (spans.members[span] ?? 1) > 1;
+  const facts: (readonly [string, string] | null)[] = [
+    ["from", sayNs(start - originNs)],
+    [isMerged ? "together" : "takes", sayNs(end - start)],
+    isMerged
+      ? ["each", `${sayNs(spans.minNs[span])} – ${sayNs(spans.maxNs[span])}, median ${sayNs(spans.medianNs[span])}`]
+      : null,
+    wait !== null && wait > 0
+      ? ["of it waiting", `${sayNs(wait)}, ${formatRatio(wait / Math.max(1, end - start))}`]
+      : null,
+    critical !== null && critical > 0 ? ["on the critical path", formatRatio(critical)] : null,
+    slack !== null && slack > 0 ? ["slack", sayNs(slack)] : null,
+  ];
+  return facts.filter((fact) => fact !== null);
+}
+
+const BAND_WORDS: Readonly<Record<string, string>> = {
+  same: "The same operator on the next row",
+  collective: "One collective of all its ranks",
+  message: "Sent to the next row",
+};
+
+function BandFacts({ drawn: { marey }, band }: { drawn: Drawn; band: number }) {
+  const { bands } = marey;
+  const count = bands.members[band] ?? 1;
+  return (
+    <span>
+      {BAND_WORDS[nameAt(bands.kind, band) ?? ""] ?? "Joined"}
+      {count > 1 && `, ${formatCount(count)} of them`}
+      {(bands.maxSkewNs[band] ?? 0) > 0 && (
+        <>
+          {"; skew "}
+          <em>{sayNs(bands.maxSkewNs[band])}</em>
+        </>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,66 @@
+// Beside the graph: the selected span, or operators, communication and ranks of the window.
+
+import type { TraceAnswer } from "../../api/generated.ts";
+import { changeParallel, type NsWindow, type Pane, type ParallelPage } from "../../state/parallel.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Segmented } from "../../widgets/segmented.tsx";
+import { CommunicationPane } from "./details/communication-pane.tsx";
+import { OperatorPane } from "./details/operator-table.tsx";
+import { RanksPane } from "./details/ranks-pane.tsx";
+import { SpanDetails } from "./details/span-details.tsx";
+import { aroundWindow } from "./graph/windows.ts";
+import styles from "./parallel.module.css";
+
+const OPTIONS: readonly { readonly value: Pane; readonly title: string }[] = [
+  { value: "span", title: "Span" },
+  { value: "operators", title: "Operators" },
+  { value: "communication", title: "Links" },
+  { value: "ranks", title: "Ranks" },
+];
+
+interface PanesProps {
+  readonly answer: TraceAnswer;
+  readonly page: ParallelPage;
+  readonly window: NsWindow;
+  readonly extent: NsWindow;
+  readonly originNs: number;
+}
+
+export function Panes({ answer, page, window, extent, originNs }: PanesProps) {
+  const change = useChangeScreen();
+  const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
+  const trace = answer.row.trace_id;
+  const range = { fromNs: Math.floor(window.fromNs), toNs: Math.ceil(window.toNs) };
+  /** A span elsewhere is brought into sight. */
+  const open = (span: { readonly span: number; readonly start_ns: number; readonly end_ns: number }) => {
+    const isSeen = span.end_ns > window.fromNs && span.start_ns < window.toNs;
+    set({
+      span: span.span,
+      ...(isSeen ? {} : { window: aroundWindow(span.start_ns, span.end_ns, 4, extent) }),
+    });
+  };
+  return (
+    <div className={styles.panes}>
+      <header>
+        <Segmented label="Details" name="pane" options={OPTIONS} value={page.pane} onChange={(pane) => set({ pane })} />
+      </header>
+      {page.pane === "span" && (
+        <SpanDetails
+          trace={trace}
+          span={page.span}
+          originNs={originNs}
+          onOpen={open}
+          onZoom={({ arrive_ns, end_ns }) =>
+            change(changeParallel({ window: aroundWindow(arrive_ns, end_ns, 1, extent) }))
+          }
+          onClose={() => set({ span: null })}
+        />
+      )}
+      {page.pane === "operators" && (
+        <OperatorPane trace={trace} range={range} text={page.text} onFind={(text) => set({ text })} />
+      )}
+      {page.pane === "communication" && <CommunicationPane trace={trace} />}
+      {page.pane === "ranks" && answer.report && <RanksPane answer={answer} report={answer.report} />}
+    </div>
+  );
+}

@@ -1,0 +1,283 @@
+// One trace: its steps and verdicts above, the graph in the middle, what is selected beside it, the hardware below. What is
+// selected and zoomed in one of them shows in all.
+
+import { useMemo, useRef, useState } from "react";
+import type { TraceAnswer, Verdict } from "../../api/generated.ts";
+import type { MareyRow } from "../../api/marey.ts";
+import { useInk } from "../../charts/canvas.tsx";
+import { useCurves, useSteps, useTrace, useTraces } from "../../data/traces.ts";
+import { changeParallel, type NsWindow, openTrace, type ParallelPage, toggleRow } from "../../state/parallel.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { ViewLayout } from "../../widgets/view-layout.tsx";
+import { ComparedGraph } from "./compared-graph.tsx";
+import { DiffPanel } from "./diff-panel.tsx";
+import { CURVES, type CurveName, hasCurve } from "./graph/curves.ts";
+import type { Drawn } from "./graph/drawn.ts";
+import { type GraphFile, savePng, saveSvg } from "./graph/export.ts";
+import { Legend } from "./graph/legend.tsx";
+import { readPaintTokens } from "./graph/look.ts";
+import { type GraphDeeds, MareyGraph } from "./graph/marey-graph.tsx";
+import type { GraphStage } from "./graph/stage.ts";
+import { aroundWindow } from "./graph/windows.ts";
+import { Hardware } from "./hardware.tsx";
+import { Panes } from "./panes.tsx";
+import styles from "./parallel.module.css";
+import { Settings } from "./settings.tsx";
+import { SpanTable } from "./span-table.tsx";
+import { StepStrip } from "./step-strip.tsx";
+import { findShownSteps, findTypical, listSteps, originOf, type Step, windowOf } from "./steps.ts";
+import { Strip } from "./strip.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { TraceList } from "./traces/trace-list.tsx";
+import { UploadBox } from "./traces/upload-box.tsx";
+import { useWindows } from "./use-windows.ts";
+import { VerdictCards } from "./verdict-cards.tsx";
+
+interface ParallelViewProps {
+  readonly trace: string;
+  readonly page: ParallelPage;
+  readonly workload: string | null;
+}
+
+const NO_STEPS: readonly Step[] = [];
+const NO_ENDS: readonly number[] = [];
+const WHOLE = { fromNs: null, toNs: null };
+
+export function ParallelView({ trace, page: asked, workload }: ParallelViewProps) {
+  const change = useChangeScreen();
+  const answer = useTrace(trace);
+  const table = useSteps(trace);
+  const [curve, setCurve] = useState<CurveName | null>(null);
+  const steps = useMemo(() => (table.value ? listSteps(table.value) : NO_STEPS), [table.value]);
+  const page = useMemo(() => withLevel(asked, answer.value), [asked, answer.value]);
+  const whose = workload ?? answer.value?.row.workload_id ?? null;
+  const curves = useKnownCurves(trace, answer.value);
+  const scene = useMemo(
+    () => (answer.value && table.value ? makeScene(answer.value, steps, page.window) : null),
+    [answer.value, table.value, steps, page.window],
+  );
+  return (
+    <ViewLayout
+      strip={<Strip answer={answer.value} />}
+      controls={
+        <div className={styles.controls}>
+          <TraceList workload={whose} current={trace} onOpen={(other) => change(openTrace(other))} />
+          <UploadBox workload={whose} onStarted={() => {}} />
+          <Settings page={page} curves={curves} curve={curve} onCurve={setCurve} />
+        </div>
+      }
+      details={
+        answer.value && scene ? (
+          <Panes
+            answer={answer.value}
+            page={page}
+            window={scene.window}
+            extent={scene.extent}
+            originNs={scene.originNs}
+          />
+        ) : null
+      }
+      {...hardwareOf(answer.value, scene)}
+    >
+      <Frame source={answer} what="the trace">
+        {(value) =>
+          value.report === null || scene === null ? (
+            <p className={styles.quiet}>{value.row.problem ?? "The trace is still being read."}</p>
+          ) : (
+            <Middle answer={value} page={page} steps={steps} scene={scene} curve={curve} />
+          )
+        }
+      </Frame>
+    </ViewLayout>
+  );
+}
+
+interface Scene {
+  readonly window: NsWindow;
+  readonly extent: NsWindow;
+  readonly originNs: number;
+  /** Of several steps in sight. */
+  readonly stepEndsNs: readonly number[];
+  /** The only step in sight; null: there are several, or none. */
+  readonly step: number | null;
+}
+
+export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], wanted: NsWindow | null): Scene {
+  const extent = { fromNs: 0, toNs: Math.max(1, extent_ns) };
+  const typical = findTypical(steps);
+  const window = wanted ?? windowOf(typical ? [typical] : [], extent);
+  const shown = findShownSteps(steps, window);
+  const isOne = shown !== null && shown[0] === shown[1];
+  return {
+    window,
+    extent,
+    originNs: originOf(steps, window, extent),
+    stepEndsNs: isOne ? NO_ENDS : steps.map(({ toNs }) => toNs),
+    step: isOne ? (steps[shown[0]]?.step ?? null) : null,
+  };
+}
+
+/** A run without stages has one row of all ranks at that level: its ranks tell more. */
+function withLevel(page: ParallelPage, answer: TraceAnswer | undefined): ParallelPage {
+  return page.level === "stage" && answer && answer.stages.length <= 1 ? { ...page, level: "rank" } : page;
+}
+
+function hardwareOf(answer: TraceAnswer | undefined, scene: Scene | null) {
+  const { workload_id: workload = null } = answer?.row ?? {};
+  if (!answer || !scene || workload === null || answer.origin_ms === null) return {};
+  return { time: <Hardware workload={workload} originMs={answer.origin_ms} window={scene.window} /> };
+}
+
+const KNOWN_PIXELS = 100;
+
+/** Asked once, coarsely, over the whole trace: which curves there are to choose from. */
+function useKnownCurves(trace: string, answer: TraceAnswer | undefined): readonly CurveName[] {
+  const known = useCurves(trace, answer?.report ? WHOLE : null, KNOWN_PIXELS).value;
+  return CURVES.filter((name) => hasCurve(known, name));
+}
+
+interface MiddleProps {
+  readonly answer: TraceAnswer;
+  readonly page: ParallelPage;
+  readonly steps: readonly Step[];
+  readonly scene: Scene;
+  readonly curve: CurveName | null;
+}
+
+function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
+  const change = useChangeScreen();
+  const trace = answer.row.trace_id;
+  const windows = useWindows(page);
+  const others = (useTraces(null).value?.traces ?? []).filter(
+    ({ trace_id, state }) => trace_id !== trace && state === "ready",
+  );
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
+  const [verdict, setVerdict] = useState<Verdict | null>(null);
+  const { files, place, keep } = useFiles(answer, steps, scene);
+  const { window, extent } = scene;
+  const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
+  const deeds: GraphDeeds = {
+    onWindow: windows.show,
+    onReset: () => windows.show(null, true),
+    onAll: () => windows.show(windowOf(steps, extent), true),
+    onHistory: windows.go,
+    onSelect: (span) => set(span === null ? { span } : { span, pane: "span" }),
+    onToggle: (row) => change(toggleRow(row)),
+  };
+  const showVerdict = (chosen: Verdict) => {
+    setVerdict(chosen);
+    const evidence = chosen.spans.filter(({ step }) => step === chosen.spans[0]?.step);
+    const from = Math.min(...evidence.map(({ start_ns }) => start_ns));
+    const to = Math.max(...evidence.map(({ end_ns }) => end_ns));
+    windows.show(aroundWindow(from, to, 0.15, extent), true);
+    set({ span: chosen.spans[0]?.span ?? null, pane: "span" });
+  };
+  return (
+    <>
+      <div className={styles.top}>
+        <StepStrip steps={steps} window={window} onSteps={(chosen) => windows.show(windowOf(chosen, extent), true)} />
+        {answer.report && <VerdictCards report={answer.report} shown={verdict} onShow={showVerdict} />}
+      </div>
+      <Toolbar
+        page={page}
+        title={titleOf(steps, scene)}
+        windows={windows}
+        others={others}
+        onAll={deeds.onAll}
+        onPng={() => files((file) => savePng(file))}
+        onSvg={() => files((file) => saveSvg(file))}
+      />
+      <div ref={place} className={styles.graphs} data-compared={page.compared !== null || undefined}>
+        {/* Drawn also while the table stands before it: the table is of what the graph asked for. */}
+        <div className={styles.one} hidden={page.drawing === "table"}>
+          <MareyGraph
+            trace={trace}
+            title={answer.row.name}
+            page={page}
+            {...scene}
+            curve={curve}
+            detailOf={detailOf(answer)}
+            ranksOf={(stage) => answer.stages.find((each) => each.stage === stage)?.ranks ?? []}
+            onShown={(stage, shown) => {
+              keep(stage);
+              setDrawn(shown);
+            }}
+            {...deeds}
+          />
+        </div>
+        {page.drawing === "table" && drawn && (
+          <SpanTable
+            trace={trace}
+            marey={drawn.marey}
+            originNs={scene.originNs}
+            text={page.text}
+            selected={page.span}
+            onSelect={deeds.onSelect}
+          />
+        )}
+        {page.compared !== null && (
+          <ComparedGraph
+            trace={page.compared}
+            page={page}
+            offsetNs={window.fromNs - scene.originNs}
+            window={window}
+            {...deeds}
+          />
+        )}
+      </div>
+      {drawn && page.drawing === "graph" && <Legend drawn={drawn} by={page.color} />}
+      {page.compared !== null && <DiffPanel before={trace} after={page.compared} />}
+    </>
+  );
+}
+
+function titleOf(steps: readonly Step[], { window }: Scene): string {
+  const shown = findShownSteps(steps, window);
+  if (shown === null) return steps.length === 0 ? "Whole trace" : "Between steps";
+  const [first, last] = [steps[shown[0]]?.step, steps[shown[1]]?.step];
+  const typical = findTypical(steps)?.step;
+  return first === last ? `Step ${first}${first === typical ? ", the typical one" : ""}` : `Steps ${first} to ${last}`;
+}
+
+function detailOf({ stages, ranks, report }: TraceAnswer): (row: MareyRow) => string | null {
+  const rankFacts = new Map(ranks.map((rank) => [rank.rank, rank]));
+  return ({ depth, stage, rank }) => {
+    if (depth === 0) {
+      const members = stages.find((each) => each.stage === stage)?.ranks.length ?? 0;
+      const bubble = stage === null ? undefined : report?.bubble?.stage_bubble_ratio[stage];
+      return (
+        [members > 1 ? `${members} ranks` : null, bubble === undefined ? null : `bubble ${Math.round(bubble * 100)} %`]
+          .filter(Boolean)
+          .join(" · ") || null
+      );
+    }
+    const facts = rank === null ? undefined : rankFacts.get(rank);
+    return depth === 1 ? (facts?.unit ?? facts?.device ?? null) : null;
+  };
+}
+
+/** The graph as a file: what is needed for it is gathered when asked. */
+function useFiles(answer: TraceAnswer, steps: readonly Step[], scene: Scene) {
+  const ink = useInk();
+  const place = useRef<HTMLDivElement>(null);
+  const stage = useRef<GraphStage | null>(null);
+  const files = (save: (file: GraphFile) => void) => {
+    if (stage.current === null || place.current === null) return;
+    save({
+      stage: stage.current,
+      title: `${answer.row.name} · ${titleOf(steps, scene)}`,
+      originNs: scene.originNs,
+      tokens: readPaintTokens(ink),
+      ink,
+      place: place.current,
+    });
+  };
+  return {
+    files,
+    place,
+    keep: (made: GraphStage) => {
+      stage.current = made;
+    },
+  };
+}

@@ -1,0 +1,200 @@
+// The spans in sight as a table: the twin of the graph, to read, to sort and to take along.
+
+import { useMemo, useState } from "react";
+import { nameAt, numberAt } from "../../api/columns.ts";
+import type { Marey } from "../../api/marey.ts";
+import { formatCsv } from "../../base/csv.ts";
+import { downloadText } from "../../base/download.ts";
+import { formatCount, formatPlural } from "../../base/format.ts";
+import { computeOrder } from "../../base/order.ts";
+import { Button } from "../../widgets/button.tsx";
+import { Text } from "../../widgets/data-table/cells.tsx";
+import type { Column } from "../../widgets/data-table/columns.ts";
+import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
+import { sayNs } from "./graph/axis.ts";
+import { KIND_COLORS, KIND_TITLES, kindOf } from "./graph/kinds.ts";
+import styles from "./parallel.module.css";
+
+interface SpanRow {
+  readonly at: number;
+  readonly id: number | null;
+  readonly row: string;
+  readonly name: string | null;
+  readonly class: string | null;
+  readonly phase: string | null;
+  readonly microBatch: number | null;
+  readonly startNs: number;
+  readonly lengthNs: number;
+  readonly waitNs: number | null;
+  readonly members: number;
+  readonly worstNs: number | null;
+}
+
+interface SpanTableProps {
+  readonly trace: string;
+  readonly marey: Marey;
+  readonly originNs: number;
+  readonly text: string;
+  readonly selected: number | null;
+  onSelect(span: number | null): void;
+}
+
+export function SpanTable({ trace, marey, originNs, text, selected, onSelect }: SpanTableProps) {
+  const [sort, setSort] = useState<TableSort>({ column: "start", descending: false });
+  const columns = useMemo(() => listColumns(originNs), [originNs]);
+  const rows = useMemo(() => listSpans(marey, text), [marey, text]);
+  const shown = useMemo(() => {
+    const column = columns.find(({ key }) => key === sort.column);
+    const order = computeOrder(
+      rows.map((row) => column?.sortKey(row) ?? null),
+      sort.descending,
+    );
+    return [...order].flatMap((at) => rows[at] ?? []);
+  }, [rows, columns, sort]);
+  return (
+    <div className={styles.table}>
+      <header>
+        <span>{formatPlural(shown.length, "span")} in sight, with a little on both sides</span>
+        <Button onClick={() => downloadText(`${trace}-spans.csv`, toCsv(shown), "text/csv")}>CSV</Button>
+      </header>
+      <div>
+        <DataTable
+          label="Spans"
+          columns={columns}
+          rows={shown}
+          keyOf={keyOf}
+          selectedKey={shown.find(({ id }) => id !== null && id === selected)?.at.toString() ?? null}
+          sort={sort}
+          onSort={setSort}
+          onSelect={({ id }) => onSelect(id)}
+        />
+      </div>
+    </div>
+  );
+}
+
+function keyOf({ at }: SpanRow): string {
+  return String(at);
+}
+
+function listSpans({ spans, rows }: Marey, text: string): readonly SpanRow[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return Array.from({ length: spans.count }, (_, at) => {
+    const own = numberAt(spans.span, at);
+    return {
+      at,
+      id: own ?? numberAt(spans.worstSpan, at),
+      row: rows[spans.row[at] ?? 0]?.label ?? "",
+      name: nameAt(spans.name, at),
+      class: nameAt(spans.class, at),
+      phase: nameAt(spans.phase, at),
+      microBatch: numberAt(spans.microBatch, at),
+      startNs: spans.startNs[at] ?? 0,
+      lengthNs: (spans.endNs[at] ?? 0) - (spans.startNs[at] ?? 0),
+      waitNs: numberAt(spans.waitNs, at),
+      members: numberAt(spans.members, at) ?? 1,
+      worstNs: numberAt(spans.maxNs, at),
+    };
+  }).filter(({ name }) => words.every((word) => name?.toLowerCase().includes(word)));
+}
+
+function listColumns(originNs: number): readonly Column<SpanRow>[] {
+  const number = (
+    key: string,
+    title: string,
+    width: number,
+    rank: number,
+    pick: (row: SpanRow) => number | null,
+    say: (value: number) => string,
+  ): Column<SpanRow> => ({
+    key,
+    title,
+    width,
+    grow: 0,
+    align: "right",
+    rank,
+    isLargestFirst: true,
+    cell: (row) => {
+      const value = pick(row);
+      return value === null ? "–" : say(value);
+    },
+    sortKey: pick,
+    csv: pick,
+  });
+  return [
+    {
+      key: "row",
+      title: "Row",
+      width: 90,
+      grow: 0,
+      rank: 0,
+      cell: ({ row }) => row,
+      sortKey: ({ row }) => row,
+      csv: ({ row }) => row,
+    },
+    {
+      key: "name",
+      title: "Span",
+      width: 160,
+      grow: 1,
+      rank: 0,
+      cell: (row) => <Text>{row.name ?? (row.members > 1 ? `${row.members} merged` : null)}</Text>,
+      sortKey: ({ name }) => name,
+      csv: ({ name }) => name,
+    },
+    {
+      key: "kind",
+      title: "Kind",
+      width: 120,
+      grow: 0,
+      rank: 1,
+      cell: (row) => {
+        const kind = kindOf(row.class, row.phase);
+        return (
+          <span className={styles.kind}>
+            <i style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
+          </span>
+        );
+      },
+      sortKey: (row) => kindOf(row.class, row.phase),
+      csv: ({ class: name }) => name,
+    },
+    number("batch", "Micro-batch", 96, 4, (row) => row.microBatch, String),
+    number("start", "From", 90, 0, (row) => row.startNs - originNs, sayNs),
+    number("length", "Takes", 84, 0, (row) => row.lengthNs, sayNs),
+    number("wait", "Waits", 84, 2, (row) => row.waitNs, sayNs),
+    number("members", "Merged", 76, 3, (row) => row.members, formatCount),
+    number("worst", "Longest", 84, 3, (row) => row.worstNs, sayNs),
+  ];
+}
+
+function toCsv(rows: readonly SpanRow[]): string {
+  return formatCsv(
+    [
+      "row",
+      "name",
+      "class",
+      "phase",
+      "micro_batch",
+      "start_ns",
+      "duration_ns",
+      "wait_ns",
+      "count",
+      "longest_ns",
+      "span",
+    ],
+    rows.map((row) => [
+      row.row,
+      row.name,
+      row.class,
+      row.phase,
+      row.microBatch,
+      row.startNs,
+      row.lengthNs,
+      row.waitNs,
+      row.members,
+      row.worstNs,
+      row.id,
+    ]),
+  );
+}

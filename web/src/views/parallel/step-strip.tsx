@@ -1,0 +1,69 @@
+// How long each step took and what its time went into; choosing steps shows them below.
+
+import { useMemo } from "react";
+import { formatRatio } from "../../base/format.ts";
+import { type BarPart, StepBars } from "../../charts/step-bars.tsx";
+import type { NsWindow } from "../../state/parallel.ts";
+import { sayNs } from "./graph/axis.ts";
+import { KIND_COLORS } from "./graph/kinds.ts";
+import styles from "./parallel.module.css";
+import { findShownSteps, type Step } from "./steps.ts";
+
+const PARTS: readonly BarPart[] = [
+  { key: "compute", title: "compute", color: KIND_COLORS.forward },
+  { key: "wait", title: "exposed waiting", color: KIND_COLORS.waiting },
+  { key: "transfer", title: "exposed transfer", color: KIND_COLORS.communication },
+  { key: "idle", title: "idle", color: "var(--track)" },
+];
+
+interface StepStripProps {
+  readonly steps: readonly Step[];
+  readonly window: NsWindow;
+  onSteps(steps: readonly Step[]): void;
+}
+
+export function StepStrip({ steps, window, onSteps }: StepStripProps) {
+  const bars = useMemo(() => steps.map(toBar), [steps]);
+  const selected = findShownSteps(steps, window);
+  if (steps.length === 0) return <p className={styles.quiet}>No steps are marked in this trace.</p>;
+  return (
+    <section className={styles.steps} aria-label="Steps">
+      <h2>Time per step</h2>
+      <div className={styles.bars}>
+        <StepBars
+          label={`Time of ${steps.length} steps by what it went into; arrows choose a step, Shift with arrows several`}
+          parts={PARTS}
+          bars={bars}
+          selected={selected}
+          onSelect={(first, last) => onSteps(steps.slice(first, last + 1))}
+        />
+      </div>
+      <ul className={styles.stepLegend}>
+        {PARTS.map(({ key, title, color }, at) => (
+          <li key={key}>
+            <i style={{ background: color }} /> {title} <b>{sayShare(steps, at)}</b>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function lengthsOf({ computeNs, waitNs, transferNs, idleNs }: Step): readonly number[] {
+  return [computeNs, waitNs, transferNs, idleNs];
+}
+
+function toBar(step: Step) {
+  const lengths = lengthsOf(step);
+  return {
+    key: step.step,
+    title: `Step ${step.step}: ${sayNs(step.durationNs)}, mean of ranks`,
+    lengths,
+    words: lengths.map((ns) => `${sayNs(ns)} · ${formatRatio(ns / Math.max(1, step.durationNs))}`),
+  };
+}
+
+function sayShare(steps: readonly Step[], part: number): string {
+  const total = steps.reduce((sum, { durationNs }) => sum + durationNs, 0);
+  return formatRatio(steps.reduce((sum, step) => sum + (lengthsOf(step)[part] ?? 0), 0) / Math.max(1, total));
+}

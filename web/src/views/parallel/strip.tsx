@@ -1,0 +1,74 @@
+// The trace in numbers, and the ways to other views of the same run.
+
+import type { ReactNode } from "react";
+import type { TraceAnswer } from "../../api/generated.ts";
+import { formatPlural, formatRatio } from "../../base/format.ts";
+import { diagnose } from "../../state/diagnostics.ts";
+import { openTrace } from "../../state/parallel.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button, IconButton } from "../../widgets/button.tsx";
+import { saySeconds } from "./graph/axis.ts";
+import styles from "./parallel.module.css";
+import { meanStep } from "./verdict-cards.tsx";
+
+export function Strip({ answer }: { answer: TraceAnswer | undefined }) {
+  const change = useChangeScreen();
+  if (answer === undefined) return <div className={styles.strip} />;
+  const { row, report } = answer;
+  return (
+    <div className={styles.strip}>
+      <div className={styles.names}>
+        <h1>
+          {row.name}
+          <IconButton icon="close" label="Choose another trace" onClick={() => change(openTrace(null))} />
+        </h1>
+        <p>{describe(answer)}</p>
+      </div>
+      {report && (
+        <dl className={styles.figures}>
+          <Figure name="mean step" value={saySeconds(meanStep(report))} />
+          <Figure name="compute" value={shareOf(report.breakdown, "compute_s")} />
+          <Figure name="exposed waiting" value={shareOf(report.breakdown, "waiting_s")} />
+          <Figure name="exposed transfer" value={shareOf(report.breakdown, "transferring_s")} />
+          <Figure name="idle" value={shareOf(report.breakdown, "idle_s")} />
+          {report.bubble && <Figure name="bubble" value={formatRatio(report.bubble.measured_ratio)} />}
+        </dl>
+      )}
+      <div className={styles.ways}>
+        {row.workload_id !== null && (
+          <Button onClick={() => change(diagnose(row.workload_id))}>Diagnostics of {row.workload_id}</Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+export function describe({ row, stages, report }: TraceAnswer): string {
+  const named = stages.filter(({ stage }) => stage !== null).length;
+  return [
+    row.format,
+    formatPlural(row.ranks, "rank"),
+    named > 1 ? formatPlural(named, "stage") : null,
+    report?.bubble ? formatPlural(report.bubble.micro_batches, "micro-batch", "micro-batches") : null,
+    formatPlural(row.steps, "step"),
+    formatPlural(row.spans, "span"),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+type Breakdown = NonNullable<TraceAnswer["report"]>["breakdown"];
+
+function shareOf(rows: Breakdown, part: "compute_s" | "waiting_s" | "transferring_s" | "idle_s"): string {
+  const whole = rows.reduce((sum, { step_s }) => sum + step_s, 0);
+  return whole > 0 ? formatRatio(rows.reduce((sum, row) => sum + row[part], 0) / whole) : "–";
+}

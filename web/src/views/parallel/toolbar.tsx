@@ -1,0 +1,80 @@
+// Above the graph: what is shown, the ways back, what is searched, compared, and how it is taken along.
+
+import type { TraceRow } from "../../api/generated.ts";
+import { changeParallel, type Drawing, type ParallelPage } from "../../state/parallel.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button, IconButton } from "../../widgets/button.tsx";
+import { Segmented } from "../../widgets/segmented.tsx";
+import { TextSearch } from "../../widgets/text-search.tsx";
+import styles from "./parallel.module.css";
+import type { Windows } from "./use-windows.ts";
+
+interface ToolbarProps {
+  readonly page: ParallelPage;
+  readonly title: string;
+  readonly windows: Windows;
+  /** That can be compared with. */
+  readonly others: readonly TraceRow[];
+  onAll(): void;
+  onPng(): void;
+  onSvg(): void;
+}
+
+const DRAWING_OPTIONS: readonly { readonly value: Drawing; readonly title: string }[] = [
+  { value: "graph", title: "Graph" },
+  { value: "table", title: "Table" },
+];
+
+export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: ToolbarProps) {
+  const change = useChangeScreen();
+  const set = (changes: Partial<ParallelPage>, step: "push" | "replace" = "replace") =>
+    change(changeParallel(changes), step);
+  return (
+    <div className={styles.toolbar} role="toolbar" aria-label="Graph">
+      <h2>{title}</h2>
+      <span className={styles.history}>
+        <IconButton
+          icon="undo"
+          label="Window before"
+          disabled={!windows.canGoBack}
+          onClick={() => windows.go("back")}
+        />
+        <IconButton
+          icon="redo"
+          label="Window after"
+          disabled={!windows.canGoForward}
+          onClick={() => windows.go("forward")}
+        />
+        <Button disabled={page.window === null} onClick={() => windows.show(null, true)}>
+          Typical step
+        </Button>
+        <Button onClick={onAll}>All steps</Button>
+      </span>
+      <span className={styles.space} />
+      <TextSearch label="Find operator" value={page.text} onChange={(text) => set({ text })} />
+      {others.length > 0 && (
+        <select
+          aria-label="Compare with"
+          value={page.compared ?? ""}
+          onChange={(event) => set({ compared: event.target.value || null }, "push")}
+        >
+          <option value="">Compare with…</option>
+          {others.map((trace) => (
+            <option key={trace.trace_id} value={trace.trace_id}>
+              {trace.name} ({trace.trace_id})
+            </option>
+          ))}
+        </select>
+      )}
+      <Segmented
+        label="Drawn as"
+        name="drawn"
+        options={DRAWING_OPTIONS}
+        value={page.drawing}
+        onChange={(drawing) => set({ drawing })}
+      />
+      <Button onClick={onPng}>PNG</Button>
+      <Button onClick={onSvg}>SVG</Button>
+    </div>
+  );
+}

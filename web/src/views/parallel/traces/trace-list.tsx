@@ -1,0 +1,116 @@
+// The traces there are: of the selected workload, or of all; ready, being imported, or failed and why.
+
+import { useState } from "react";
+import type { TraceRow } from "../../../api/generated.ts";
+import { formatCount, formatPlural, formatRatio } from "../../../base/format.ts";
+import { toSentence } from "../../../base/problem.ts";
+import { useRenewTraces, useTraces, useTracesClient } from "../../../data/traces.ts";
+import { IconButton } from "../../../widgets/button.tsx";
+import { Frame } from "../../../widgets/frame.tsx";
+import { Segmented } from "../../../widgets/segmented.tsx";
+import styles from "./traces.module.css";
+
+interface TraceListProps {
+  readonly workload: string | null;
+  readonly current: string | null;
+  onOpen(trace: string | null): void;
+}
+
+export function TraceList({ workload, current, onOpen }: TraceListProps) {
+  const [isOwn, setOwn] = useState(workload !== null);
+  const asked = isOwn ? workload : null;
+  const list = useTraces(asked);
+  return (
+    <section className={styles.list} aria-label="Traces">
+      <header>
+        <h2>Traces</h2>
+        {workload !== null && (
+          <Segmented
+            label="Traces of"
+            name="traces-of"
+            options={[
+              { value: "workload", title: "This workload" },
+              { value: "all", title: "All" },
+            ]}
+            value={isOwn ? "workload" : "all"}
+            onChange={(value) => setOwn(value === "workload")}
+          />
+        )}
+      </header>
+      <Frame
+        source={list}
+        what="traces"
+        isEmpty={({ traces }) => traces.length === 0}
+        empty={asked === null ? "No trace was brought yet." : "No trace of this workload was brought yet."}
+      >
+        {({ traces }) => (
+          <ul>
+            {traces.map((trace) => (
+              <Entry key={trace.trace_id} trace={trace} isCurrent={trace.trace_id === current} onOpen={onOpen} />
+            ))}
+          </ul>
+        )}
+      </Frame>
+    </section>
+  );
+}
+
+interface EntryProps {
+  readonly trace: TraceRow;
+  readonly isCurrent: boolean;
+  onOpen(trace: string | null): void;
+}
+
+function Entry({ trace, isCurrent, onOpen }: EntryProps) {
+  const client = useTracesClient();
+  const renew = useRenewTraces();
+  const [isAsked, setAsked] = useState(false);
+  const remove = async () => {
+    await client.remove(trace.trace_id);
+    if (isCurrent) onOpen(null);
+    renew();
+  };
+  return (
+    <li data-state={trace.state} data-current={isCurrent || undefined}>
+      <button type="button" disabled={trace.state !== "ready"} onClick={() => onOpen(trace.trace_id)}>
+        <b>{trace.name}</b>
+        <small>{describe(trace)}</small>
+        {trace.state === "ready" && trace.headline && <span>{trace.headline}</span>}
+      </button>
+      {trace.state === "importing" && (
+        <progress
+          max={1}
+          {...(trace.progress === null ? {} : { value: trace.progress })}
+          aria-label={`Reading ${trace.name}`}
+        />
+      )}
+      {trace.state === "failed" && <p role="alert">{toSentence(trace.problem ?? "It could not be read")}</p>}
+      {isAsked ? (
+        <p className={styles.remove}>
+          Remove it from the server?{" "}
+          <button type="button" onClick={() => void remove()}>
+            Remove
+          </button>{" "}
+          <button type="button" onClick={() => setAsked(false)}>
+            Keep
+          </button>
+        </p>
+      ) : (
+        <IconButton
+          className={styles.away}
+          icon="close"
+          label={`Remove ${trace.name}`}
+          onClick={() => setAsked(true)}
+        />
+      )}
+    </li>
+  );
+}
+
+function describe({ state, format, ranks, steps, spans, progress, workload_id }: TraceRow): string {
+  if (state === "importing") return progress === null ? "being read" : `being read, ${formatRatio(progress)}`;
+  if (state === "failed") return "not read";
+  return [format, formatPlural(ranks, "rank"), formatPlural(steps, "step"), `${formatCount(spans)} spans`, workload_id]
+    .filter(Boolean)
+    .join(" · ");
+}

@@ -1,0 +1,45 @@
+// Brings files to the server and starts their import; tells how far it is and what went wrong, in words.
+
+import { useState } from "react";
+import { type Problem, toProblem } from "../../../base/problem.ts";
+import { useRenewTraces, useTracesClient } from "../../../data/traces.ts";
+import { type FileToSend, nameTrace } from "./files.ts";
+
+export type Upload =
+  | { readonly state: "idle" }
+  | { readonly state: "sending"; readonly name: string; readonly sent: number; readonly total: number }
+  | { readonly state: "failed"; readonly name: string; readonly problem: Problem };
+
+export function useUpload(workload: string | null, onStarted: (trace: string) => void) {
+  const client = useTracesClient();
+  const renew = useRenewTraces();
+  const [upload, setUpload] = useState<Upload>({ state: "idle" });
+
+  const send = async (files: readonly FileToSend[]) => {
+    if (files.length === 0) return;
+    const name = nameTrace(files);
+    const total = files.reduce((sum, { file }) => sum + file.size, 0);
+    let done = 0;
+    const tell = (bytes: number) => setUpload({ state: "sending", name, sent: done + bytes, total });
+    tell(0);
+    let created: string | null = null;
+    try {
+      const { trace_id: trace } = await client.create(name, workload);
+      created = trace;
+      for (const { path, file } of files) {
+        await client.putFile(trace, path, file, tell);
+        done += file.size;
+      }
+      await client.startImport(trace);
+      setUpload({ state: "idle" });
+      onStarted(trace);
+    } catch (error) {
+      setUpload({ state: "failed", name, problem: toProblem(error) });
+      // What came only in part is of no use to anybody.
+      if (created !== null) await client.remove(created).catch(() => {});
+    }
+    renew();
+  };
+
+  return { upload, send, dismiss: () => setUpload({ state: "idle" }) };
+}
