@@ -64,8 +64,11 @@ class JobColumns:
 
     @cached_property
     def unit_s(self) -> Float64s:
-        """What each job used, in seconds of the size unit; 0 where it never ran or its size is not known."""
-        return np.nan_to_num(self.run_s * self.size)
+        """What each job used, in seconds of the size unit, so far where it still runs; 0 where that is not known."""
+        run_s = self.run_s
+        if self.until_s is not None:
+            run_s = np.where(self.is_running, np.maximum(self.until_s - self.submit_s - self.wait_s, 0.0), run_s)
+        return np.nan_to_num(run_s * self.size)
 
     @cached_property
     def is_judged(self) -> Booleans:

@@ -24,7 +24,7 @@ OWN = "cluster"
 """The id of this cluster's own history."""
 KIND = "job_trace"
 PREFIX = "job-traces"
-KEEP_MS = 5 * 60_000
+KEEP_MS = 60_000
 """The description of the own history is made anew after so long: it moves with every job."""
 
 _SIGNATURES = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -120,7 +120,7 @@ class JobTraceQuery:
         return self._read(self._find(trace_id))
 
     def description(self, trace_id: str, compare: Sequence[str] = (), *, timezone: str = "UTC") -> TracesDescription:
-        """One to four traces described side by side. The own history is at most five minutes old."""
+        """One to four traces described side by side. The own history is at most a minute old."""
         ids = list(dict.fromkeys([trace_id, *compare]))
         versions = tuple(
             self._now() // KEEP_MS if each == OWN else str(self._find(each).get("uploaded_at")) for each in ids

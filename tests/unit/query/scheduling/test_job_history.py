@@ -30,8 +30,10 @@ def test_what_runs_and_waits_now_counts_when_occupancy_is_described(small_cluste
     trace = read_history(small_cluster.records, name="small", now_ms=NOW)
     jobs = read_columns(trace)
     assert (jobs.is_running.tolist(), jobs.is_waiting.tolist()) == ([False, True, False], [False, False, True])
-    occupancy = describe_traces([trace]).traces[0].occupancy
+    found = describe_traces([trace]).traces[0]
+    occupancy = found.occupancy
     assert occupancy is not None
+    assert found.unit_hours == pytest.approx(occupancy.used_unit_hours)
     assert occupancy.used_unit_hours == pytest.approx(
         2 * 1 + 1 * 2
     )  # slurm:0 for two hours, slurm:1's two GPUs for one
