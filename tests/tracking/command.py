@@ -14,6 +14,7 @@ from clusterscape.track.places import runs_folder
 from clusterscape.track.spooled import SpooledRun, list_runs, read_run
 
 DEADLINE_S = 60.0
+_DROPPED = ("VIRTUAL_ENV", "CONDA_PREFIX", "XDG_RUNTIME_DIR", "PYTEST_CURRENT_TEST", "MLFLOW_TRACKING_URI")
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Command:
 
     @property
     def environ(self) -> dict[str, str]:
-        left = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "CONDA_PREFIX", "XDG_RUNTIME_DIR")}
+        left = {k: v for k, v in os.environ.items() if k not in _DROPPED}
         left = {k: v for k, v in left.items() if not k.startswith("CLUSTERSCAPE_")}
         return {**left, "XDG_STATE_HOME": str(self.home), **self.variables}
 

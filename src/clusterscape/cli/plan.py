@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from clusterscape.cli.options import JsonOption, TokenOption
 from clusterscape.cli.output import answers, errors, print_json
-from clusterscape.cli.runs import ServerOption
+from clusterscape.cli.runs import MlflowOption, ServerOption
 from clusterscape.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,29 +27,34 @@ def plan(
     show_output: Annotated[
         bool, typer.Option("--show-output", help="Let runs write to the terminal; by default each has its own file.")
     ] = False,
+    allow_mig: Annotated[
+        bool, typer.Option("--allow-mig", help="Make and remove the MIG instances that runs ask for.")
+    ] = False,
     device_wait_s: Annotated[
         float | None,
         typer.Option(min=0, help="Wait so long for devices that another plan holds.", show_default="as it takes"),
     ] = None,
     server: ServerOption = None,
     token: TokenOption = None,
+    mlflow: MlflowOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run the workloads of a plan one after another, the runs of each together; what has finished is not run again."""
-    from clusterscape.cli.run import Sender, find_python
+    from clusterscape.cli.run import Sender, find_python, hears_mlflow
     from clusterscape.track.places import state_folder
-    from clusterscape.track.plans.execute import PlanOptions, due_workloads, execute
+    from clusterscape.track.plans.execute import PlanOptions, check_mig, due_workloads, execute
     from clusterscape.track.plans.plan import check_plan
     from clusterscape.track.tracker import TrackOptions
 
     state = state_folder()
     found = read_plan(file, state)
-    check_plan(found)
+    check_plan(found, allows_mig=allow_mig or dry_run)
     due = due_workloads(found, skips_failed=skip_failed)
     if dry_run:
         _print_due(found, due, as_json=as_json)
         return
-    sender = Sender(server, token)
+    check_mig(due)
+    sender = Sender(server, token, mlflow)
     options = PlanOptions(
         state=state,
         python=find_python(),
@@ -58,7 +63,7 @@ def plan(
         stops_at_failure=stop,
         shows_output=show_output,
         device_wait_s=device_wait_s,
-        track=TrackOptions(state=state, beside=sender.begin),
+        track=TrackOptions(state=state, beside=sender.begin, hears_mlflow=hears_mlflow(mlflow)),
     )
     with _Watcher(sum(map(len, due)), is_quiet=as_json or show_output) as watcher:
         result = execute(found, options, watcher)

@@ -15,9 +15,10 @@ from clusterscape.track.tracked_run import RunRequest
 from clusterscape.track.tracker import BesideRuns, TrackOptions, track
 
 if TYPE_CHECKING:
-    from clusterscape.track.upload import SendBeside
+    from clusterscape.track.upload import RunTarget, SendBeside
 
 URL_VARIABLE = "CLUSTERSCAPE_URL"
+MLFLOW_VARIABLE = "CLUSTERSCAPE_MLFLOW"
 _USAGE = "clusterscape run [options] SCRIPT.py [arguments…]\n       clusterscape run [options] -- COMMAND [arguments…]"
 
 
@@ -40,6 +41,18 @@ def build_parser() -> argparse.ArgumentParser:
         "--server", default=os.environ.get(URL_VARIABLE), help=f"ClusterScape to send to; also as {URL_VARIABLE}."
     )
     parser.add_argument("--token", default=os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"), help="Its token.")
+    parser.add_argument(
+        "--mlflow",
+        metavar="URI",
+        default=os.environ.get(MLFLOW_VARIABLE),
+        help=f"MLflow server to send to, too; also as {MLFLOW_VARIABLE}.",
+    )
+    parser.add_argument(
+        "--repeat", metavar="RUN", help="Run a recorded run again; says what is not the same now. Takes no script."
+    )
+    parser.add_argument(
+        "--anyway", action="store_true", help="With --repeat: also where the code is not the same as then."
+    )
     parser.add_argument("--quiet", action="store_true", help="Say nothing at the end.")
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
@@ -56,13 +69,52 @@ def run_words(words: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    request = _repeated(options) if options.repeat else _requested(options)
+    sender = Sender(options.server, options.token, options.mlflow)
+    tracking = TrackOptions(state=state_folder(), beside=sender.begin, hears_mlflow=hears_mlflow(options.mlflow))
+    (run,) = track([request], tracking)
+    assert run.outcome is not None
+    if not options.quiet:
+        how = run.outcome.state if run.outcome.cause is None else f"{run.outcome.state} ({run.outcome.cause})"
+        sys.stderr.write(f"clusterscape: run {run.id} {how}{sender.describe()}\n")
+    return run.outcome.shell_code
+
+
+def _repeated(options: argparse.Namespace) -> RunRequest:
+    """A recorded run, after saying what differs."""
+    from clusterscape.track.repeat import compare, request_of
+    from clusterscape.track.reproduce import describe
+    from clusterscape.track.spooled import find_run, read_run
+
+    if options.words:
+        raise ConfigError("--repeat takes no script", hint=f"clusterscape run --repeat {options.repeat}")
+    found = read_run(find_run(state_folder(), options.repeat))
+    request = request_of(found)
+    if options.name or options.experiment or options.workload:
+        request = request._replace(
+            name=options.name or request.name,
+            experiment=options.experiment or request.experiment,
+            workload=options.workload or request.workload,
+        )
+    differs = compare(found.environment or {}, describe(request.cwd, os.environ, request.words))
+    if not options.quiet:
+        for line in (*differs.code, *differs.surroundings):
+            sys.stderr.write(f"clusterscape: not the same: {line}\n")
+    if differs.code and not options.anyway:
+        raise ConfigError(
+            f"the code is not that of run {found.run}", hint="Bring it back (git checkout), or repeat it with --anyway."
+        )
+    return request._replace(tags={"repeats": found.run})
+
+
+def _requested(options: argparse.Namespace) -> RunRequest:
     command = find_command(options.words)
     choices, later = parse_listeners(options.listeners.split("+"))
     for name in later:
         sys.stderr.write(f"clusterscape: listener {name} is not there yet; the run goes on without it\n")
     from clusterscape.track.devices import parse_devices
 
-    request = RunRequest(
+    return RunRequest(
         words=command,
         cwd=Path.cwd(),
         name=options.name or Path(options.words[-1] if len(command) == 1 else _main_word(options.words)).name,
@@ -71,36 +123,51 @@ def _run(options: argparse.Namespace) -> int:
         devices=parse_devices(options.devices),
         listeners=choices,
     )
-    sender = Sender(options.server, options.token)
-    (run,) = track([request], TrackOptions(state=state_folder(), beside=sender.begin))
-    assert run.outcome is not None
-    if not options.quiet:
-        how = run.outcome.state if run.outcome.cause is None else f"{run.outcome.state} ({run.outcome.cause})"
-        sys.stderr.write(f"clusterscape: run {run.id} {how}{sender.describe()}\n")
-    return run.outcome.shell_code
 
 
-class Sender:
-    """Sends beside the run where a server was told."""
+def hears_mlflow(mlflow: str | None) -> bool:
+    """Whether scripts are heard: not those whose user told MLflow another place, unless we send there."""
+    return bool(mlflow) or "MLFLOW_TRACKING_URI" not in os.environ
 
-    def __init__(self, url: str | None, token: str | None) -> None:
-        self._url = url
-        self._token = token
-        self._beside: SendBeside | None = None
+
+class Sender(BesideRuns):
+    """Sends beside the runs, to each place that was told."""
+
+    def __init__(self, url: str | None, token: str | None, mlflow: str | None) -> None:
+        self._targets: list[RunTarget] = []
+        self._beside: list[SendBeside] = []
+        if url:
+            from clusterscape.track.upload import RunServer
+
+            self._targets.append(RunServer(url, token))
+        if mlflow:
+            from clusterscape.track.mlflow.sending import MlflowRuns
+            from clusterscape.track.mlflow.server import MlflowServer
+
+            self._targets.append(MlflowRuns(MlflowServer(mlflow), state_folder()))
 
     def begin(self, folders: Sequence[Path]) -> BesideRuns | None:
-        """Where a server was told, start sending."""
-        if not self._url:
+        """Start sending, where there is somewhere to send to."""
+        if not self._targets:
             return None
-        from clusterscape.track.upload import RunServer, SendBeside
+        from clusterscape.track.upload import SendBeside
 
-        self._beside = SendBeside(RunServer(self._url, self._token), folders)
-        return self._beside
+        self._beside = [SendBeside(target, folders) for target in self._targets]
+        return self
+
+    def finish(self) -> None:
+        """Send the rest; both at once."""
+        for beside in self._beside:
+            beside.stop()
+        for beside in self._beside:
+            beside.finish()
 
     def describe(self) -> str:
         """What went wrong with sending, for the last line."""
-        problem = self._beside.problem if self._beside else None
-        return f"; kept on disk, not sent: {problem}. `clusterscape runs upload` sends it later" if problem else ""
+        problems = [beside.problem for beside in self._beside if beside.problem]
+        if not problems:
+            return ""
+        return f"; kept on disk, not sent: {'; '.join(problems)}. `clusterscape runs upload` sends it later"
 
 
 def find_command(words: Sequence[str]) -> list[str]:

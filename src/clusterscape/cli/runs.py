@@ -1,5 +1,7 @@
 """``clusterscape runs``: runs on this machine's disk, with or without a server."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +15,12 @@ app = typer.Typer(help="Tracked runs on this machine.", no_args_is_help=True)
 
 ServerOption = Annotated[
     str | None, typer.Option("--server", help="ClusterScape to send to.", envvar="CLUSTERSCAPE_URL", show_envvar=True)
+]
+MlflowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mlflow", metavar="URI", help="MLflow server to send to.", envvar="CLUSTERSCAPE_MLFLOW", show_envvar=True
+    ),
 ]
 
 
@@ -80,27 +88,38 @@ def upload_runs(
     runs: Annotated[list[str] | None, typer.Argument(help="Ids; by default all that were not sent.")] = None,
     server: ServerOption = None,
     token: TokenOption = None,
+    mlflow: MlflowOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Send runs to a server; what it has already is not sent again."""
+    """Send runs to a server, an MLflow server or both; what is there already is not sent again."""
+    from clusterscape.track.mlflow.sending import MlflowRuns, is_sent
+    from clusterscape.track.mlflow.server import MlflowServer
     from clusterscape.track.places import state_folder
     from clusterscape.track.spooled import close_abandoned, find_run, list_runs
-    from clusterscape.track.upload import RunServer, is_uploaded
+    from clusterscape.track.upload import RunServer, RunTarget, is_uploaded
 
-    if not server:
-        raise ConfigError("no server is told", hint="Give --server http://HOST:PORT, or set CLUSTERSCAPE_URL.")
+    if not server and not mlflow:
+        raise ConfigError(
+            "no server is told", hint="Give --server http://HOST:PORT or --mlflow URI, or set CLUSTERSCAPE_URL."
+        )
     state = state_folder()
     folders = [find_run(state, run) for run in runs] if runs else list_runs(state)[::-1]
-    to = RunServer(server, token)
-    sent: dict[str, int] = {}
     for folder in folders:
         close_abandoned(folder)
-        if runs or not is_uploaded(folder):
-            sent[folder.name] = to.send(folder)
+    targets: list[tuple[RunTarget, Callable[[Path], bool]]] = []
+    if server:
+        targets.append((RunServer(server, token), is_uploaded))
+    if mlflow:
+        targets.append((MlflowRuns(MlflowServer(mlflow, timeout_s=60.0), state), is_sent))
+    answer = {}
+    for to, is_there in targets:
+        sent = {folder.name: to.send(folder) for folder in folders if runs or not is_there(folder)}
+        answer[to.url] = sent
+        if not as_json:
+            errors.print(f"{count(len(sent), 'run')} sent to {to.url}")
     if as_json:
-        print_json({"server": to.url, "runs": sent})
-    else:
-        errors.print(f"{count(len(sent), 'run')} sent to {to.url}")
+        url, sent = next(iter(answer.items()))
+        print_json({"server": url, "runs": sent, "servers": answer})
 
 
 def _brief(run: Any) -> dict[str, Any]:

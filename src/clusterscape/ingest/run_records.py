@@ -12,12 +12,14 @@ from clusterscape.model import (
     Allocation,
     AllocationSource,
     NodeId,
+    UnitId,
     UnixMs,
     Workload,
     WorkloadId,
     WorkloadKind,
     WorkloadState,
     gpu_unit_id,
+    mig_unit_id,
 )
 
 MOST_SERIES = 10_000
@@ -150,14 +152,23 @@ def allocations_of(state: RunState) -> list[Allocation]:
     return [
         Allocation(
             workload=workload_id(state.run),
-            unit=gpu_unit_id(NodeId(host), index),
+            unit=unit,
             from_at=UnixMs(started),
             to_at=_ms(state.moments.get("ended")),
             source=AllocationSource.PROCESS,
             confidence=CONFIDENCE[AllocationSource.PROCESS],
         )
-        for index in gpus_of(state)
+        for unit in _units_of(state, NodeId(host))
     ]
+
+
+def _units_of(state: RunState, node: NodeId) -> list[UnitId]:
+    """MIG instances where it was given some, else whole GPUs."""
+    told = state.about.get("mig")
+    parts = [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+    if parts:
+        return [mig_unit_id(node, int(one["gpu"]), int(one["instance"])) for one in parts]
+    return [gpu_unit_id(node, index) for index in gpus_of(state)]
 
 
 def workload_id(run: str) -> WorkloadId:

@@ -42,9 +42,21 @@ def check_devices(devices: Iterable[str], *, gpu_count: Callable[[], int] | None
 
 
 def count_gpus() -> int:
-    """GPUs that the driver lists; in some containers only their device files are there."""
+    """GPUs that the driver lists; in some containers only their device files are there, elsewhere only its library knows."""
     listed = len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
-    return max(listed, sum(path.name.removeprefix("nvidia").isdigit() for path in _DEVICES.glob("nvidia*")))
+    return max(listed, sum(path.name.removeprefix("nvidia").isdigit() for path in _DEVICES.glob("nvidia*"))) or _ask()
+
+
+def _ask() -> int:
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        count = int(pynvml.nvmlDeviceGetCount())
+        pynvml.nvmlShutdown()
+    except Exception:  # no library, no driver, or none that answers: no GPU
+        return 0
+    return count
 
 
 @contextmanager

@@ -10,10 +10,15 @@ from pathlib import Path
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASS|PWD$|KEY|CREDENTIAL|AUTH|COOKIE|SESSION|DSN", re.IGNORECASE)
 _ADDRESS_SECRET = re.compile(r"(\w+://[^/\s:@]*):[^@/\s]+@")
-_MASK = "(masked)"
+MASK = "(masked)"
 _NOT_SECRET = frozenset({"PWD", "OLDPWD", "KEYBOARD", "XDG_SESSION_TYPE", "DESKTOP_SESSION"})
 MOST_DIFF_BYTES = 2 * 2**20
 GIT_TIMEOUT_S = 10.0
+# The name first: by it runs are compared with their like.
+_GPU_FIELDS = (
+    "name,uuid,driver_version,vbios_version,clocks.max.sm,clocks.max.mem,clocks.sm,clocks.mem,power.limit,"
+    "persistence_mode,compute_mode,mig.mode.current"
+)
 
 
 def describe(cwd: Path, environ: Mapping[str, str], words: Sequence[str]) -> dict[str, object]:
@@ -28,9 +33,7 @@ def describe(cwd: Path, environ: Mapping[str, str], words: Sequence[str]) -> dic
         "cpu": cpu_model(),
         "cpu_count": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "driver": _ask(
-            ["nvidia-smi", "--query-gpu=name,uuid,driver_version,clocks.max.sm,power.limit", "--format=csv"]
-        ),
+        "driver": _ask(["nvidia-smi", f"--query-gpu={_GPU_FIELDS}", "--format=csv"]),
         "topology": _ask(["nvidia-smi", "topo", "-m"]),
     }
 
@@ -38,14 +41,14 @@ def describe(cwd: Path, environ: Mapping[str, str], words: Sequence[str]) -> dic
 def mask(environ: Mapping[str, str]) -> dict[str, str]:
     """Values whose name sounds like a secret are hidden, and passwords in addresses everywhere."""
     return {
-        name: _MASK if _SECRET.search(name) and name not in _NOT_SECRET else mask_address(value)
+        name: MASK if _SECRET.search(name) and name not in _NOT_SECRET else mask_address(value)
         for name, value in sorted(environ.items())
     }
 
 
 def mask_address(text: str) -> str:
     """``postgresql://me:secret@host`` without its password."""
-    return _ADDRESS_SECRET.sub(rf"\1:{_MASK}@", text)
+    return _ADDRESS_SECRET.sub(rf"\1:{MASK}@", text)
 
 
 def describe_git(cwd: Path) -> dict[str, object] | None:

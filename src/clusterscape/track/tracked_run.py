@@ -14,6 +14,7 @@ from clusterscape.errors import StoreError
 from clusterscape.track.clock import SteadyClock
 from clusterscape.track.launch import Command
 from clusterscape.track.listeners import ListenerChoice
+from clusterscape.track.mig_instance import MigInstance
 from clusterscape.track.outcome import EXCEPTIONS_FILE, Outcome
 from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, new_run_id, runs_folder
 from clusterscape.track.spool import Spool
@@ -36,7 +37,9 @@ class RunRequest(NamedTuple):
     devices: tuple[str, ...] = ()
     collocation: str | None = None
     params: Mapping[str, str] = {}
+    tags: Mapping[str, str] = {}
     environ: Mapping[str, str] = {}
+    instances: tuple[MigInstance, ...] = ()  # MIG instances that stand for its devices
     listeners: Sequence[ListenerChoice] = ()
     queued_at: int | None = None  # Unix ms; None: now
     keeps_output: bool = False  # in the run's folder instead of on the terminal
@@ -63,6 +66,7 @@ class TrackedRun:
         self.id = new_run_id()
         self.folder = runs_folder(state) / self.id
         self.outcome: Outcome | None = None
+        self.told: dict[str, str] = {}  # variables for the script beside the request's
         self.pid = 0
         self._clock = clock
         try:
@@ -79,12 +83,13 @@ class TrackedRun:
 
     def command(self) -> Command:
         """What the child becomes: the command, told its run and its devices."""
-        environ = {**os.environ, **self.request.environ}
+        environ = {**os.environ, **self.request.environ, **self.told}
         environ[RUN_VARIABLE] = f"{self._clock.anchor_ns}:{self.folder}"
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_STARTUP), environ.get("PYTHONPATH")]))
         devices = [device for device in self.request.devices if device != CPU]
         if self.request.devices:
-            environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
+            seen = [instance.uuid for instance in self.request.instances] or devices
+            environ["CUDA_VISIBLE_DEVICES"] = ",".join(seen)
             environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # NVML's order
         output = self.folder / OUTPUT_FILE if self.request.keeps_output else None
         return Command(self.request.words, self.request.cwd, environ, output)
@@ -137,12 +142,15 @@ class TrackedRun:
             cwd=str(request.cwd),
             devices=list(request.devices),
             collocation=request.collocation,
+            mig=[instance._asdict() for instance in request.instances],
             params=dict(request.params),
-            listeners=[choice.name for choice in request.listeners],
+            listeners=[str(choice) for choice in request.listeners],
             queued_at=request.queued_at or self._clock.now_ms(),
         )
         if not announced:
             raise StoreError(f"cannot write to {self.folder}", hint="Free some space, or set XDG_STATE_HOME.")
+        if request.tags:
+            self.spool.event("tags", tags=dict(request.tags))
 
 
 def _lines(file: Path) -> list[str]:

@@ -17,6 +17,7 @@ from clusterscape.track.clock import SteadyClock
 from clusterscape.track.launch import Barrier, wait_started
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
 from clusterscape.track.listeners.ticker import Ticker
+from clusterscape.track.mlflow.gateway import MlflowGateway
 from clusterscape.track.outcome import MemoryKills, Outcome, judge, not_started
 from clusterscape.track.places import host_folder
 from clusterscape.track.tracked_run import CPU, RunRequest, TrackedRun, host_name
@@ -34,6 +35,7 @@ class TrackOptions(NamedTuple):
     grace_s: float = GRACE_S
     ends_leftovers: bool = False  # processes that outlive their run's first one
     beside: Callable[[Sequence[Path]], "BesideRuns | None"] | None = None
+    hears_mlflow: bool = True  # scripts that log to MLflow are heard, unless they were told a server already
 
 
 class BesideRuns:
@@ -58,6 +60,7 @@ def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[Tracked
     memory = MemoryKills()
     runs = [TrackedRun(request, options.state, clock) for request in requests]
     stopper = _Stopper(options.grace_s)
+    gateway = _open_gateway(runs, options)
     barrier = Barrier()
     children = [barrier.place(run.command()) for run in runs]
     for run, child in zip(runs, children, strict=True):
@@ -70,8 +73,18 @@ def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[Tracked
         failures = wait_started(children)
         for run in runs:
             run.moment("running")
-        _Following(followed, options, clock, stopper, memory).until_end(failures)
+        _Following(followed, options, clock, stopper, memory, gateway).until_end(failures)
     return runs
+
+
+def _open_gateway(runs: Sequence[TrackedRun], options: TrackOptions) -> MlflowGateway | None:
+    """Open before the scripts are forked, so that they find it."""
+    if not options.hears_mlflow:
+        return None
+    gateway = MlflowGateway([(run.request.name, run.folder) for run in runs])
+    for number, run in enumerate(runs):
+        run.told |= gateway.environ(number)
+    return gateway
 
 
 def _follow(run: TrackedRun) -> Followed:
@@ -127,18 +140,22 @@ class _Following:
         clock: SteadyClock,
         stopper: _Stopper,
         memory: MemoryKills,
+        gateway: MlflowGateway | None,
     ) -> None:
         self._followed = followed
         self._options = options
         self._clock = clock
         self._stopper = stopper
         self._memory = memory
+        self._gateway = gateway
         self._tickers: list[Ticker] = []
 
     def until_end(self, failures: dict[int, int | None]) -> None:
         """Listen, wait, judge, write."""
         for each in self._followed:
             each.run.spool.start()
+        if self._gateway is not None:
+            self._gateway.start()
         self._tickers = self._start_tickers()
         describing = threading.Thread(target=self._describe, name="reproducibility", daemon=True)
         describing.start()
@@ -148,6 +165,8 @@ class _Following:
         for ticker in self._tickers:
             ticker.stop(LISTENER_END_S)
         describing.join(LISTENER_END_S)
+        if self._gateway is not None:
+            self._gateway.close()
         for each in self._followed:
             each.run.close()
         if beside is not None:

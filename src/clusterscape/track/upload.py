@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote, urlsplit
 
 from clusterscape.errors import AccessError, SourceError
@@ -17,6 +18,16 @@ SEND_EVERY_S = 5.0
 FINISH_WITHIN_S = 5.0
 MOST_BYTES = 4 * 2**20
 UPLOADED_FILE = "uploaded.json"
+
+
+class RunTarget(Protocol):
+    """Somewhere runs are sent to."""
+
+    url: str
+
+    def send(self, folder: Path) -> int:
+        """Send what is missing there of a run; returns the bytes that were taken. Raises SourceError, AccessError."""
+        ...
 
 
 class RunServer:
@@ -110,27 +121,31 @@ def is_uploaded(folder: Path) -> bool:
 class SendBeside(BesideRuns):
     """Sends every few seconds while runs go on, and once at their end; a server that is away is no fault of the runs."""
 
-    def __init__(self, server: RunServer, folders: Sequence[Path]) -> None:
+    def __init__(self, target: RunTarget, folders: Sequence[Path]) -> None:
         self.problem: str | None = None
-        self._server = server
+        self._target = target
         self._folders = list(folders)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="upload", daemon=True)
         self._thread.start()
 
+    def stop(self) -> None:
+        """The runs have ended: send the rest now."""
+        self._stop.set()
+
     def finish(self) -> None:
         """Send the rest, as far as that is quick."""
-        self._stop.set()
+        self.stop()
         self._thread.join(FINISH_WITHIN_S)
         if self._thread.is_alive():
-            self.problem = f"{self._server.url} is slow"
+            self.problem = f"{self._target.url} is slow"
 
     def _loop(self) -> None:
         while True:
             is_last = self._stop.wait(SEND_EVERY_S)
             try:
                 for folder in self._folders:
-                    self._server.send(folder)
+                    self._target.send(folder)
                 self.problem = None
             except (SourceError, AccessError) as error:
                 self.problem = error.message

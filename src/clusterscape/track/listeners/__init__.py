@@ -25,6 +25,9 @@ class ListenerChoice(NamedTuple):
     name: str
     argument: str | None = None
 
+    def __str__(self) -> str:
+        return self.name if self.argument is None else f"{self.name}={self.argument}"
+
     def build(self, make_context: Callable[[str | None], ListenerContext]) -> Listener:
         """The listener itself; its module is imported here."""
         module = import_module(f"clusterscape.track.listeners.{self.name}")

@@ -1,7 +1,9 @@
-"""How the runs of a workload share a GPU: by time slicing, or through MPS, whose daemon lives as long as the workload."""
+"""How the runs of a workload share a GPU: by time slicing, on MIG instances (``mig.py``), or through MPS.
+
+The daemon of MPS lives as long as the workload.
+"""
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -12,26 +14,30 @@ from typing import NamedTuple
 
 from clusterscape.errors import ConfigError, SourceError
 from clusterscape.track.devices import CPU
+from clusterscape.track.plans.mig import parse_profile
 
 NONE = "-"
 MPS = "mps"
+MIG = "mig"
 _CONTROL = "nvidia-cuda-mps-control"
-_MIG = re.compile(r"^(mig|\d+[cg]\.\d+gb.*|\d+c\.\d+g\.\d+gb.*)$")
 _TIMEOUT_S = 30.0
 
 
 class Collocation(NamedTuple):
-    """``share_percent``: of the GPU's threads, for each run under MPS; None lets it use all."""
+    """``share_percent``: of the GPU's threads, for each run under MPS; None lets it use all. ``profile``: of its MIG instance."""
 
     kind: str = NONE
     share_percent: int | None = None
+    profile: str | None = None
 
     def __str__(self) -> str:
+        if self.profile is not None:
+            return self.profile
         return self.kind if self.share_percent is None else f"{self.kind}={self.share_percent}"
 
 
 def parse_collocation(text: str) -> Collocation:
-    """``-`` or nothing, ``mps``, ``mps=50``."""
+    """``-`` or nothing, ``mps``, ``mps=50``, or a MIG profile such as ``3g.20gb``."""
     word = text.strip().lower()
     if word in ("", NONE, "none", "nan"):
         return Collocation()
@@ -40,12 +46,12 @@ def parse_collocation(text: str) -> Collocation:
         if share and not (share.isdigit() and 1 <= int(share) <= 100):
             raise ConfigError(f"`{text}` is no share of threads", hint="Give percent: mps=50.")
         return Collocation(MPS, int(share) if share else None)
-    if _MIG.match(word):
-        raise ConfigError(
-            f"MIG ({text}) cannot be set up yet",
-            hint="Make the instances with nvidia-smi and use collocation - or mps for now.",
-        )
-    raise ConfigError(f"unknown collocation `{text}`", hint="There are: - (time slicing), mps, mps=PERCENT.")
+    if (profile := parse_profile(word)) is not None:
+        return Collocation(MIG, profile=profile)
+    raise ConfigError(
+        f"unknown collocation `{text}`",
+        hint="There are: - (time slicing), mps, mps=PERCENT, and MIG profiles such as 3g.20gb.",
+    )
 
 
 @contextmanager

@@ -4,12 +4,14 @@ import contextlib
 import string
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from clusterscape.track.devices import reserve
-from clusterscape.track.plans.collocation import MPS, NONE, collocate
+from clusterscape.track.mig_instance import MigInstance
+from clusterscape.track.plans.collocation import MIG, MPS, NONE, collocate
+from clusterscape.track.plans.mig import MigDriver, NvmlMig, check_profiles, hold_instances
 from clusterscape.track.plans.plan import CANCELLED, FAILED, FINISHED, RUNNING, Plan, PlannedRun
 from clusterscape.track.tracked_run import RunRequest, TrackedRun
 from clusterscape.track.tracker import TrackOptions, track
@@ -67,7 +69,7 @@ def letters(runs: Sequence[PlannedRun]) -> list[str]:
     for run, place in zip(runs, places, strict=True):
         number = seen[place]
         seen[place] += 1
-        suffix = "" if run.collocation.kind == NONE else f"_{run.collocation.kind}"
+        suffix = "" if run.collocation.kind == NONE else f"_{run.collocation.profile or run.collocation.kind}"
         found.append((f"{place}_{_letter(number)}" if often[place] > 1 else place) + suffix)
     return found
 
@@ -102,8 +104,10 @@ def _execute_workload(
     with contextlib.ExitStack() as stack:
         stack.enter_context(reserve(devices, options.state, wait_s=options.device_wait_s, on_wait=watcher.waiting))
         environ = stack.enter_context(collocate(kind, devices, options.state))
+        instances = stack.enter_context(_instances(runs, options.state))
         requests = [
-            _request(run, letter, environ, queued_at, options) for run, letter in zip(runs, letters(runs), strict=True)
+            _request(run, letter, environ, queued_at, options)._replace(instances=tuple(own))
+            for run, letter, own in zip(runs, letters(runs), instances, strict=True)
         ]
         watcher.workload_started(runs, attempt)
         plan.book.write({run.key: (RUNNING, "") for run in runs})
@@ -114,6 +118,33 @@ def _execute_workload(
     for run, each in ended:
         watcher.run_ended(run, each)
     return ended
+
+
+def check_mig(groups: Sequence[Sequence[PlannedRun]]) -> None:
+    """Raise ConfigError where a GPU does not offer a profile that a run wants; asks the driver only where one is wanted."""
+    wanted = [pair for group in groups for run in group for pair in _wanted(run)]
+    if wanted:
+        with contextlib.closing(NvmlMig()) as driver:
+            check_profiles(wanted, driver)
+
+
+@contextlib.contextmanager
+def _instances(
+    runs: Sequence[PlannedRun], state: Path, make: Callable[[], MigDriver] = NvmlMig
+) -> Iterator[list[list[MigInstance]]]:
+    """MIG instances of each run; empty where it wants none."""
+    wanted = [_wanted(run) for run in runs]
+    if not any(wanted):
+        yield [[] for _ in runs]
+        return
+    with contextlib.closing(make()) as driver, hold_instances(wanted, state, driver) as held:
+        yield held
+
+
+def _wanted(run: PlannedRun) -> list[tuple[int, str]]:
+    if run.collocation.kind != MIG or run.collocation.profile is None:
+        return []
+    return [(int(device), run.collocation.profile) for device in run.devices if device.isdigit()]
 
 
 def _request(run: PlannedRun, letter: str, environ: dict[str, str], queued_at: int, options: PlanOptions) -> RunRequest:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from clusterscape.errors import ConfigError
-from clusterscape.track.devices import check_devices, parse_devices
+from clusterscape.track.devices import CPU, check_devices, parse_devices
 from clusterscape.track.listeners import DEFAULT_LISTENERS, ListenerChoice, parse_listeners
-from clusterscape.track.plans.collocation import Collocation, parse_collocation
+from clusterscape.track.plans.collocation import MIG, Collocation, parse_collocation
 
 FINISHED = "FINISHED"
 FAILED = "FAILED"
@@ -144,7 +144,7 @@ def _by_name(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: Plan, *, allows_mig: bool = False) -> None:
     """Everything that can be known to be wrong before the first run starts."""
     if not plan.runs:
         raise ConfigError(f"{plan.path} has no runs", hint="Each line below the columns is one run.")
@@ -158,5 +158,18 @@ def check_plan(plan: Plan) -> None:
         for run in group:
             try:
                 check_devices(run.devices)
+                _check_mig(run, allows_mig=allows_mig)
             except ConfigError as error:
                 raise ConfigError(f"{run.place}: {error.message}", hint=error.hint) from None
+
+
+def _check_mig(run: PlannedRun, *, allows_mig: bool) -> None:
+    if run.collocation.kind != MIG:
+        return
+    if not run.devices or CPU in run.devices:
+        raise ConfigError(f"a MIG instance ({run.collocation}) needs its GPU named", hint="Give Devices: 0.")
+    if not allows_mig:
+        raise ConfigError(
+            f"{run.collocation} would make a MIG instance on GPU {'+'.join(run.devices)}",
+            hint="Allow it with --allow-mig; instances are removed when their workload has ended.",
+        )
