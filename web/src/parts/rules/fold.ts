@@ -1,27 +1,42 @@
-// What of an ordered row is shown where not all of it fits: the most severe, in their own order. Pure.
+// What of an ordered list is shown where not all of it fits into some lines: the most severe, in their own order. Pure.
 
-/** Lower ranks go first; of equal ones the last go. `moreSize`: what the sign for the rest takes. Places, ascending. */
-export function foldRow(
-  sizes: readonly number[],
-  ranks: readonly number[],
-  room: number,
-  gap: number,
-  moreSize: number,
-): readonly number[] {
-  const all = sizes.map((_, place) => place);
-  if (sumSizes(sizes, gap) <= room) return all;
-  const byRank = [...all].sort((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || a - b);
-  const shown: number[] = [];
-  let used = moreSize;
-  for (const place of byRank) {
-    const size = (sizes[place] ?? 0) + gap;
-    if (used + size > room) break;
-    used += size;
-    shown.push(place);
-  }
-  return shown.sort((a, b) => a - b);
+interface Room {
+  /** Of one line. */
+  readonly width: number;
+  readonly lines: number;
+  readonly gap: number;
+  /** What the sign for the rest takes from each line; nothing where there is no rest. */
+  readonly more: number;
 }
 
-function sumSizes(sizes: readonly number[], gap: number): number {
-  return sizes.reduce((sum, size) => sum + size, 0) + gap * Math.max(0, sizes.length - 1);
+/** Lower ranks go first; of equal ones the last go. Places, ascending. */
+export function foldLines(sizes: readonly number[], ranks: readonly number[], room: Room): readonly number[] {
+  const all = sizes.map((_, place) => place);
+  if (fits(sizes, room.width, room)) return all;
+  const byRank = [...all].sort((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || a - b);
+  let shown: readonly number[] = [];
+  for (const place of byRank) {
+    const next = [...shown, place].sort((a, b) => a - b);
+    const own = next.map((at) => sizes[at] ?? 0);
+    if (!fits(own, room.width - room.more, room)) break;
+    shown = next;
+  }
+  return shown;
+}
+
+/** Set one after the other, a new line where the next does not fit: as the browser wraps. */
+function fits(sizes: readonly number[], width: number, { lines, gap }: Room): boolean {
+  let line = 1;
+  let used = 0;
+  for (const size of sizes) {
+    const after = used === 0 ? size : used + gap + size;
+    if (after <= width) {
+      used = after;
+      continue;
+    }
+    line += 1;
+    used = size;
+    if (line > lines || size > width) return false;
+  }
+  return true;
 }

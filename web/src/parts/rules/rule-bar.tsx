@@ -1,21 +1,24 @@
 // The rules in one row: what fits of it, the most severe first to stay; the rest, and what is switched off, behind a button.
 
 import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor, useSensors } from "@dnd-kit/core";
-import { horizontalListSortingStrategy, SortableContext } from "@dnd-kit/sortable";
-import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import { rectSortingStrategy, SortableContext } from "@dnd-kit/sortable";
+import { lazy, Suspense, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { RuleAnswer, RuleCounts } from "../../api/generated.ts";
 import { formatCount } from "../../base/format.ts";
 import { severityRank } from "../../data/row-rules.ts";
 import { useRules } from "../../data/rules.ts";
+import { Icon } from "../../widgets/icon.tsx";
 import { Toast } from "../../widgets/toast.tsx";
-import { RuleEditor } from "./editor/rule-editor.tsx";
-import { foldRow } from "./fold.ts";
+import { foldLines } from "./fold.ts";
 import { MoreRules } from "./more-rules.tsx";
 import styles from "./rule-bar.module.css";
 import { RuleChip } from "./rule-chip.tsx";
 import { colorRules, toCssColor } from "./rule-colors.ts";
 import type { RuleDoing } from "./rule-menu.tsx";
 import { useRuleChanges } from "./use-rule-changes.ts";
+
+// Large, and opened by few.
+const RuleEditor = lazy(async () => ({ default: (await import("./editor/rule-editor.tsx")).RuleEditor }));
 
 interface RuleBarProps {
   /** Keys of rules that the picture does not show. */
@@ -29,11 +32,19 @@ interface RuleBarProps {
 }
 
 /** Pixels, as rule-bar.module.css has them. */
-const CHIP_GAP = 6;
-const CHIP_PADDING = 54;
-const LONGEST_NAME = 132;
-const MORE_WIDTH = 50;
-const ADD_WIDTH = 66;
+const CHIP_GAP = 4;
+const CHIP_PADDING = 38;
+const LONGEST_NAME = 112;
+const MORE_WIDTH = 46;
+const ADD_WIDTH = 32;
+/** "10 rules", where no name has a place. */
+const ALL_WIDTH = 76;
+/** The gap before a name. */
+const BRIEF_LESS = 6;
+const LINES = 2;
+
+/** With less than so many names the bar tells more by its counts alone. */
+const FEWEST_NAMES = 3;
 
 export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage }: RuleBarProps) {
   const { value: list, problem } = useRules();
@@ -45,19 +56,17 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
   const colors = useMemo(() => colorRules(rules), [rules]);
   const enabled = useMemo(() => rules.filter((rule) => rule.is_enabled), [rules]);
   const countsOf = (rule: RuleAnswer) => (past ? (past.get(rule.key) ?? null) : rule.counts);
-  const shown = foldRow(
-    enabled.map((rule) => widthOf(rule, countsOf(rule))),
-    enabled.map(({ severity }) => severityRank(severity)),
-    width - ADD_WIDTH - (enabled.length < rules.length ? MORE_WIDTH : 0),
-    CHIP_GAP,
-    enabled.length < rules.length ? 0 : MORE_WIDTH,
-  ).flatMap((at) => enabled[at] ?? []);
+  const { shown, isBrief } = useMemo(() => {
+    const counts = enabled.map((rule) => (past ? (past.get(rule.key) ?? null) : rule.counts));
+    return layOut(enabled, counts, width, enabled.length < rules.length);
+  }, [enabled, rules, past, width]);
   const doing: RuleDoing = { changes, edit: setEdited, filter: onFilter, openPage: onOpenPage };
   const chipProps = (rule: RuleAnswer) => ({
     rule,
     color: toCssColor(colors, rule.key),
     counts: countsOf(rule),
     isShown: !hidden.includes(rule.key),
+    isBrief,
     doing,
     onToggle: () => onToggle(rule.key),
     onPoint: (isPointed: boolean) => onPoint(isPointed ? rule.key : null),
@@ -68,7 +77,7 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
   return (
     <section ref={place} className={styles.bar} aria-label="Rules">
       <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
-        <SortableContext items={shown.map(({ key }) => key)} strategy={horizontalListSortingStrategy}>
+        <SortableContext items={shown.map(({ key }) => key)} strategy={rectSortingStrategy}>
           <ul className={styles.chips}>
             {shown.map((rule) => (
               <RuleChip key={rule.key} {...chipProps(rule)} />
@@ -77,29 +86,32 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
         </SortableContext>
       </DndContext>
       <MoreRules
-        folded={enabled.filter((rule) => !shown.includes(rule))}
+        folded={isBrief ? enabled : enabled.filter((rule) => !shown.includes(rule))}
         off={rules.filter((rule) => !rule.is_enabled)}
-        isAll={shown.length === 0}
-        chipProps={chipProps}
+        isAll={isBrief || shown.length === 0}
+        chipProps={(rule) => ({ ...chipProps(rule), isBrief: false })}
       />
       <button
         type="button"
-        className={styles.add}
+        className={styles.plus}
+        aria-label="+ rule"
         data-tip={problem ? problem.message : "Define a rule"}
         onClick={() => setEdited("new")}
       >
-        + rule
+        <Icon name="plus" size={13} />
       </button>
       <Toast notice={changes.notice} onDismiss={changes.dismiss} />
-      {edited && (
-        <RuleEditor
-          key={edited === "new" ? "" : edited.key}
-          rule={edited === "new" ? null : edited}
-          rules={rules}
-          onRemove={changes.remove}
-          onClose={() => setEdited(null)}
-        />
-      )}
+      <Suspense>
+        {edited && (
+          <RuleEditor
+            key={edited === "new" ? "" : edited.key}
+            rule={edited === "new" ? null : edited}
+            rules={rules}
+            onRemove={changes.remove}
+            onClose={() => setEdited(null)}
+          />
+        )}
+      </Suspense>
     </section>
   );
 }
@@ -120,13 +132,32 @@ function useRoom() {
   return [place, width] as const;
 }
 
+/** What is shown, and whether without names: those are then in the list behind the button. */
+function layOut(
+  rules: readonly RuleAnswer[],
+  counts: readonly (RuleCounts | null)[],
+  width: number,
+  isMore: boolean,
+): { readonly shown: readonly RuleAnswer[]; readonly isBrief: boolean } {
+  const ranks = rules.map(({ severity }) => severityRank(severity));
+  const fold = (sizes: readonly number[], less: number, more: number) =>
+    foldLines(sizes, ranks, { width: width - ADD_WIDTH - less, lines: LINES, gap: CHIP_GAP, more }).flatMap(
+      (at) => rules[at] ?? [],
+    );
+  const sizes = counts.map((count) => widthOf(formatCount(count?.workloads ?? null)));
+  const names = rules.map(({ name }, at) => Math.min(LONGEST_NAME, widthOf(name)) + (sizes[at] ?? 0) + CHIP_PADDING);
+  const named = fold(names, isMore ? MORE_WIDTH : 0, isMore ? 0 : MORE_WIDTH);
+  if (named.length >= Math.min(rules.length, FEWEST_NAMES)) return { shown: named, isBrief: false };
+  const brief = sizes.map((size) => size + CHIP_PADDING - BRIEF_LESS);
+  return { shown: fold(brief, ALL_WIDTH, 0), isBrief: true };
+}
+
 let ruler: CanvasRenderingContext2D | null = null;
 
 /** Measured as text, not on the page: what does not fit is never there. */
-function widthOf(rule: RuleAnswer, counts: RuleCounts | null): number {
+function widthOf(text: string): number {
   ruler ??= document.createElement("canvas").getContext("2d");
-  if (ruler === null) return LONGEST_NAME + CHIP_PADDING;
+  if (ruler === null) return LONGEST_NAME;
   ruler.font = '560 12px "Inter Variable", system-ui, sans-serif';
-  const name = Math.min(LONGEST_NAME, ruler.measureText(rule.name).width);
-  return Math.ceil(name + ruler.measureText(formatCount(counts?.workloads ?? null)).width) + CHIP_PADDING;
+  return Math.ceil(ruler.measureText(text).width);
 }

@@ -14,6 +14,8 @@ export interface RuleChipProps {
   readonly color: string;
   readonly counts: RuleCounts | null;
   readonly isShown: boolean;
+  /** Without its name. */
+  readonly isBrief: boolean;
   readonly doing: RuleDoing;
   onToggle(): void;
   /** Whether the pointer or the keys are on it. */
@@ -39,7 +41,7 @@ export function RuleChip(props: RuleChipProps) {
       onKeyDown={onKeyDown}
     >
       <RuleToggle {...props} listeners={sortable.listeners} />
-      <RuleMenu rule={rule} doing={doing} />
+      {!props.isBrief && <RuleMenu rule={rule} doing={doing} />}
     </li>
   );
 }
@@ -49,13 +51,14 @@ interface RuleToggleProps extends RuleChipProps {
   readonly listeners?: ReturnType<typeof useSortable>["listeners"];
 }
 
-export function RuleToggle({ rule, color, counts, isShown, onToggle, onPoint, listeners }: RuleToggleProps) {
+export function RuleToggle({ rule, color, counts, isShown, isBrief, onToggle, onPoint, listeners }: RuleToggleProps) {
   return (
     <button
       type="button"
       {...listeners}
       className={styles.toggle}
       aria-pressed={isShown}
+      aria-label={isBrief ? rule.name : undefined}
       data-rule={rule.key}
       data-tip={describeRule(rule, counts)}
       onClick={onToggle}
@@ -65,7 +68,7 @@ export function RuleToggle({ rule, color, counts, isShown, onToggle, onPoint, li
       onBlur={() => onPoint(false)}
     >
       <i style={{ "--rule": color } as React.CSSProperties} />
-      <span>{rule.name}</span>
+      {!isBrief && <span>{rule.name}</span>}
       <b>{counts === null ? MISSING : formatCount(counts.workloads)}</b>
     </button>
   );

@@ -1,48 +1,48 @@
 // The overview: the cluster in numbers, its partitions, and everything in it as a picture or as a table to search, filter
 // and open.
 
-import { useDeferredValue, useMemo } from "react";
+import { lazy, Suspense, useDeferredValue, useMemo } from "react";
 import { listFurther, useFurtherMetrics, useWithMetrics } from "../../data/further-metrics.ts";
 import { useCluster } from "../../data/queries.ts";
 import { useServices } from "../../data/services.ts";
 import { type Units, useUnits } from "../../data/units.ts";
-import { toggleFilter } from "../../state/changes.ts";
 import type { Screen, TableName } from "../../state/screen.ts";
-import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
-import { findNames } from "../../state/where.ts";
+import { useScreen } from "../../state/use-screen.ts";
 import { ClockContext } from "../../widgets/clock-context.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
-import { DetailsPanel } from "./details/details-panel.tsx";
 import { markSelectedRows } from "./details/selected-rows.ts";
 import type { Arrangement } from "./editor/use-arrangement.ts";
 import { useEditor } from "./editor/use-editor.ts";
 import { applyWhere, listPassing, type Narrowed } from "./filter/apply-where.ts";
 import { Chips } from "./filter/chips.tsx";
-import { Facets } from "./filter/facets.tsx";
 import type { FilterColumns } from "./filter/filter-columns.ts";
-import { FilterPanel } from "./filter/filter-panel.tsx";
 import styles from "./overview.module.css";
-import { PartitionList } from "./partition-list.tsx";
-import { PictureControls } from "./picture/controls.tsx";
 import { Picture } from "./picture/picture.tsx";
 import { PictureCount } from "./picture/picture-count.tsx";
 import { listAttributes } from "./picture/unit-columns.ts";
-import { useLayoutWorker } from "./picture/use-layout.ts";
+import { startLayoutWorker, useLayoutWorker } from "./picture/use-layout.ts";
 import { usePicture } from "./picture/use-picture.ts";
 import { RowCount } from "./row-count.tsx";
-import { RuleStrip } from "./rule-strip.tsx";
 import { SummaryPlaceholder, SummaryStrip } from "./summary/summary-strip.tsx";
-import { TableArea } from "./table-area.tsx";
 import { orderRows } from "./tables/table-spec.ts";
 import { useTable } from "./tables/use-table.ts";
 import { useShownClock } from "./time/shown-clock.ts";
-import { TimeBar } from "./time/time-bar.tsx";
 import { Toolbar } from "./toolbar.tsx";
+import { useSettled } from "./use-settled.ts";
+
+startLayoutWorker();
+
+// What the first picture does without.
+const Controls = lazy(() => import("./controls.tsx"));
+const Filters = lazy(async () => ({ default: (await import("./controls.tsx")).Filters }));
+const DetailsPanel = lazy(async () => ({ default: (await import("./details/details-panel.tsx")).DetailsPanel }));
+const RuleStrip = lazy(async () => ({ default: (await import("./rule-strip.tsx")).RuleStrip }));
+const TableArea = lazy(async () => ({ default: (await import("./table-area.tsx")).TableArea }));
+const TimeBar = lazy(async () => ({ default: (await import("./time/time-bar.tsx")).TimeBar }));
 
 export default function Overview() {
   const screen = useScreen();
-  const change = useChangeScreen();
   const cluster = useCluster();
   const editor = useEditor(screen);
   const { units, problem } = useUnitsToShow(screen, editor.arrangement);
@@ -69,42 +69,30 @@ export default function Overview() {
     units: summary && summary.units.total + summary.waiting_gpus,
     nodes: summary?.nodes,
   };
+  const isWaiting = isPicture && !problem && !units.problem && table.value?.spec.rows.length !== 0;
+  const [isSettled, settle] = useSettled(isWaiting);
   const strip = (
     <Frame source={cluster} what="the summary" placeholder={<SummaryPlaceholder />}>
       {(value) => (
         <SummaryStrip cluster={value}>
-          <RuleStrip screen={screen} units={units.value} light={picture?.light ?? null} />
+          <Suspense>
+            {isSettled && <RuleStrip screen={screen} units={units.value} light={picture?.light ?? null} />}
+          </Suspense>
         </SummaryStrip>
       )}
     </Frame>
   );
-  const filter = spec &&
-    narrowed && {
-      table: screen.table,
-      where: screen.where,
-      columns: spec.attributes,
-      narrowed,
-      drawn: picture?.drawnRows ?? null,
-    };
-  const view = picture?.arrangement.view;
-  const conditions = filter && (
-    <FilterPanel
-      {...filter}
-      filtered={view ? { mode: view.filtered, onChange: (mode) => editor.edit({ ...view, filtered: mode }) } : null}
-    />
-  );
-  const facets = filter && <Facets {...filter} />;
-  const controls = (
-    <div className={styles.controls}>
-      {picture && <PictureControls model={picture} editor={editor} />}
-      {conditions}
-      <PartitionList
+  const filter = spec && narrowed ? { screen, columns: spec.attributes, narrowed, picture, editor } : null;
+  const controls = isSettled && (
+    <Suspense>
+      <Controls
+        screen={screen}
         partitions={summary?.partitions ?? []}
-        chosen={findNames(screen.where, "partition").filter((name) => name !== null)}
-        onToggle={(partition) => change(toggleFilter("partition", partition))}
+        picture={picture}
+        editor={editor}
+        filter={filter}
       />
-      <div className={styles.facets}>{facets}</div>
-    </div>
+    </Suspense>
   );
   return (
     <ViewLayout
@@ -113,22 +101,23 @@ export default function Overview() {
       details={
         screen.selection && (
           <ClockContext value={shownClock}>
-            <DetailsPanel selection={screen.selection} />
+            <Suspense>
+              <DetailsPanel selection={screen.selection} />
+            </Suspense>
           </ClockContext>
         )
       }
-      time={<TimeBar />}
+      time={
+        <div className={styles.time}>
+          <Suspense>{isSettled && <TimeBar />}</Suspense>
+        </div>
+      }
     >
       <div className={styles.main} onPointerMoveCapture={isPicture ? live.touch : undefined}>
         <Toolbar
           screen={screen}
           counts={counts}
-          filters={
-            <>
-              {conditions}
-              {facets}
-            </>
-          }
+          filters={<Suspense>{filter && <Filters {...filter} />}</Suspense>}
           chips={<Chips screen={screen} isApplied={narrowed?.isApplied ?? []} />}
         >
           {picture && <PictureCount model={picture} />}
@@ -137,8 +126,13 @@ export default function Overview() {
         <Frame source={table} what={isPicture ? "units" : screen.table}>
           {(value) => {
             if (picture && value.spec.rows.length > 0)
-              return <Picture worker={layoutWorker} model={picture} selection={screen.selection} />;
-            return rows && sort && <TableArea screen={screen} spec={value.spec} rows={rows} sort={sort} />;
+              return <Picture worker={layoutWorker} model={picture} selection={screen.selection} onPlaced={settle} />;
+            if (rows === null || !sort) return null;
+            return (
+              <Suspense>
+                <TableArea screen={screen} spec={value.spec} rows={rows} sort={sort} />
+              </Suspense>
+            );
           }}
         </Frame>
       </div>

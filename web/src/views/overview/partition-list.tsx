@@ -6,7 +6,7 @@ import { StackedBar } from "../../widgets/stacked-bar.tsx";
 import { Tag } from "../../widgets/tag.tsx";
 import styles from "./partition-list.module.css";
 
-interface PartitionListProps {
+export interface PartitionListProps {
   readonly partitions: readonly PartitionSummary[];
   readonly chosen: readonly string[];
   onToggle(partition: string): void;

@@ -17,6 +17,9 @@ export interface Histogram {
   /** How many of them have a value. */
   readonly allCount: number;
   readonly keptCount: number;
+  /** Of all values; they may lie beyond the axis, and are then counted at its ends. NaN where there is none. */
+  readonly least: number;
+  readonly largest: number;
 }
 
 export const BINS = 48;
@@ -79,6 +82,8 @@ export function countBins(values: NumberColumn, axis: Axis, { filtered, drawn }:
   const kept = new Uint32Array(BINS);
   let allCount = 0;
   let keptCount = 0;
+  let least = Number.NaN;
+  let largest = Number.NaN;
   const factor = max > min ? BINS / (kind === "log" ? Math.log(max / min) : max - min) : 0;
   const isLog = kind === "log";
   for (let row = 0; row < values.length; row += 1) {
@@ -88,9 +93,11 @@ export function countBins(values: NumberColumn, axis: Axis, { filtered, drawn }:
     bin = bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin | 0;
     all[bin] = (all[bin] ?? 0) + 1;
     allCount += 1;
+    if (!(value >= least)) least = value;
+    if (!(value <= largest)) largest = value;
     if (filtered !== null && filtered[row] === 1) continue;
     kept[bin] = (kept[bin] ?? 0) + 1;
     keptCount += 1;
   }
-  return { axis, all, kept, allCount, keptCount };
+  return { axis, all, kept, allCount, keptCount, least, largest };
 }

@@ -3,7 +3,7 @@
 import { formatQuantity, type Quantity } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import type { Range } from "../../../state/range.ts";
-import { type Axis, placeOn, valueOn } from "./histogram.ts";
+import { type Axis, type Histogram, placeOn, valueOn } from "./histogram.ts";
 
 export function sayNumber(value: number | null, unit: Quantity): string {
   return unit === "seconds" ? formatDuration(value) : formatQuantity(value, unit);
@@ -14,6 +14,15 @@ export function sayRange({ min, max }: Range, unit: Quantity): string {
   if (min === null) return `up to ${sayNumber(max, unit)}`;
   if (max === null) return `from ${sayNumber(min, unit)}`;
   return min === max ? sayNumber(min, unit) : `${sayNumber(min, unit)} – ${sayNumber(max, unit)}`;
+}
+
+/** The ends of the axis, with `<` and `>` where values lie beyond them. */
+export function sayEnds({ axis, least, largest }: Histogram, unit: Quantity): readonly [low: string, high: string] {
+  const low = sayNumber(axis.min, unit);
+  const high = sayNumber(axis.max, unit);
+  // Columns are of 32-bit floats: their last digits say nothing.
+  const slack = Math.abs(axis.max - axis.min) * 1e-6;
+  return [least < axis.min - slack ? `< ${low}` : low, largest > axis.max + slack ? `> ${high}` : high];
 }
 
 /** What people type: the factor from it to the canonical unit, and its sign. */

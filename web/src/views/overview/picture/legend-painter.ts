@@ -2,7 +2,7 @@
 
 import { formatCount } from "../../../base/format.ts";
 import type { PackedColor } from "../../../layers/squares/marks.ts";
-import { sayNumber } from "../filter/number-words.ts";
+import { sayEnds } from "../filter/number-words.ts";
 import type { Size } from "./camera.ts";
 import type { Legend } from "./color/coloring.ts";
 import { NO_COLOR } from "./color/name-color.ts";
@@ -40,14 +40,14 @@ function paintRamp(
   baseline: number,
   tokens: Tokens,
 ): void {
-  const [low, high] = [histogram.axis.min, histogram.axis.max].map((value) => sayNumber(value, attribute.unit));
-  let x = left + write(pen, low ?? "", left, baseline, 400, tokens.muted) + GAP_PX;
+  const [low, high] = sayEnds(histogram, attribute.unit);
+  let x = left + write(pen, low, left, baseline, 400, tokens.muted) + GAP_PX;
   const step = RAMP.width / ramp.length;
   ramp.forEach((color, index) => {
     fillBox(pen, x + index * step, baseline - RAMP.height + 1, step + 0.5, RAMP.height, color);
   });
   x += RAMP.width + GAP_PX;
-  write(pen, high ?? "", x, baseline, 400, tokens.muted);
+  write(pen, high, x, baseline, 400, tokens.muted);
 }
 
 interface NamedColor {

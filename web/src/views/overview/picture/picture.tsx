@@ -29,9 +29,11 @@ interface PictureProps {
   readonly worker: LayoutWorker | null;
   readonly model: PictureModel;
   readonly selection: Selection | null;
+  /** The units have their places and are drawn in the next frame. */
+  onPlaced(): void;
 }
 
-export function Picture({ worker, model, selection }: PictureProps) {
+export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
   const summaryId = useId();
   const refs = useStageRefs();
   const found = useStage(refs);
@@ -39,6 +41,10 @@ export function Picture({ worker, model, selection }: PictureProps) {
   const size = useStageSize(stage, refs.place, selection !== null);
   const placed = useLayout(worker, model.units, model.arrangement.view, size, model.filtered);
   useStageData(stage, model, placed);
+  const isPlaced = stage !== null && placed !== null;
+  useEffect(() => {
+    if (isPlaced || found === "failed") onPlaced();
+  }, [isPlaced, found, onPlaced]);
   const ruleMarks = useRuleMarks(stage, model, placed);
   const [mode, setMode] = useState<PointerMode>("pan");
   const selecting = useSelecting(stage, placed, selection, ruleMarks);

@@ -17,12 +17,19 @@ export interface PlacedUnits {
   readonly view: View;
 }
 
-/** A worker takes a while to start: it is there before the data is. */
+let spare: LayoutWorker | null = null;
+
+/** A worker takes a while to start: it is there before the view is. */
+export function startLayoutWorker(): void {
+  spare ??= createLayoutWorker();
+}
+
 export function useLayoutWorker(isNeeded: boolean): LayoutWorker | null {
   const [worker, setWorker] = useState<LayoutWorker | null>(null);
   useEffect(() => {
     if (!isNeeded) return;
-    const created = createLayoutWorker();
+    const created = spare ?? createLayoutWorker();
+    spare = null;
     setWorker(created);
     return () => {
       created.end();

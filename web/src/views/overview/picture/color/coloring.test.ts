@@ -5,6 +5,7 @@ import type { Units } from "../../../../data/units.ts";
 import { SHAPES } from "../../../../layers/squares/marks.ts";
 import { ATTRIBUTES, type AttributeName, attributeOf } from "../../../../state/attributes.ts";
 import { type ColorSettings, DEFAULT_COLORS, NUMBER_SCHEMES } from "../../../../state/color.ts";
+import { sayEnds } from "../../filter/number-words.ts";
 import type { Tokens } from "../tokens.ts";
 import { computeColoring, lightMarks, type NameLegend, type NumberLegend } from "./coloring.ts";
 
@@ -19,9 +20,14 @@ function toNames(values: readonly (string | null)[]): NameColumn {
   return { codes: Uint32Array.from(values, (value) => names.indexOf(value)), names };
 }
 
-function makeUnits(states: readonly string[], users: readonly (string | null)[], util: readonly number[]): Units {
+function makeUnits(
+  states: readonly string[],
+  users: readonly (string | null)[],
+  util: readonly number[],
+  waitsS: readonly number[] = states.map(() => 60),
+): Units {
   const none = toNames(states.map(() => null));
-  const submitted = states.map((state) => (state === "requested" ? NOW - 60_000 : Number.NaN));
+  const submitted = states.map((state, row) => (state === "requested" ? NOW - (waitsS[row] ?? 0) * 1000 : Number.NaN));
   const known: Readonly<Record<string, NameColumn>> = { unit_state: toNames(states), user: toNames(users) };
   const snapshot: Snapshot = {
     inventoryVersion: 1,
@@ -167,6 +173,39 @@ describe("scales", () => {
 
   it("have a color where all values are one", () => {
     expect(colorValues([0.5, 0.5], { isRemapped: true }).colors).toEqual([HIGH, HIGH]);
+  });
+});
+
+describe("the ramp of a duration", () => {
+  const colorWaits = (waitsS: readonly number[], settings: Partial<ColorSettings> = {}) => {
+    const nobody = waitsS.map(() => null);
+    const states = waitsS.map(() => "requested");
+    const units = makeUnits(states, nobody, waitsS, waitsS);
+    const { legend, marks } = colorUnits("wait_s", { units, settings });
+    return { histogram: (legend as NumberLegend).histogram, marks };
+  };
+  const HOURS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((hours) => hours * 3600);
+
+  it("ends where most values end, and says that one is beyond", () => {
+    const { histogram, marks } = colorWaits([...HOURS, ...Array<number>(128).fill(200 * 3600)]);
+    expect(histogram.axis.max).toBe(36_000);
+    expect(histogram.largest).toBe(720_000);
+    const [low, high] = sayEnds(histogram, "seconds");
+    expect(low).not.toMatch("<");
+    expect(high).toMatch(/^> 10/);
+    expect(marks.color[10]).toBe(marks.color[9]);
+  });
+
+  it("goes on to the largest where none or many are far out", () => {
+    expect(colorWaits(HOURS).histogram.axis.max).toBe(36_000);
+    expect(colorWaits([...HOURS, 720_000, 730_000]).histogram.axis.max).toBe(730_000);
+    expect(sayEnds(colorWaits(HOURS).histogram, "seconds")[1]).toMatch(/^10/);
+  });
+
+  it("goes where somebody set it, and by rank or logarithm to the largest", () => {
+    const waits = [...HOURS, 720_000];
+    expect(colorWaits(waits, { max: 800_000 }).histogram.axis.max).toBe(800_000);
+    expect(colorWaits(waits, { scale: { kind: "log", bins: 5 } }).histogram.axis.max).toBe(720_000);
   });
 });
 

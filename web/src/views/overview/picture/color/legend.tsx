@@ -11,7 +11,7 @@ import { findClause, findNames, findRange, type Where } from "../../../../state/
 import { countNames } from "../../filter/apply-where.ts";
 import { lowerTitle } from "../../filter/condition-words.ts";
 import { BINS, valueOn } from "../../filter/histogram.ts";
-import { placesOf, rangeBetween, sayNumber, sayRange } from "../../filter/number-words.ts";
+import { placesOf, rangeBetween, sayEnds, sayNumber, sayRange } from "../../filter/number-words.ts";
 import { listTopNames } from "../../filter/top-names.ts";
 import { toCss } from "../tokens.ts";
 import type { PictureModel } from "../use-picture.ts";
@@ -46,6 +46,7 @@ function Distribution({ legend, where, onLight }: DistributionProps) {
   const say = (value: number) => sayNumber(value, attribute.unit);
   if (allCount === 0) return <p className={styles.note}>No values to show.</p>;
   const range = findRange(where, attribute.name);
+  const [low, high] = sayEnds(histogram, attribute.unit);
   const light = (bin: number | null) => {
     if (bin === null) return onLight(null);
     const min = bin === 0 ? Number.NEGATIVE_INFINITY : valueOn(axis, bin / BINS);
@@ -67,13 +68,13 @@ function Distribution({ legend, where, onLight }: DistributionProps) {
         onHover={light}
       />
       <figcaption>
-        <span>{say(axis.min)}</span>
+        <span data-tip={`The least is ${say(histogram.least)}`}>{low}</span>
         {range && (
           <b>
             {sayRange(range, attribute.unit)} · {formatCount(keptCount)}
           </b>
         )}
-        <span>{say(axis.max)}</span>
+        <span data-tip={`The largest is ${say(histogram.largest)}`}>{high}</span>
       </figcaption>
     </figure>
   );

@@ -61,10 +61,30 @@ function chooseAxis(
   const [least, most] = isRemapped ? [null, null] : (NATURAL_ENDS[unit] ?? FROM_ZERO);
   const known = (value: number) => (Number.isNaN(value) ? 0 : value);
   const low = min ?? least ?? known(extent.min);
-  const high = max ?? most ?? known(extent.max);
+  const own = unit === "seconds" && scale.kind !== "quantile" && scale.kind !== "log";
+  const high = max ?? most ?? (own ? findCommonMost(values, rows) : null) ?? known(extent.max);
   // An end that somebody set stays where it is; the other one gives way.
   const [from, to] = low <= high ? [low, high] : min !== null ? [low, low] : [high, high];
   return makeAxis(scale.kind === "log" ? "log" : "linear", from, to, extent.minPositive);
+}
+
+/** A duration is far out beyond so many quartile distances (Tukey's outer fence), */
+const FENCE = 3;
+/** and few are far out: */
+const FEW = 0.1;
+const FEWEST_VALUES = 8;
+
+/**
+ * The largest duration that is not far out; null where none is. One workload that has waited for a day would else darken
+ * all that have waited for hours. A workload counts once, however many units it asks for.
+ */
+function findCommonMost(values: NumberColumn, rows: RowMasks): number | null {
+  const ranked = [...new Set(pickValues(values, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, rows))];
+  if (ranked.length < FEWEST_VALUES) return null;
+  const at = (share: number) => ranked[Math.round(share * (ranked.length - 1))] ?? 0;
+  const fence = at(0.75) + FENCE * (at(0.75) - at(0.25));
+  const common = ranked.findLastIndex((value) => value <= fence);
+  return common < ranked.length - 1 && common >= ranked.length * (1 - FEW) - 1 ? (ranked[common] ?? null) : null;
 }
 
 function colorAlong(values: NumberColumn, axis: Axis, ramp: Uint32Array, colors: Uint32Array): void {
@@ -87,8 +107,8 @@ function colorAlong(values: NumberColumn, axis: Axis, ramp: Uint32Array, colors:
 
 const RANKS = 64;
 
-/** The values at the ends of equally large parts of the rows, within the axis; empty where there is none. */
-function computeRanks(values: NumberColumn, { min, max }: Axis, { filtered, drawn }: RowMasks): Float64Array {
+/** In rising order, those within the ends. */
+function pickValues(values: NumberColumn, min: number, max: number, { filtered, drawn }: RowMasks): Float32Array {
   const picked = new Float32Array(values.length);
   let count = 0;
   for (let row = 0; row < values.length; row += 1) {
@@ -99,7 +119,13 @@ function computeRanks(values: NumberColumn, { min, max }: Axis, { filtered, draw
       count += 1;
     }
   }
-  const ranked = sortFloats(picked.subarray(0, count));
+  return sortFloats(picked.subarray(0, count));
+}
+
+/** The values at the ends of equally large parts of the rows, within the axis; empty where there is none. */
+function computeRanks(values: NumberColumn, { min, max }: Axis, rows: RowMasks): Float64Array {
+  const ranked = pickValues(values, min, max, rows);
+  const count = ranked.length;
   const limits = new Float64Array(count === 0 ? 0 : RANKS - 1);
   for (let rank = 0; rank < limits.length; rank += 1) {
     limits[rank] = ranked[Math.min(count - 1, Math.ceil(((rank + 1) * count) / RANKS))] ?? 0;

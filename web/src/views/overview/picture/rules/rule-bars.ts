@@ -5,7 +5,7 @@
 import { severityRank } from "../../../../data/row-rules.ts";
 import type { Projection } from "../../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../../layout/layout.ts";
-import { foldRow } from "../../../../parts/rules/fold.ts";
+import { foldLines } from "../../../../parts/rules/fold.ts";
 import { toLayout } from "../camera.ts";
 import { boxOf, type PixelBox } from "../group-painter.ts";
 import { findGroup } from "../groups.ts";
@@ -53,13 +53,12 @@ export function stackBars(layout: UnitLayout, marks: RuleMarks, group: number, c
   const ranks = broken.map((rule) => severityRank(marks.rules[rule]?.severity ?? "info"));
   const size = isStrip ? SMALLEST_PART_PX : BAR_WIDTH_PX;
   const sizes = broken.map(() => size);
-  const fitting = foldRow(
-    sizes,
-    ranks,
-    isStrip ? box.width : box.width - 2 * space,
-    isStrip ? 0 : BAR_GAP_PX,
-    isStrip ? 0 : MORE_PX,
-  );
+  const fitting = foldLines(sizes, ranks, {
+    width: isStrip ? box.width : box.width - 2 * space,
+    lines: 1,
+    gap: isStrip ? 0 : BAR_GAP_PX,
+    more: isStrip ? 0 : MORE_PX,
+  });
   // However narrow the group: that it is marked must be seen.
   const places = fitting.length > 0 ? fitting : [ranks.indexOf(Math.min(...ranks))];
   const shown = places.flatMap((place) => broken[place] ?? []);

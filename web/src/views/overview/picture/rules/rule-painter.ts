@@ -3,7 +3,7 @@
 import { severityRank } from "../../../../data/row-rules.ts";
 import type { Projection } from "../../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../../layout/layout.ts";
-import { foldRow } from "../../../../parts/rules/fold.ts";
+import { foldLines } from "../../../../parts/rules/fold.ts";
 import type { Size } from "../camera.ts";
 import { boxOf, FONT, isInSight } from "../group-painter.ts";
 import { squareOf } from "../outline-painter.ts";
@@ -111,14 +111,9 @@ export function paintUnitSigns(
     const side = Math.min(LARGEST_SIGN_PX, Math.max(SMALLEST_SIGN_PX, box.width * SIGN_SHARE));
     const states = listStates(marks, row);
     const ranks = states.map(({ rule }) => severityRank(marks.rules[rule]?.severity ?? "info"));
-    const room = box.width - 2 * SIGN_INSET_PX;
-    const shown = foldRow(
-      states.map(() => side),
-      ranks,
-      room,
-      SIGN_GAP_PX,
-      0,
-    );
+    const width = box.width - 2 * SIGN_INSET_PX;
+    const sizes = states.map(() => side);
+    const shown = foldLines(sizes, ranks, { width, lines: 1, gap: SIGN_GAP_PX, more: 0 });
     shown.forEach((place, index) => {
       const state = states[place];
       const left = box.left + box.width - SIGN_INSET_PX - (shown.length - index) * (side + SIGN_GAP_PX) + SIGN_GAP_PX;
