@@ -440,6 +440,18 @@ def test_spans_are_columns_of_what_had_not_ended_when_history_is_read(store: Rec
     assert spans.columns == ["workload", "state", "begins_at", "started_at", "ends_at", "gpus_requested"]
 
 
+def test_every_workload_is_a_row_when_the_whole_history_is_read(store: RecordStore) -> None:
+    empty = store.workload_history()
+    bare = Workload(id=WorkloadId("slurm:9"), state=WorkloadState.UNKNOWN)
+    store.write_workloads([FULL_WORKLOAD, bare], at_ms=at(8))
+    history = store.workload_history()
+    assert history.schema == empty.schema
+    by_id = {row["id"]: row for row in history.iter_rows(named=True)}
+    for workload in (FULL_WORKLOAD, bare):
+        row = by_id[workload.id]
+        assert row == {name: getattr(workload, name) for name in row}
+
+
 def test_violations_are_kept_as_past_when_they_end(open_store: Callable[[], RecordStore]) -> None:
     store = open_store()
     idle = Violation(rule="idle", workload=FULL_WORKLOAD.id, unit=UnitId("n1:0"), since=T0, values={"util p5": 0.04})

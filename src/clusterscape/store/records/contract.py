@@ -154,6 +154,14 @@ class RecordStore(Protocol):
         """
         ...
 
+    def workload_history(self) -> pl.DataFrame:
+        """Every workload as a row, in no order: what a job trace is made of.
+
+        Columns ``id``, ``kind``, ``state``, ``user``, ``project``, ``partition`` (String), ``gpus_requested``,
+        ``nodes_requested``, ``time_limit_s``, ``submitted_at``, ``started_at``, ``ended_at`` (Int64).
+        """
+        ...
+
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end), in no order: columns ``workload``, ``unit``, ``from_at``, ``to_at`` (Int64)."""
         ...

@@ -249,6 +249,10 @@ class MirroredRecordStore:
         """When each workload that had not ended by ``since_ms`` asked for and held units, as columns."""
         return self._store.workload_spans(since_ms=since_ms)
 
+    def workload_history(self) -> pl.DataFrame:
+        """Every workload as a row of what a job trace is made of."""
+        return self._store.workload_history()
+
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end) as columns."""
         return self._store.allocation_spans(start_ms=start_ms, end_ms=end_ms)

@@ -55,6 +55,10 @@ from clusterscape.store.records.filters import (
 from clusterscape.store.records.upserts import Stored, changed, delete_each, upsert
 
 Record = TypeVar("Record")
+HISTORY_COLUMNS = (
+    *("id", "kind", "state", "user", "project", "partition", "gpus_requested", "nodes_requested", "time_limit_s"),
+    *("submitted_at", "started_at", "ended_at"),
+)
 SERVES = "serves"
 Query = Select[Any] | CompoundSelect[Any]
 
@@ -212,6 +216,10 @@ class SqlRecordStore:
             *(table.c[name] for name in ("state", "begins_at", "started_at", "ends_at", "gpus_requested")),
         ]
         return self._read_columns(select(*columns).where(or_(IS_ACTIVE, table.c.ends_at > since_ms)))
+
+    def workload_history(self) -> pl.DataFrame:
+        """Every workload as a row of what a job trace is made of."""
+        return self._read_columns(select(*(tables.workloads.c[name] for name in HISTORY_COLUMNS)))
 
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end) as columns."""
