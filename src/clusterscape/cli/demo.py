@@ -30,6 +30,7 @@ DEMO_FILES = (
     "alerts.db-wal",
     "alerts.db-shm",
     "life-statistics.bin",
+    "artifacts",
 )
 ANCHOR_KEPT_MS = 3 * DAY_MS
 """A pretend cluster older than this begins anew: its past would take too long to play through again."""
@@ -95,7 +96,9 @@ def _serve(
             answers.print(f"ClusterScape demo at [bold]{address}[/bold]  (Ctrl-C ends it)", highlight=False)
 
     async def fill() -> None:
-        await _fill_history(site, cluster, quiet=as_json)
+        from clusterscape.cli.demo_traces import import_demo_traces
+
+        await asyncio.gather(_fill_history(site, cluster, quiet=as_json), import_demo_traces(site))
 
     run_site(site, build_collectors(settings.collect), listener, on_ready=ready, beside=fill)
 

@@ -127,6 +127,7 @@ async def _run(
         for task in background:
             with suppress(asyncio.CancelledError):
                 await task
+        site.traces.close()
         site.watch.stop()
         await judging
 

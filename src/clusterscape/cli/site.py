@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -162,17 +163,19 @@ def open_trace_intake(
     settings: Settings, artifacts: ArtifactStore, clock: Callable[[], UnixMs] = system_clock
 ) -> TraceIntake:
     """What takes traces in; they are read in a process of their own."""
+    stopped = threading.Event()
 
     def import_trace(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
         from clusterscape.cli.trace_importing import import_apart  # multiprocessing is not free to import
 
-        return import_apart(paths, folder, progress)
+        return import_apart(paths, folder, progress, stopped.is_set)
 
     return TraceIntake(
         artifacts,
         import_trace,
         clock=clock,
         token=lambda: secrets.token_hex(3),
+        on_close=stopped.set,
         scratch=settings.storage.data_dir,
         max_upload_bytes=settings.storage.max_upload_bytes,
     )

@@ -13,6 +13,7 @@ from clusterscape.model.traces import REPORT_FILE, SPANS_FILE, STEPS_FILE, Impor
 
 BOOTSTRAP_SEED = 0  # the same files always give the same intervals
 READING_SHARE = 0.6
+LOOK_EVERY_S = 0.2
 STEPS = 6
 """What is told of the analysis before it is over, roughly."""
 
@@ -53,8 +54,13 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float]
     )
 
 
-def import_apart(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
-    """The same in a process of its own."""
+def import_apart(
+    paths: Sequence[Path],
+    folder: Path,
+    progress: Callable[[float], None],
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> ImportedTrace:
+    """The same in a process of its own, which ends soon after ``is_stopped`` says so."""
     # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
@@ -63,7 +69,9 @@ def import_apart(paths: Sequence[Path], folder: Path, progress: Callable[[float]
     sending.close()
     outcome: ImportedTrace | ClusterScapeError | None = None
     try:
-        while True:
+        while not is_stopped():
+            if not receiving.poll(LOOK_EVERY_S):
+                continue
             told = receiving.recv()
             if isinstance(told, float):
                 progress(told)
@@ -80,6 +88,8 @@ def import_apart(paths: Sequence[Path], folder: Path, progress: Callable[[float]
         return outcome
     if isinstance(outcome, ClusterScapeError):
         raise outcome
+    if is_stopped():
+        raise SourceError("the trace was not read to its end: ClusterScape was stopped", hint="Import it again.")
     raise SourceError(
         f"the process that read the trace ended with status {process.exitcode}",
         hint="Was it ended for lack of memory? Import fewer ranks or steps at once.",

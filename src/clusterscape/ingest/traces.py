@@ -39,7 +39,9 @@ SLUG_LENGTH = 24
 
 
 class TraceIntake:
-    """``token`` gives a few letters that make an id unique; ``scratch`` is where importers write before it is stored."""
+    """``token`` gives a few letters that make an id unique; ``on_close`` tells the importer to give up; ``scratch`` is where it
+    writes before anything is stored.
+    """
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class TraceIntake:
         *,
         clock: Callable[[], UnixMs],
         token: Callable[[], str],
+        on_close: Callable[[], None] = lambda: None,
         scratch: Path | None = None,
         max_upload_bytes: int = 1 << 40,
     ) -> None:
@@ -57,6 +60,7 @@ class TraceIntake:
         self._clock = clock
         self._token = token
         self._scratch = scratch
+        self._on_close = on_close
         self._lock = threading.Lock()
         self._running: dict[str, Future[TraceAbout]] = {}
         # Imports use all cores by themselves: one after another.
@@ -137,7 +141,8 @@ class TraceIntake:
                 self._write(replace(about, state=TraceState.FAILED, progress=None, problem=problem))
 
     def close(self) -> None:
-        """Wait for nothing that has not begun."""
+        """Give up what is being read."""
+        self._on_close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _finish(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
