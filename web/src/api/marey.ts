@@ -34,6 +34,8 @@ export interface MareySpans {
   readonly minNs: Float64Array;
   readonly medianNs: Float64Array;
   readonly maxNs: Float64Array;
+  /** Of all members; they may overlap. */
+  readonly totalNs: Float64Array;
   /** The longest member. */
   readonly worstSpan: Float64Array;
   readonly waitNs: Float64Array;
@@ -93,6 +95,7 @@ function toSpans(columns: Columns): MareySpans {
     minNs: numbers("min_ns"),
     medianNs: numbers("median_ns"),
     maxNs: numbers("max_ns"),
+    totalNs: numbers("total_ns"),
     worstSpan: numbers("worst_span"),
     waitNs: numbers("wait_ns"),
     critical: numbers("critical"),

@@ -1,6 +1,7 @@
 // One stacked bar per step, to click or to draw a range over. Which parts a step has and what selecting one does is the caller's.
 
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
+import { useSize } from "./canvas.tsx";
 import styles from "./step-bars.module.css";
 
 export interface BarPart {
@@ -27,11 +28,18 @@ interface StepBarsProps {
   onSelect(first: number, last: number): void;
 }
 
+/** Of a bar, for its number. */
+const LABEL_PX = 18;
+/** Medians. */
+const MOST_ABOVE = 2;
+
 export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsProps) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [drag, setDrag] = useState<readonly [number, number] | null>(null);
-  const top = Math.max(1e-12, ...bars.map(({ lengths }) => sum(lengths)));
+  const { width } = useSize(place);
+  const top = findTop(bars.map(({ lengths }) => sum(lengths)));
+  const hasRoom = width / Math.max(1, bars.length) >= LABEL_PX;
   const barAt = (event: PointerEvent) => {
     const box = place.current?.getBoundingClientRect();
     const ratio = box ? (event.clientX - box.left) / Math.max(1, box.width) : 0;
@@ -79,10 +87,10 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
           key={key}
           className={styles.bar}
           data-selected={(held !== null && at >= held[0] && at <= held[1]) || undefined}
-          data-many={bars.length > 60 || undefined}
+          data-many={!hasRoom || undefined}
         >
-          {bars.length <= 40 && <small>{key}</small>}
-          <div>
+          {(hasRoom || (held?.[0] === at && held[1] === at)) && <small>{key}</small>}
+          <div data-cut={sum(lengths) > top * 1.001 || undefined}>
             {parts.map((part, index) => (
               <i key={part.key} style={{ height: `${((lengths[index] ?? 0) / top) * 100}%`, background: part.color }} />
             ))}
@@ -101,6 +109,13 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
       )}
     </div>
   );
+}
+
+/** Of many steps the first warms up: what is far above the others is cut, so that they can be compared. */
+export function findTop(totals: readonly number[]): number {
+  const sorted = totals.toSorted((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  return Math.max(1e-12, Math.min(sorted.at(-1) ?? 0, median * MOST_ABOVE));
 }
 
 function sum(values: readonly number[]): number {

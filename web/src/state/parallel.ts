@@ -14,7 +14,7 @@ export const MERGES = ["gap", "namespace", "none"] as const;
 export type Merge = (typeof MERGES)[number];
 
 /** What stands beside the drawing. */
-export const PANES = ["span", "operators", "communication", "ranks"] as const;
+export const PANES = ["none", "span", "operators", "communication", "ranks"] as const;
 export type Pane = (typeof PANES)[number];
 
 export const DRAWINGS = ["graph", "flow", "table"] as const;
@@ -116,7 +116,7 @@ const FIELDS = {
   span: spanField,
   text: textField("operator"),
   drawing: choiceField<Drawing>("drawn", DRAWINGS, "graph"),
-  pane: choiceField<Pane>("pane", PANES, "span"),
+  pane: choiceField<Pane>("pane", PANES, "none"),
   compared: traceField("against"),
 } satisfies { readonly [K in keyof ParallelPage]: Field<ParallelPage[K]> };
 
@@ -131,7 +131,7 @@ export const INITIAL_PARALLEL: ParallelPage = {
   span: null,
   text: "",
   drawing: "graph",
-  pane: "span",
+  pane: "none",
   compared: null,
 };
 

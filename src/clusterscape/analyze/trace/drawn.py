@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from clusterscape.analyze.trace.breakdown import WORK
 from clusterscape.analyze.trace.drawn_stages import average_over_ranks
+from clusterscape.analyze.trace.pipeline import find_chunk
 from clusterscape.model.spans import SpanClass
 
 Level = Literal["stage", "rank", "lane"]
@@ -206,7 +207,7 @@ def _prepare(spans: pl.DataFrame, ranks: Sequence[RankPlace], origin_ns: int) ->
         .alias("kind"),
         (pl.col("drawn_ns") - origin_ns).cast(pl.Float64).alias("start"),
         (pl.col("end_ns") - origin_ns).cast(pl.Float64).alias("end"),
-        pl.struct("step", "phase", "micro_batch").rank("dense").cast(pl.Int32).alias("pass"),
+        pl.struct("step", "phase", "micro_batch", find_chunk()).rank("dense").cast(pl.Int32).alias("pass"),
     )
     is_pass = pl.col("phase").cast(pl.String).is_in(["forward", "backward"]) & pl.col("micro_batch").is_not_null()
     table = table.with_columns(pl.when(is_pass).then(pl.col("pass")))

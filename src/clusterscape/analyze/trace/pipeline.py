@@ -47,7 +47,7 @@ def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
     known = spans.filter(
         pl.col("phase").cast(pl.String).is_in(["forward", "backward"])
         & pl.all_horizontal(pl.col(name).is_not_null() for name in ("stage", "step", "micro_batch"))
-    ).with_columns(_chunk())
+    ).with_columns(find_chunk())
     compute = known.filter(pl.col("span_class") == SpanClass.COMPUTE.value)
     is_message = pl.col("name").cast(pl.String).str.contains("(?i)send|recv")
     marks = known.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device") & ~is_message)
@@ -64,7 +64,7 @@ def find_passes(spans: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _chunk() -> pl.Expr:
+def find_chunk() -> pl.Expr:
     """The model chunk, where the namespace names one."""
     found = pl.col("namespace").cast(pl.String).str.extract(r"^chunk (\d+)$")
     return found.cast(pl.Int32).fill_null(0).alias("chunk")

@@ -14,13 +14,17 @@ export const SPAN_STYLES = {
 } as const;
 export type SpanStyle = keyof typeof SPAN_STYLES;
 
-/** Which part of its lane a span takes: what a rank announces and sends lies above what its device does meanwhile. */
-export const TIERS = { whole: 0, upper: 1, lower: 2 } as const;
-export type Tier = (typeof TIERS)[keyof typeof TIERS];
+/** Which part of its lane a span takes: phases above what is sent meanwhile, both above what the device does meanwhile. */
+export const TIERS = { whole: 0, upper: 1, lower: 2, top: 3, middle: 4 } as const;
 
-/** Of the lane's height. */
-export const UPPER_SHARE = 0.72;
-export const LOWER_SHARE = 0.2;
+/** By code of `TIERS`: where a tier begins and ends, of the lane's height. */
+export const TIER_PLACES: readonly (readonly [from: number, to: number])[] = [
+  [0, 1],
+  [0, 0.72],
+  [0.8, 1],
+  [0, 0.44],
+  [0.5, 0.74],
+];
 
 /** 0xrrggbb. */
 export type PackedColor = number;

@@ -1,7 +1,7 @@
 // Shaders of the Marey layer. As in the squares layer there are no attributes: a vertex reads its slot's texels by its own
 // number. Edges are smoothed by how much of a pixel they cover, so no multisampling is needed.
 
-import { LOWER_SHARE, SPAN_STYLES, TIERS, UPPER_SHARE } from "./marks.ts";
+import { SPAN_STYLES, TIER_PLACES } from "./marks.ts";
 import { MOST_ROWS, TEXTURE_WIDTH, TIER_STEP } from "./texels.ts";
 
 const HEAD = `#version 300 es
@@ -42,7 +42,11 @@ vec4 toClip(vec2 pixel) {
 }
 `;
 
+const TIER_VECTORS = TIER_PLACES.map(([from, to]) => `vec2(${from.toFixed(3)}, ${to.toFixed(3)})`);
+
 export const SPAN_VERTEX_SHADER = `${HEAD}
+const vec2 TIER_PLACES[${TIER_PLACES.length}] = vec2[${TIER_PLACES.length}](${TIER_VECTORS.join(", ")});
+
 out vec2 local;
 flat out vec2 size;
 flat out vec3 color;
@@ -76,11 +80,8 @@ void main() {
   }
   float height = row.y;
   float top = row.x + offset.y;
-  if (tier == ${TIERS.upper}) height *= ${UPPER_SHARE};
-  if (tier == ${TIERS.lower}) {
-    top += height * ${(1 - LOWER_SHARE).toFixed(3)};
-    height *= ${LOWER_SHARE};
-  }
+  top += height * TIER_PLACES[tier].x;
+  height *= TIER_PLACES[tier].y - TIER_PLACES[tier].x;
   if (style == ${SPAN_STYLES.thin}) {
     float thin = max(2.0 * pixelRatio, round(height * 0.2));
     top += (height - thin) * 0.5;

@@ -3,6 +3,7 @@
 import type { TraceAnswer } from "../../api/generated.ts";
 import { changeParallel, type NsWindow, type Pane, type ParallelPage } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
+import { IconButton } from "../../widgets/button.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { CommunicationPane } from "./details/communication-pane.tsx";
 import { OperatorPane } from "./details/operator-table.tsx";
@@ -11,7 +12,7 @@ import { SpanDetails } from "./details/span-details.tsx";
 import { aroundWindow } from "./graph/windows.ts";
 import styles from "./parallel.module.css";
 
-const OPTIONS: readonly { readonly value: Pane; readonly title: string }[] = [
+export const PANE_OPTIONS: readonly { readonly value: Pane; readonly title: string }[] = [
   { value: "span", title: "Span" },
   { value: "operators", title: "Operators" },
   { value: "communication", title: "Links" },
@@ -42,7 +43,14 @@ export function Panes({ answer, page, window, extent, originNs }: PanesProps) {
   return (
     <div className={styles.panes}>
       <header>
-        <Segmented label="Details" name="pane" options={OPTIONS} value={page.pane} onChange={(pane) => set({ pane })} />
+        <Segmented
+          label="Details"
+          name="pane"
+          options={PANE_OPTIONS}
+          value={page.pane}
+          onChange={(pane) => set({ pane })}
+        />
+        <IconButton icon="close" label="Close details" onClick={() => set({ pane: "none" })} />
       </header>
       {page.pane === "span" && (
         <SpanDetails
@@ -53,7 +61,6 @@ export function Panes({ answer, page, window, extent, originNs }: PanesProps) {
           onZoom={({ arrive_ns, end_ns }) =>
             change(changeParallel({ window: aroundWindow(arrive_ns, end_ns, 1, extent) }))
           }
-          onClose={() => set({ span: null })}
         />
       )}
       {page.pane === "operators" && (

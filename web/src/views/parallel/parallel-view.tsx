@@ -68,7 +68,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
         </div>
       }
       details={
-        answer.value && scene ? (
+        answer.value && scene && page.pane !== "none" ? (
           <Panes
             answer={answer.value}
             page={page}
@@ -162,7 +162,8 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
     onReset: () => windows.show(null, true),
     onAll: () => windows.show(windowOf(steps, extent), true),
     onHistory: windows.go,
-    onSelect: (span) => set(span === null ? { span } : { span, pane: "span" }),
+    onSelect: (span) =>
+      set(span === null ? { span, pane: page.pane === "span" ? "none" : page.pane } : { span, pane: "span" }),
     onToggle: (row) => change(toggleRow(row)),
   };
   const showVerdict = (chosen: Verdict) => {

@@ -6,6 +6,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
+import { PANE_OPTIONS } from "./panes.tsx";
 import styles from "./parallel.module.css";
 import type { Windows } from "./use-windows.ts";
 
@@ -45,13 +46,21 @@ export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: T
           disabled={!windows.canGoForward}
           onClick={() => windows.go("forward")}
         />
-        <Button disabled={page.window === null} onClick={() => windows.show(null, true)}>
+        <Button
+          disabled={page.window === null}
+          data-tip="The step of median length (0)"
+          onClick={() => windows.show(null, true)}
+        >
           Typical step
         </Button>
-        <Button onClick={onAll}>All steps</Button>
+        <Button data-tip="The whole trace (A)" onClick={onAll}>
+          All steps
+        </Button>
       </span>
       <span className={styles.space} />
-      <TextSearch label="Find operator" value={page.text} onChange={(text) => set({ text })} />
+      <span className={styles.search}>
+        <TextSearch label="Find operator" value={page.text} onChange={(text) => set({ text })} />
+      </span>
       {others.length > 0 && (
         <select
           aria-label="Compare with"
@@ -73,8 +82,21 @@ export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: T
         value={page.drawing}
         onChange={(drawing) => set({ drawing })}
       />
-      <Button onClick={onPng}>PNG</Button>
-      <Button onClick={onSvg}>SVG</Button>
+      <Button data-tip="What is on the screen, as a picture" onClick={onPng}>
+        PNG
+      </Button>
+      <Button data-tip="What is on the screen, to be edited" onClick={onSvg}>
+        SVG
+      </Button>
+      {page.pane === "none" && (
+        <span className={styles.history}>
+          {PANE_OPTIONS.filter(({ value }) => value !== "span").map(({ value, title: name }) => (
+            <Button key={value} onClick={() => set({ pane: value })}>
+              {name}
+            </Button>
+          ))}
+        </span>
+      )}
     </div>
   );
 }

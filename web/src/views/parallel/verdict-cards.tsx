@@ -1,7 +1,7 @@
 // Why a step is slow: ranked root causes in words with what each costs, and the pipeline's bubble. A card shows its evidence when
 // clicked; that nothing stands out is an answer, too.
 
-import type { TraceReportAnswer, Verdict } from "../../api/generated.ts";
+import type { TraceReportAnswer, Verdict, WhatIf } from "../../api/generated.ts";
 import { formatRatio } from "../../base/format.ts";
 import { saySeconds } from "./graph/axis.ts";
 import styles from "./verdicts.module.css";
@@ -39,7 +39,7 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
           data-rank={at === 0 && !verdict.is_hidden ? "first" : undefined}
           aria-pressed={verdict === shown}
           disabled={verdict.spans.length === 0}
-          data-tip={verdict.spans.length > 0 ? "Show its evidence" : "It has no span of its own"}
+          data-tip={verdict.sentence}
           onClick={() => onShow(verdict)}
         >
           <small>
@@ -75,7 +75,7 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
           </b>
         </div>
       )}
-      {report.what_if.slice(0, 1).map(({ question, speed_up, then_s }) => (
+      {findBest(report).map(({ question, speed_up, then_s }) => (
         <div key={question} className={styles.card}>
           <small>what if</small>
           <span>
@@ -90,6 +90,14 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
     </section>
   );
 }
+
+/** What would help most, where anything would. */
+function findBest({ what_if }: TraceReportAnswer): readonly WhatIf[] {
+  const worth = what_if.filter(({ speed_up }) => speed_up !== null && speed_up > WORTH_SAYING);
+  return worth.toSorted((a, b) => (b.speed_up ?? 0) - (a.speed_up ?? 0)).slice(0, 1);
+}
+
+const WORTH_SAYING = 1.01;
 
 export function meanStep({ steps }: Pick<TraceReportAnswer, "steps">): number {
   return steps.length === 0 ? 0 : steps.reduce((sum, { length_s }) => sum + length_s, 0) / steps.length;

@@ -4,7 +4,7 @@ import type { CollectiveMember, RelatedSpan, SpanAnswer } from "../../../api/gen
 import { formatBytes, formatQuantity, formatRatio } from "../../../base/format.ts";
 import { useSpan } from "../../../data/traces.ts";
 import { Card } from "../../../parts/panel/panel.tsx";
-import { Button, IconButton } from "../../../widgets/button.tsx";
+import { Button } from "../../../widgets/button.tsx";
 import { type Fact, Facts } from "../../../widgets/facts.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
@@ -18,10 +18,9 @@ interface SpanDetailsProps {
   readonly originNs: number;
   onOpen(span: RelatedSpan | CollectiveMember): void;
   onZoom(span: SpanAnswer): void;
-  onClose(): void;
 }
 
-export function SpanDetails({ trace, span, originNs, onOpen, onZoom, onClose }: SpanDetailsProps) {
+export function SpanDetails({ trace, span, originNs, onOpen, onZoom }: SpanDetailsProps) {
   const answer = useSpan(trace, span);
   if (span === null) {
     return (
@@ -33,9 +32,7 @@ export function SpanDetails({ trace, span, originNs, onOpen, onZoom, onClose }: 
   }
   return (
     <Frame source={answer} what="the span">
-      {(value) => (
-        <Content answer={value} originNs={originNs} onOpen={onOpen} onZoom={() => onZoom(value)} onClose={onClose} />
-      )}
+      {(value) => <Content answer={value} originNs={originNs} onOpen={onOpen} onZoom={() => onZoom(value)} />}
     </Frame>
   );
 }
@@ -45,10 +42,9 @@ interface ContentProps {
   readonly originNs: number;
   onOpen(span: RelatedSpan | CollectiveMember): void;
   onZoom(): void;
-  onClose(): void;
 }
 
-function Content({ answer, originNs, onOpen, onZoom, onClose }: ContentProps) {
+function Content({ answer, originNs, onOpen, onZoom }: ContentProps) {
   const kind = kindOf(answer.span_class, answer.phase);
   return (
     <div className={styles.span} data-span={answer.span}>
@@ -62,7 +58,6 @@ function Content({ answer, originNs, onOpen, onZoom, onClose }: ContentProps) {
               {(lengthOf(answer) / Math.max(1, answer.median_ns)).toFixed(1)}× as long as usual
             </Tag>
           )}
-          <IconButton icon="close" label="Close span" onClick={onClose} />
         </div>
         <h3>{answer.name}</h3>
         <Button onClick={onZoom}>Zoom to it</Button>

@@ -160,7 +160,7 @@ function drawSpans(
       marks.instance[at] = instance[span] ?? 0;
       marks.count += 1;
     };
-    const wait = Math.min(spans.waitNs[span] ?? 0, end - start);
+    const wait = waitOf(spans, span);
     const isWaiting = wait > LEAST_WAIT * (end - start);
     if (isWaiting)
       mark(start, start + wait, SPAN_STYLES.thin, look.by === "class" ? waitColor : (colors[span] ?? 0), 0.62, 0);
@@ -171,6 +171,15 @@ function drawSpans(
     mark(begin, end, styleOf(kinds[span] ?? "host", isMerged), colors[span] ?? 0, 1, soft);
   }
   return marks;
+}
+
+/** How long a span waits before it works; of merged ones, which may overlap, the share of all their time. */
+export function waitOf(spans: MareySpans, span: number): number {
+  const wait = spans.waitNs[span] || 0;
+  const length = (spans.endNs[span] ?? 0) - (spans.startNs[span] ?? 0);
+  const total = spans.totalNs[span] ?? Number.NaN;
+  const isMerged = (spans.members[span] ?? 1) > 1 && total > 0;
+  return Math.min(length, isMerged ? (wait / total) * length : wait);
 }
 
 function styleOf(kind: SpanKind, isMerged: boolean): number {
@@ -193,22 +202,46 @@ function startMarks(slots: number) {
   };
 }
 
+/** From this share of its time on that a row communicates during phases, communication has a place of its own. */
+const OVERLAPPED = 0.25;
+
 /** On rows where phases are announced, what devices do lies below them; elsewhere spans have their lane to themselves. */
 function findTiers({ spans, rows }: Marey): Uint8Array {
   const phase = spans.class.names.indexOf("phase");
   const talk = spans.class.names.indexOf("communication");
   const tiers = new Uint8Array(spans.count);
   if (phase < 0) return tiers;
-  const isTiered = new Uint8Array(rows.length);
+  const overlap = findOverlaps(spans, rows.length, phase, talk);
   for (let span = 0; span < spans.count; span += 1) {
-    if (spans.class.codes[span] === phase) isTiered[spans.row[span] ?? 0] = 1;
-  }
-  for (let span = 0; span < spans.count; span += 1) {
-    if (isTiered[spans.row[span] ?? 0] !== 1) continue;
+    const share = overlap[spans.row[span] ?? 0] ?? Number.NaN;
+    if (Number.isNaN(share)) continue;
     const code = spans.class.codes[span];
-    tiers[span] = code === phase || code === talk ? TIERS.upper : TIERS.lower;
+    const isApart = share > OVERLAPPED;
+    if (code === phase) tiers[span] = isApart ? TIERS.top : TIERS.upper;
+    else if (code === talk) tiers[span] = isApart ? TIERS.middle : TIERS.upper;
+    else tiers[span] = TIERS.lower;
   }
   return tiers;
+}
+
+/** By row: which share of the time of communication lies in phases; NaN where none are announced. Spans come by start. */
+function findOverlaps(spans: MareySpans, rowCount: number, phase: number, talk: number): Float64Array {
+  const [until, talked, inside] = [0, 0, 0].map(() => new Float64Array(rowCount)) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ];
+  until.fill(Number.NaN);
+  for (let span = 0; span < spans.count; span += 1) {
+    const row = spans.row[span] ?? 0;
+    const [start, end] = [spans.startNs[span] ?? 0, spans.endNs[span] ?? 0];
+    const held = until[row] ?? Number.NaN;
+    if (spans.class.codes[span] === phase) until[row] = Number.isNaN(held) ? end : Math.max(held, end);
+    if (spans.class.codes[span] !== talk) continue;
+    talked[row] = (talked[row] ?? 0) + end - start;
+    if (held > start) inside[row] = (inside[row] ?? 0) + Math.min(end, held) - start;
+  }
+  return until.map((held, row) => (Number.isNaN(held) ? held : (inside[row] ?? 0) / Math.max(1, talked[row] ?? 0)));
 }
 
 function drawBands(

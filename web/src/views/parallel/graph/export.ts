@@ -1,10 +1,11 @@
 // The graph as a file: PNG of what is on the canvases, SVG of the same spans, both with names, title and legend.
 
-import { nameAt, numberAt } from "../../../api/columns.ts";
+import { numberAt } from "../../../api/columns.ts";
 import { downloadBlob, downloadText } from "../../../base/download.ts";
-import { LOWER_SHARE, SPAN_STYLES, TIERS, UPPER_SHARE } from "../../../layers/marey/marks.ts";
+import { SPAN_STYLES, TIER_PLACES, TIERS } from "../../../layers/marey/marks.ts";
 import type { NsWindow } from "../../../state/parallel.ts";
 import { listNsTicks } from "./axis.ts";
+import { waitOf } from "./drawn.ts";
 import { KIND_COLORS, KIND_TITLES } from "./kinds.ts";
 import { listKinds } from "./legend.tsx";
 import { AXIS_PX, type PaintTokens, xOf } from "./painter.ts";
@@ -176,10 +177,10 @@ function writeSpans({ drawn, rows, window, scrollY }: GraphStage, width: number)
     if (right < 0 || left > width) continue;
     const row = spans.row[mark] ?? 0;
     const whole = rows.height[row] ?? 0;
-    const tier = spans.tier[mark];
-    const lane = whole * (tier === TIERS.upper ? UPPER_SHARE : tier === TIERS.lower ? LOWER_SHARE : 1);
+    const [from = 0, to = 1] = TIER_PLACES[spans.tier[mark] ?? 0] ?? [];
+    const lane = whole * (to - from);
     const high = spans.style[mark] === SPAN_STYLES.thin ? Math.max(2, lane * 0.2) : lane;
-    const start = (rows.top[row] ?? 0) + (tier === TIERS.lower ? whole - lane : 0);
+    const start = (rows.top[row] ?? 0) + whole * from;
     const top = start + AXIS_PX - scrollY + (lane - high) / 2;
     const color = hex(spans.color[mark] ?? 0);
     const paint = spans.style[mark] === SPAN_STYLES.outline ? `fill="none" stroke="${color}"` : `fill="${color}"`;
@@ -200,31 +201,14 @@ function writeNumbers(
   const { spans } = drawn.marey;
   const x = xOf({ window, width });
   return Array.from({ length: spans.count }, (_, span) => {
-    const start = (spans.startNs[span] ?? 0) + (spans.waitNs[span] || 0);
+    const start = (spans.startNs[span] ?? 0) + waitOf(spans, span);
     const [left, right] = [x(start), x(spans.endNs[span] ?? 0)];
     const batch = numberAt(spans.microBatch, span);
     if (batch === null || drawn.tiers[span] === TIERS.lower || right - left < 14 || right < 0 || left > width)
       return "";
     const row = spans.row[span] ?? 0;
-    const share = drawn.tiers[span] === TIERS.upper ? UPPER_SHARE : 1;
-    const y = (rows.top[row] ?? 0) + ((rows.height[row] ?? 0) * share) / 2 + AXIS_PX - scrollY;
+    const [from = 0, to = 1] = TIER_PLACES[drawn.tiers[span] ?? 0] ?? [];
+    const y = (rows.top[row] ?? 0) + ((rows.height[row] ?? 0) * (from + to)) / 2 + AXIS_PX - scrollY;
     return text({ text: String(batch), x: (left + right) / 2, y, weight: 650, color: tokens.onSpan }, "middle");
   }).filter(Boolean);
-}
-
-/** The spans in sight as rows of a table, for CSV. */
-export function listSpanRows({ drawn }: GraphStage): readonly (readonly (string | number | null)[])[] {
-  if (!drawn) return [];
-  const { spans, rows } = drawn.marey;
-  return Array.from({ length: spans.count }, (_, span) => [
-    rows[spans.row[span] ?? 0]?.label ?? null,
-    nameAt(spans.name, span),
-    nameAt(spans.class, span),
-    nameAt(spans.phase, span),
-    numberAt(spans.microBatch, span),
-    spans.startNs[span] ?? null,
-    (spans.endNs[span] ?? 0) - (spans.startNs[span] ?? 0),
-    numberAt(spans.waitNs, span),
-    spans.members[span] ?? 1,
-  ]);
 }

@@ -14,6 +14,10 @@ const RAMP_WORDS: Readonly<Record<Exclude<SpanColor, "class">, readonly [string,
   slack: ["much slack", "none"],
 };
 
+const HOW_TO_READ =
+  "A straight right edge with a slanted left one waits for a straggler. Drag zooms, the wheel zooms about the pointer, " +
+  "Shift with either moves, double-click or 0 goes back to the step.";
+
 export function Legend({ drawn, by }: { drawn: Drawn; by: SpanColor }) {
   const kinds = useMemo(() => listKinds(drawn), [drawn]);
   return (
@@ -39,9 +43,8 @@ export function Legend({ drawn, by }: { drawn: Drawn; by: SpanColor }) {
           {drawn.found === 0 ? "Nothing of that name in this window." : `${formatPlural(drawn.found, "span")} found`}
         </span>
       )}
-      <span className={styles.how}>
-        Width is duration, slant is skew, dark is idle. Drag to zoom, wheel zooms, Shift moves, double-click goes back
-        to the step.
+      <span className={styles.how} data-tip={HOW_TO_READ}>
+        width is duration · slant is skew · dark is idle · drag to zoom
       </span>
     </div>
   );

@@ -1,11 +1,11 @@
 // What is written and drawn around the spans: gridlines and steps behind them; numbers, curves and the selection before them.
 
 import { nameAt, numberAt } from "../../../api/columns.ts";
-import { TIERS, UPPER_SHARE } from "../../../layers/marey/marks.ts";
+import { TIER_PLACES, TIERS } from "../../../layers/marey/marks.ts";
 import type { NsWindow } from "../../../state/parallel.ts";
 import { listNsTicks } from "./axis.ts";
 import type { LaneCurve } from "./curves.ts";
-import type { Drawn } from "./drawn.ts";
+import { type Drawn, waitOf } from "./drawn.ts";
 import type { PlacedRows } from "./rows.ts";
 
 export const AXIS_PX = 26;
@@ -119,15 +119,16 @@ function paintLabels(pen: CanvasRenderingContext2D, scene: PaintScene, { marey, 
   pen.textAlign = "center";
   for (let span = 0; span < spans.count; span += 1) {
     const end = spans.endNs[span] ?? 0;
-    const start = (spans.startNs[span] ?? 0) + Math.max(0, Math.min(spans.waitNs[span] || 0, end));
+    const start = (spans.startNs[span] ?? 0) + waitOf(spans, span);
     if (end < window.fromNs || start > window.toNs) continue;
     const [left, right] = [Math.max(0, x(start)), Math.min(width, x(end))];
     if (right - left < NUMBER_PX || kinds[span] === "annotation") continue;
     const row = spans.row[span] ?? 0;
     if (tiers[span] === TIERS.lower) continue;
-    const lane = (rows.height[row] ?? 0) * (tiers[span] === TIERS.upper ? UPPER_SHARE : 1);
-    if (lane < 11) continue;
-    const y = (rows.top[row] ?? 0) + lane / 2 - scene.scrollY + AXIS_PX + 0.5;
+    const [from = 0, to = 1] = TIER_PLACES[tiers[span] ?? 0] ?? [];
+    const lane = (rows.height[row] ?? 0) * (to - from);
+    if (lane < 10) continue;
+    const y = (rows.top[row] ?? 0) + ((rows.height[row] ?? 0) * (from + to)) / 2 - scene.scrollY + AXIS_PX + 0.5;
     if (y < AXIS_PX || y > scene.height) continue;
     const size = Math.min(12, Math.max(9, lane - 5));
     const batch = numberAt(spans.microBatch, span);
