@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -206,15 +207,60 @@ def _choose_cut(tree: Floats, condensed: Floats, noise: float, rule: CutRule) ->
     silhouette, labels = _best_cut(tree, condensed, rule, rule.min_silhouette, noise)
     if silhouette is None:
         return labels
+    nothing = np.zeros(labels.size, np.int64)
+    if not _is_beyond_a_tail(condensed, labels, rule):
+        return nothing
     spreads = _principal_spreads(tree, condensed, rule.null_gpus)
     rng = np.random.default_rng(rule.seed)
     for _ in range(rule.null_draws):
         cloud = rng.normal(size=(min(rule.null_gpus, labels.size), spreads.size)) * spreads
-        null_condensed = pdist(cloud)
-        null, _ = _best_cut(hierarchy.linkage(null_condensed, method="average"), null_condensed, rule, silhouette)
-        if null is not None:
-            return np.zeros(labels.size, np.int64)
+        if _best_silhouette(cloud, rule, silhouette) is not None:
+            return nothing
     return labels
+
+
+def _best_silhouette(cloud: Floats, rule: CutRule, above: float) -> float | None:
+    condensed = pdist(cloud)
+    return _best_cut(hierarchy.linkage(condensed, method="average"), condensed, rule, above)[0]
+
+
+def _is_beyond_a_tail(condensed: Floats, labels: Ints, rule: CutRule) -> bool:
+    """Whether each cluster is further from the main one than the long tail of one skewed spread would look.
+
+    Along the line from one to the other: the difference of a GPU's mean squared distances to both is its place on it.
+    """
+    from clusterscape.analyze.diagnose import kernels
+
+    sizes = np.bincount(labels)
+    sums, _, _ = kernels.compare_clusters(condensed**2, labels, sizes.size)
+    means = sums / sizes
+    for label in range(1, sizes.size):
+        both = np.flatnonzero((labels == 0) | (labels == label))
+        is_main = labels[both] == 0
+        place = means[both, 0] - means[both, label]
+        kept = _thin(place, is_main, rule.null_gpus)
+        apart = compute_silhouettes(pdist(place[kept, None]), (~is_main[kept]).astype(np.int64)).mean()
+        if apart <= _find_tail_silhouette(kept.size, rule):
+            return False
+    return True
+
+
+def _thin(place: Floats, is_main: Flags, most: int) -> Ints:
+    """At most about ``most`` of two groups, evenly along their order; of each at least two, where it has them."""
+    kept = []
+    for group in (np.flatnonzero(is_main), np.flatnonzero(~is_main)):
+        wanted = min(group.size, max(2, round(group.size * min(1.0, most / place.size))))
+        ordered = group[np.argsort(place[group], kind="stable")]
+        kept.append(ordered[np.linspace(0, ordered.size - 1, wanted).round().astype(np.int64)])
+    return np.concatenate(kept)
+
+
+@lru_cache(maxsize=512)
+def _find_tail_silhouette(gpus: int, rule: CutRule) -> float:
+    """The best silhouette that cutting off the tail of an exponential spread of so many GPUs gives, of ``null_draws``."""
+    rng = np.random.default_rng(rule.seed)
+    best = (_best_silhouette(rng.exponential(size=(gpus, 1)), rule, 0.0) for _ in range(rule.null_draws))
+    return max((each for each in best if each is not None), default=0.0)
 
 
 def _best_cut(
@@ -248,13 +294,21 @@ def _has_clear_edges(comparison: _Comparison, labels: Ints, rule: CutRule) -> bo
             continue
         worst_tenth = int(size) // 10
         edge = np.partition(comparison.silhouettes[members], worst_tenth)[worst_tenth]
-        inner_gap = np.partition(comparison.nearest_own[members], size - 1 - worst_tenth)[size - 1 - worst_tenth]
-        gap = np.partition(comparison.nearest_other[members], worst_tenth)[worst_tenth]
-        if edge < rule.min_edge_silhouette or gap < rule.min_gap_ratio * inner_gap:
+        inner, gap = _gaps(comparison, members)
+        if edge < rule.min_edge_silhouette or gap < rule.min_gap_ratio * inner:
             return False
     # A cluster reaches as far as its most distant member; a GPU alone must be well beyond the main one's reach.
     reach = comparison.own[labels == 0].max()
     return bool((comparison.other[sizes[labels] == 1] >= rule.min_alone_ratio * reach).all())
+
+
+def _gaps(comparison: _Comparison, members: Flags) -> tuple[float, float]:
+    """How far nine tenths of the members are at most from their nearest, and at least from the nearest of another cluster."""
+    size = int(np.count_nonzero(members))
+    worst_tenth = size // 10
+    inner = np.partition(comparison.nearest_own[members], size - 1 - worst_tenth)[size - 1 - worst_tenth]
+    gap = np.partition(comparison.nearest_other[members], worst_tenth)[worst_tenth]
+    return float(inner), float(gap)
 
 
 def _principal_spreads(tree: Floats, condensed: Floats, most: int) -> Floats:
@@ -269,7 +323,7 @@ def _principal_spreads(tree: Floats, condensed: Floats, most: int) -> Floats:
     squared = squareform(condensed[i * size - i * (i + 1) // 2 + j - i - 1] ** 2)
     centered = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
     variances = np.linalg.eigvalsh(-0.5 * centered) / max(chosen.size - 1, 1)
-    spreads: Floats = np.sqrt(variances[variances > 1e-9 * variances.max(initial=0.0)])
+    spreads: Floats = np.sqrt(variances[variances > 1e-9 * variances.max(initial=0.0)])[::-1]
     return spreads
 
 

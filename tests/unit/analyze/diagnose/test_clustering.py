@@ -45,6 +45,28 @@ def test_one_cluster_is_the_answer_when_there_are_no_groups(dimensions: int, gpu
     assert sum(count > 1 for count in counts) <= 1
 
 
+@pytest.mark.parametrize("spread", ["exponential", "lognormal", "uniform"])
+def test_one_cluster_is_the_answer_when_one_spread_is_skewed(spread: str) -> None:
+    draws = {
+        "exponential": lambda rng: rng.exponential(size=64),
+        "lognormal": lambda rng: rng.lognormal(0.0, 0.5, 64),
+        "uniform": lambda rng: rng.random(64),
+    }
+    counts = [cluster(pdist(draws[spread](np.random.default_rng(seed))[:, None])).count for seed in range(20)]
+    assert sum(count > 1 for count in counts) <= 1
+
+
+@pytest.mark.parametrize("few", [2, 8, 20])
+@pytest.mark.parametrize("dimensions", [1, 5])
+def test_groups_are_found_when_they_are_beyond_any_tail(few: int, dimensions: int) -> None:
+    found = 0
+    for seed in range(8):
+        points = np.random.default_rng(seed).normal(size=(64, dimensions))
+        points[:few, 0] += 12.0
+        found += np.array_equal(np.flatnonzero(cluster(pdist(points)).labels), np.arange(few))
+    assert found >= 7
+
+
 def test_cut_follows_when_height_or_number_is_given() -> None:
     condensed = pdist(two_groups(np.random.default_rng(2)))
     by_number = cluster(condensed, count=3)
