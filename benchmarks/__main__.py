@@ -25,6 +25,7 @@ BENCHMARKS = (
     "odd_gpu_detection",
     "run_overhead",
     "scheduling_speed",
+    "job_description",
     "trace_import",
 )
 
