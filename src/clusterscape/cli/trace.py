@@ -1,10 +1,13 @@
-"""``clusterscape trace``: why a distributed training step is slow, from the profiler's files alone; no server is needed."""
+"""``clusterscape trace``: why a distributed training step is slow. ``report`` needs the profiler's files alone and no server; the
+commands on traces that are kept are in ``trace_store.py`` and ``trace_diff.py``.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clusterscape.cli import trace_diff, trace_store
 from clusterscape.cli.options import JsonOption
 from clusterscape.cli.output import answers, errors, print_json
 from clusterscape.errors import SourceError
@@ -15,11 +18,10 @@ if TYPE_CHECKING:
 BOOTSTRAP_SEED = 0  # the same files always give the same intervals
 
 app = typer.Typer(help="Traces of distributed training runs.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps ``report`` a sub-command while it is the only one."""
+app.command("import")(trace_store.import_trace)
+app.command("list")(trace_store.list_traces)
+app.command("delete")(trace_store.delete_trace)
+app.command("diff")(trace_diff.diff_traces)
 
 
 @app.command("report")

@@ -35,7 +35,7 @@ Importer = Callable[[Sequence[Path], Path, Progress], ImportedTrace]
 PIECE_BYTES = 1 << 20
 PROGRESS_STEP = 0.02
 """Progress is stored when it has grown by this much: it is a file."""
-SLUG_LENGTH = 24
+SLUG_LENGTH = 16
 
 
 class TraceIntake:
@@ -71,9 +71,8 @@ class TraceIntake:
         title = name.strip()
         if not title:
             raise QueryError("a trace needs a name", hint="Give it one of a few words.")
-        slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:SLUG_LENGTH].rstrip("-") or "trace"
         about = TraceAbout(
-            trace_id=f"{slug}-{self._token()}", name=title, workload_id=workload_id, imported_at=self._clock()
+            trace_id=f"{_slug(title)}-{self._token()}", name=title, workload_id=workload_id, imported_at=self._clock()
         )
         self._write(about)
         return about
@@ -214,6 +213,13 @@ class TraceIntake:
 
     def _write(self, about: TraceAbout) -> None:
         write_about(self._artifacts, about)
+
+
+def _slug(title: str) -> str:
+    """A few of its words, for ids that can be read."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    short = words if len(words) <= SLUG_LENGTH else words[: SLUG_LENGTH + 1].rpartition("-")[0] or words[:SLUG_LENGTH]
+    return short or "trace"
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -11,11 +11,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.analyze.trace.collectives import BOOTSTRAP_DRAWS, MIN_STEPS
-from clusterscape.analyze.trace.pipeline import find_passes, simulate_schedule
+from clusterscape.analyze.trace.pipeline import find_passes, name_schedule, simulate_schedule
 from clusterscape.analyze.trace.resimulate import StepGraph, build_step_graphs
 
 Floats = NDArray[np.float64]
 Schedule = Literal["gpipe", "1f1b"]
+
+
+_ORDERS: dict[Schedule | None, str] = {
+    None: "",
+    "gpipe": "in GPipe's order (all forwards, then all backwards)",
+    "1f1b": "in 1F1B order (one forward, one backward)",
+}
 
 
 class ChangeError(ValueError):
@@ -138,9 +145,14 @@ class ChangedRun:
         found = simulate_schedule(self._passes, change.micro_batches, change.schedule)
         if found is None:
             raise ChangeError("the trace has no pipeline whose passes of micro-batches are known")
-        words = [f"{change.micro_batches} micro-batches" if change.micro_batches else None, change.schedule]
-        question = " in ".join(word for word in words if word) or "the same schedule"
+        words = [f"with {change.micro_batches} micro-batches" if change.micro_batches else "", _ORDERS[change.schedule]]
+        question = " ".join(["the pipeline's passes", *(word for word in words if word)])
         return ChangeAnswer(question, found.now_s, found.then_s, found.error_s, None, None)
+
+    @property
+    def schedule(self) -> Schedule:
+        """In what order the pipeline ran its passes."""
+        return name_schedule(self._passes)
 
     def _interval(self, now: Floats, then: Floats) -> tuple[float | None, float | None]:
         if now.size < MIN_STEPS or not (then > 0).all():
@@ -154,7 +166,7 @@ def ask_usual(run: ChangedRun, ranks: Sequence[int]) -> list[ChangeAnswer]:
     """The questions every report answers, where the trace allows them; ``ranks`` are those that others wait for."""
     usual = [Change("straggler", rank=rank) for rank in ranks]
     usual += [Change("balance"), Change("link", factor=2.0), Change("overlap")]
-    usual += [Change("schedule", schedule="1f1b"), Change("schedule", schedule="gpipe")]
+    usual += [Change("schedule", schedule="1f1b" if run.schedule == "gpipe" else "gpipe")]
     found = []
     for change in usual:
         try:

@@ -60,11 +60,14 @@ class Changed:
         if self.before_s is None or self.after_s is None:
             word, length_s = ("new", self.after_s or 0.0) if self.before_s is None else ("gone", self.before_s)
             return f"{what} is {word}: {length_s * 1e3:,.1f} ms per step."
-        ratio = f", {abs(self.difference_s) / self.before_s:.0%}" if self.before_s > 0 else ""
+        if not self.is_significant and abs(self.difference_s) < MIN_SHARE * self.before_s:
+            return f"{what} takes as long as before: {self.after_s * 1e3:,.1f} ms per step."
+        chance = ""
+        if not self.is_significant:
+            chance = " (too few steps to tell it from chance)" if self.low_s is None else " (within what steps vary)"
         word = "longer" if self.difference_s > 0 else "shorter"
-        chance = "" if self.is_significant else " (within what steps vary)"
         return (
-            f"{what} takes {abs(self.difference_s) * 1e3:,.1f} ms{ratio} {word} per step: "
+            f"{what} takes {abs(self.difference_s) * 1e3:,.1f} ms, {abs(self.difference_s) / self.before_s:.0%} {word} per step: "
             f"{self.before_s * 1e3:,.1f} → {self.after_s * 1e3:,.1f} ms{chance}."
         )
 

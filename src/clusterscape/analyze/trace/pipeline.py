@@ -192,10 +192,10 @@ def simulate_schedule(
     typed = passes.with_columns(
         ((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("length_s"), pl.col("phase").cast(pl.String)
     )
-    recorded, means = _schedule(typed)
+    _, means = _schedule(typed)
     by_kind = {(key[0], key[1]): length_s for key, length_s in means.items()}
     count = micro_batches or bubble.micro_batches
-    kind = schedule or _name_schedule(recorded)
+    kind = schedule or name_schedule(passes)
     order = _order_passes(bubble.stages, count, kind)
     scale = bubble.micro_batches / count
     lengths = {key: by_kind.get((key[0], key[1]), 0.0) * scale for key in order}
@@ -205,9 +205,12 @@ def simulate_schedule(
     return ScheduleAnswer(bubble.resimulated_s, then_s, abs(bubble.step_s - bubble.resimulated_s))
 
 
-def _name_schedule(order: Sequence[Key]) -> Literal["gpipe", "1f1b"]:
-    """All forwards of the first stage before its backwards: GPipe."""
-    phases = [phase for stage, phase, _, _ in order if stage == 0]
+def name_schedule(passes: pl.DataFrame) -> Literal["gpipe", "1f1b"]:
+    """GPipe where the first stage runs all forwards of a step before its backwards."""
+    one = passes.filter((pl.col("stage") == pl.col("stage").min()) & (pl.col("step") == pl.col("step").min())).filter(
+        pl.col("rank") == pl.col("rank").min()
+    )
+    phases = one.sort("start_ns")["phase"].cast(pl.String).to_list()
     return "gpipe" if phases == sorted(phases, reverse=True) else "1f1b"
 
 

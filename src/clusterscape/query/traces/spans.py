@@ -15,10 +15,10 @@ def describe_span(spans: pl.DataFrame, span: int, origin_ns: int) -> SpanAnswer:
     row = spans.row(span, named=True)
     numbered = spans.lazy().with_row_index("span")
     mine = numbered.filter(pl.col("rank") == row["rank"])
-    joined = mine.filter((pl.col("correlation") == row["correlation"]) & (pl.col("span") != span)).collect()
+    joined = mine.filter(_equals("correlation", row) & (pl.col("span") != span)).collect()
     launches = joined.filter(~pl.col("is_device")) if row["is_device"] else joined.clear()
     launched = joined.filter(pl.col("is_device")).head(MOST_LAUNCHED) if not row["is_device"] else joined.clear()
-    lane = mine.filter((pl.col("lane") == row["lane"]) & (pl.col("span_class") == row["span_class"]))
+    lane = mine.filter(_equals("lane", row) & _equals("span_class", row))
     before = lane.filter(pl.col("end_ns") <= row["start_ns"]).sort("end_ns").last().collect()
     after = lane.filter(pl.col("start_ns") >= row["end_ns"]).sort("start_ns").first().collect()
     same = numbered.filter((pl.col("instance") == row["instance"]) & (pl.col("rank") != row["rank"]))
@@ -41,13 +41,18 @@ def describe_span(spans: pl.DataFrame, span: int, origin_ns: int) -> SpanAnswer:
         median_ns=float(pl.Series(usual).median() or 0.0),  # type: ignore[arg-type]
         bandwidth_bytes_per_s=row["bytes"] / transfer_ns * 1e9 if has_rate else None,
         members=_members(spans, row, origin_ns),
-        message=_first(numbered.filter(pl.col("span") == row["partner"]).collect(), origin_ns),
+        message=_first(numbered.filter(pl.col("span") == pl.lit(row["partner"], pl.UInt32)).collect(), origin_ns),
         launch=_first(launches, origin_ns),
         launched=_related(launched, origin_ns),
         peers=_related(same.sort("rank").head(MOST_PEERS).collect(), origin_ns),
         before=_first(before, origin_ns),
         after=_first(after, origin_ns),
     )  # fmt: skip
+
+
+def _equals(name: str, row: dict[str, Any]) -> pl.Expr:
+    """Never true for null: nothing is known to be the same."""
+    return pl.lit(False) if row[name] is None else pl.col(name) == row[name]
 
 
 def _members(spans: pl.DataFrame, row: dict[str, Any], origin_ns: int) -> list[CollectiveMember]:
