@@ -242,7 +242,8 @@ def _namespace_tree(column: pl.Series) -> tuple[list[str], Codes, Codes, Codes]:
         paths.update("/".join(parts[: end + 1]) for end in range(len(parts)))
     ordered = sorted(paths)
     code = {path: at for at, path in enumerate(ordered)}
-    parent = np.array([code.get(path.rpartition("/")[0], -1) for path in ordered], np.int32)
+    # A path that begins with "/" has the empty one around it, which has none: not itself, or the way up would never end.
+    parent = np.array([code[path.rpartition("/")[0]] if "/" in path else -1 for path in ordered], np.int32)
     depth = np.array([path.count("/") for path in ordered], np.int32)
     rows = (
         own.replace_strict(code, default=-1, return_dtype=pl.Int32)

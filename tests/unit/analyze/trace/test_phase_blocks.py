@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from clusterscape.analyze.trace.aggregate import Window
-from clusterscape.analyze.trace.drawn import DrawnTrace
+from clusterscape.analyze.trace.drawn import DrawnTrace, _namespace_tree
 from clusterscape.analyze.trace.marey import MareyGraph, draw_marey
 from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import analyze_trace
@@ -43,3 +43,12 @@ def test_bands_span_the_whole_pass_when_its_kernels_are_short(graph: MareyGraph)
     assert joined.height == 2 * MICRO_BATCHES * (STAGES - 1)
     assert (joined["class"] == "phase").all()
     assert ((joined["from_end"] - joined["from_start"]) > 1e6).all()
+
+
+def test_the_way_up_a_namespace_ends_when_it_begins_with_a_slash() -> None:
+    spans = pl.Series(["/Default/a", "/Gradients/b", "plain", None], dtype=pl.Categorical)
+    names, parent, depth, own = _namespace_tree(spans)
+    assert names == ["", "/Default", "/Default/a", "/Gradients", "/Gradients/b", "plain"]
+    assert parent.tolist() == [-1, 0, 1, 0, 3, -1]
+    assert depth.tolist() == [0, 1, 2, 1, 2, 0]
+    assert own.tolist() == [2, 4, 5, -1]

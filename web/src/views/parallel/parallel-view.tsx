@@ -59,7 +59,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
   );
   return (
     <ViewLayout
-      strip={<Strip answer={answer.value} />}
+      strip={<Strip answer={answer.value} pane={page.pane} />}
       controls={
         <div className={styles.controls}>
           <TraceList workload={whose} current={trace} onOpen={(other) => change(openTrace(other))} />
@@ -238,7 +238,8 @@ function titleOf(steps: readonly Step[], { window }: Scene): string {
   if (shown === null) return steps.length === 0 ? "Whole trace" : "Between steps";
   const [first, last] = [steps[shown[0]]?.step, steps[shown[1]]?.step];
   const typical = findTypical(steps)?.step;
-  return first === last ? `Step ${first}${first === typical ? ", the typical one" : ""}` : `Steps ${first} to ${last}`;
+  const isTypical = first === typical && steps.length > 1;
+  return first === last ? `Step ${first}${isTypical ? ", the typical one" : ""}` : `Steps ${first} to ${last}`;
 }
 
 function detailOf({ stages, ranks, report }: TraceAnswer): (row: MareyRow) => string | null {

@@ -4,14 +4,20 @@ import type { ReactNode } from "react";
 import type { TraceAnswer } from "../../api/generated.ts";
 import { formatPlural, formatRatio } from "../../base/format.ts";
 import { diagnose } from "../../state/diagnostics.ts";
-import { openTrace } from "../../state/parallel.ts";
+import { changeParallel, openTrace, type Pane } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
 import { saySeconds } from "./graph/axis.ts";
+import { PANE_OPTIONS } from "./panes.tsx";
 import styles from "./parallel.module.css";
 import { meanStep } from "./verdict-cards.tsx";
 
-export function Strip({ answer }: { answer: TraceAnswer | undefined }) {
+interface StripProps {
+  readonly answer: TraceAnswer | undefined;
+  readonly pane: Pane;
+}
+
+export function Strip({ answer, pane }: StripProps) {
   const change = useChangeScreen();
   if (answer === undefined) return <div className={styles.strip} />;
   const { row, report } = answer;
@@ -35,9 +41,14 @@ export function Strip({ answer }: { answer: TraceAnswer | undefined }) {
         </dl>
       )}
       <div className={styles.ways}>
-        {row.workload_id !== null && (
-          <Button onClick={() => change(diagnose(row.workload_id))}>Diagnostics of {row.workload_id}</Button>
-        )}
+        {pane === "none" &&
+          report &&
+          PANE_OPTIONS.filter(({ value }) => value !== "span").map(({ value, title }) => (
+            <Button key={value} onClick={() => change(changeParallel({ pane: value }), "replace")}>
+              {title}
+            </Button>
+          ))}
+        {row.workload_id !== null && <Button onClick={() => change(diagnose(row.workload_id))}>Diagnostics</Button>}
       </div>
     </div>
   );

@@ -6,7 +6,6 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
-import { PANE_OPTIONS } from "./panes.tsx";
 import styles from "./parallel.module.css";
 import type { Windows } from "./use-windows.ts";
 
@@ -88,15 +87,6 @@ export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: T
       <Button data-tip="What is on the screen, to be edited" onClick={onSvg}>
         SVG
       </Button>
-      {page.pane === "none" && (
-        <span className={styles.history}>
-          {PANE_OPTIONS.filter(({ value }) => value !== "span").map(({ value, title: name }) => (
-            <Button key={value} onClick={() => set({ pane: value })}>
-              {name}
-            </Button>
-          ))}
-        </span>
-      )}
     </div>
   );
 }
