@@ -78,16 +78,19 @@ def align_clocks(trace: Trace, matches: Matches) -> Alignment:
 
 
 def apply_alignment(trace: Trace, alignment: Alignment) -> Trace:
-    """The trace on one clock. Both ends of a span move by the shift at its start, so no duration changes."""
-    parts = []
-    for (rank,), part in trace.spans.group_by("rank", maintain_order=True):
-        clock = alignment.clocks.get(int(str(rank)))
-        if clock is None or (clock.offset_ns == 0 and clock.drift_ppm == 0):
-            parts.append(part)
-            continue
-        shift = pl.Series(clock.shift_ns(part["start_ns"].to_numpy()))
-        parts.append(part.with_columns(pl.col(name) - shift for name in ("start_ns", "end_ns", "ready_ns")))
-    return replace(trace, spans=pl.concat(parts))
+    """The trace on one clock, its rows in their order. Both ends of a span move by the shift at its start: no duration changes."""
+    rank, start = trace.spans["rank"].to_numpy(), trace.spans["start_ns"].to_numpy()
+    shift = np.zeros(start.size, np.int64)
+    for clock in alignment.clocks.values():
+        if clock.offset_ns or clock.drift_ppm:
+            mine = rank == clock.rank
+            shift[mine] = clock.shift_ns(start[mine])
+    if not shift.any():
+        return trace
+    moved = pl.Series(shift)
+    return replace(
+        trace, spans=trace.spans.with_columns(pl.col(name) - moved for name in ("start_ns", "end_ns", "ready_ns"))
+    )
 
 
 def _fit(who: Ints, which: Ints, ends: Floats, ranks: int) -> tuple[Floats, Floats, Ints]:
