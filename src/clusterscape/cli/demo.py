@@ -98,7 +98,8 @@ def _serve(
     async def fill() -> None:
         from clusterscape.cli.demo_traces import import_demo_traces
 
-        await asyncio.gather(_fill_history(site, cluster, quiet=as_json), import_demo_traces(site))
+        history = _fill_history(site, cluster, quiet=as_json)
+        await asyncio.gather(history, _send_runs(site, cluster), import_demo_traces(site))
 
     run_site(site, build_collectors(settings.collect), listener, on_ready=ready, beside=fill)
 
@@ -133,6 +134,17 @@ def _anchor(folder: Path, cluster_of: dict[str, int | str], *, fresh: bool) -> i
     folder.mkdir(parents=True, exist_ok=True)
     note.write_text(json.dumps({"anchor_ms": now, "version": __version__, "cluster": cluster_of}), encoding="utf-8")
     return now
+
+
+async def _send_runs(site: "Site", cluster: "DemoCluster") -> None:
+    """The pretend tracked runs, by the way that trackers send theirs; what is there already is left out."""
+    from clusterscape.cli.site import SiteRuns
+    from clusterscape.demo.tracked_runs import FILE, iter_runs
+
+    runs = SiteRuns(site)
+    for one in await asyncio.to_thread(lambda: list(iter_runs(seed=cluster.seed, anchor_ms=cluster.anchor_ms))):
+        if not await runs.offsets(one.run):
+            await runs.take(one.run, FILE, 0, one.data)
 
 
 async def _fill_history(site: "Site", cluster: "DemoCluster", *, quiet: bool) -> None:

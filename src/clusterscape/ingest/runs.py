@@ -68,7 +68,7 @@ class RunIntake:
             raise QueryError(
                 f"bytes {known.offset} to {offset} of {file} are missing", hint=f"Send {file} from {known.offset} on."
             )
-        columns: list[tuple[SampleColumns, dict[int, tuple[str, str]]]] = []
+        columns: list[SampleColumns] = []
         end = offset
         for frame in iter_frames(data):
             if offset + frame.end <= known.offset:
@@ -78,7 +78,7 @@ class RunIntake:
                 if frame.kind == FrameKind.EVENT:
                     self._take_event(decode_event(frame.payload), state, known)
                 elif frame.kind == FrameKind.SAMPLES:
-                    columns.append((decode_samples(frame.payload), known.series))
+                    columns.append(decode_samples(frame.payload))
             except ValueError:
                 state.damaged += 1
             end = offset + frame.end
@@ -87,7 +87,7 @@ class RunIntake:
         if "run" not in state.about:
             raise NotFoundError(f"run {run} is not known yet", hint="Send tracker.spool first.")
         known.offset = max(known.offset, end)
-        stored, strange = self._store_samples(columns, state, known.rank)
+        stored, strange = self._store_samples(columns, known, state)
         self._store_records(state)
         state.samples += stored
         state.files[file] = {
@@ -131,21 +131,24 @@ class RunIntake:
         else:
             self._ingest.accept(HistoryObserved(source="run", at=now, workloads=[workload], allocations=allocations))
 
-    def _store_samples(
-        self, frames: list[tuple[SampleColumns, dict[int, tuple[str, str]]]], state: RunState, rank: int | None
-    ) -> tuple[int, int]:
-        stored = strange = 0
-        own = f"run:{state.run}" if not rank else f"run:{state.run}/rank{rank}"
-        for columns, series in frames:
-            note_figures(columns, series, state.series)
-            state.steps = note_steps(columns, state.steps)
-            batch, not_finite = batch_of(columns, series, step_unit=own)
-            strange += not_finite
-            for part in split_dense(batch):
-                self._ingest.accept_samples(part)
-            stored += len(batch)
+    def _store_samples(self, frames: list[SampleColumns], file: _File, state: RunState) -> tuple[int, int]:
+        """All frames of a piece as one batch: a store syncs once for each."""
+        if not frames:
+            return 0, 0
+        columns = frames[0]
+        for more in frames[1:]:
+            columns.code.extend(more.code)
+            columns.time_us.extend(more.time_us)
+            columns.step.extend(more.step)
+            columns.value.extend(more.value)
+        note_figures(columns, file.series, state.series)
+        state.steps = note_steps(columns, state.steps)
+        own = f"run:{state.run}" if not file.rank else f"run:{state.run}/rank{file.rank}"
+        batch, strange = batch_of(columns, file.series, step_unit=own)
+        for part in split_dense(batch):
+            self._ingest.accept_samples(part)
         state.not_finite += strange
-        return stored, strange
+        return len(batch), strange
 
 
 def batch_of(
