@@ -83,6 +83,20 @@ def test_utilization_is_plausible_when_the_machine_is_known() -> None:
     assert mira.over_capacity_share > 0.1
 
 
+def test_failure_rises_with_size_and_run_time_when_the_cm5_is_described() -> None:
+    found = describe_traces([read_trace(reference_data("sched", "pwa", "LANL-CM5-1994-4.1-cln.swf.gz"))])
+    assert claim_of(found, "larger_jobs_fail_more").verdict is ClaimVerdict.SUPPORTED
+    assert claim_of(found, "longer_jobs_fail_more").verdict is ClaimVerdict.SUPPORTED
+
+
+def test_waits_are_those_published_when_a_simulated_log_is_described() -> None:
+    trace = read_trace(reference_data("sched", "pyss", "KTH-SP2.EASY_reqtime.swf.gz"))
+    waiting = describe_traces([trace]).traces[0].waiting
+    assert waiting is not None
+    assert waiting.wait_s.mean == pytest.approx(6836.87, abs=0.01)
+    assert waiting.mean_bounded_slowdown == pytest.approx(92.577, abs=0.001)
+
+
 def test_takeaway_two_does_not_hold_everywhere_when_four_systems_are_described() -> None:
     found = description("mira", "theta", "thetagpu", "philly")
     assert claim_of(found, "larger_jobs_fail_more_everywhere").verdict is ClaimVerdict.NOT_SUPPORTED

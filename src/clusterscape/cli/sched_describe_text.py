@@ -23,9 +23,10 @@ def print_description(document: dict[str, Any], html: Path | None) -> None:
             highlight=False,
             markup=False,
         )
-        for words in (claim["sentence"], format_effect(claim), *claim["caveats"]):
-            if words and words not in told:
-                told.add(words)
+        fresh = [words for words in claim["caveats"] if words not in told]
+        told.update(fresh)
+        for words in (claim["sentence"], format_effect(claim), *fresh):
+            if words:
                 answers.print(f"{'':<14}{words}", style="dim", highlight=False, markup=False, soft_wrap=True)
     answers.print()
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -44,9 +45,10 @@ def print_description(document: dict[str, Any], html: Path | None) -> None:
                 style="dim" if note["action"] == "kept" else "yellow",
                 highlight=False,
                 markup=False,
+                soft_wrap=True,
             )
     if html is not None:
-        errors.print(f"The report is in {html}.", style="dim", highlight=False, markup=False)
+        errors.print(f"The report is in {html}.", style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
 def format_effect(claim: dict[str, Any]) -> str:
@@ -113,11 +115,10 @@ def _unsuccessful(trace: dict[str, Any]) -> str:
 
 
 def _capacity(trace: dict[str, Any]) -> str:
-    occupancy = trace["occupancy"]
-    if occupancy is None:
-        return NONE
-    guess = "" if occupancy["is_capacity_stated"] else " (most ever busy)"
-    return f"{occupancy['capacity_units']:,.0f} {unit_word(trace)}{guess}"
+    if trace["total_units"] is not None:
+        return f"{trace['total_units']:,} {unit_word(trace)}"
+    most = find(trace, "occupancy", "capacity_units")
+    return NONE if most is None else f"{most:,.0f} {unit_word(trace)} (most ever busy)"
 
 
 FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
@@ -140,7 +141,8 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("mean bounded slowdown", _number("waiting", "mean_bounded_slowdown")),
     ("mean queue, jobs", _number("occupancy", "mean_waiting_jobs")),
     ("busiest / quietest hour", _number("arrivals", "busiest_to_quietest_hour")),
-    ("unsuccessful jobs", _unsuccessful),
+    ("jobs of unknown end", _share("failures", "unknown_share")),
+    ("unsuccessful, of the others", _unsuccessful),
     ("unit-hours lost", _number("failures", "lost_unit_hours")),
     ("unit-hours lost, share", _share("failures", "lost_share")),
     ("in users' 10 largest groups", _share("users", "repetition", "top_10_cover", "value")),

@@ -270,6 +270,7 @@ export interface Failures {
   readonly lost_unit_hours: number;
   readonly statuses: readonly StatusShare[];
   readonly unknown_jobs: number;
+  readonly unknown_share: number;
   readonly user_share_p25: number | null;
   readonly user_share_p50: number | null;
   readonly user_share_p75: number | null;
@@ -1179,7 +1180,7 @@ export interface TraceCollectives {
   readonly unmatched_spans: number;
 }
 
-/** One trace. Times in seconds; sizes and unit-hours in `size_unit`. `epoch_s` added to a time of the trace gives Unix time; null where the trace does not say when it began. `kind`: deep learning where jobs are measured in GPUs. What the trace cannot answer is null: no ends, no waits, no users. */
+/** One trace. Times in seconds; sizes and unit-hours in `size_unit`. `epoch_s` added to a time of the trace gives Unix time; null where the trace does not say when it began. `kind`: deep learning where jobs are measured in GPUs. `total_units`: the machine's size, where it is stated. What the trace cannot answer is null: no ends, no waits, no users. */
 export interface TraceDescription {
   readonly arrivals: Arrivals;
   readonly dropped: number;
@@ -1198,6 +1199,7 @@ export interface TraceDescription {
   readonly run_s: ValueSpread;
   readonly size_unit: "processors" | "gpus" | "nodes";
   readonly size_units: ValueSpread;
+  readonly total_units: number | null;
   readonly unit_hours: number;
   readonly users: UserBehavior;
   readonly waiting: Waiting | null;

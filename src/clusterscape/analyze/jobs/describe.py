@@ -29,13 +29,15 @@ class TraceDescription:
     """One trace. Times in seconds; sizes and unit-hours in ``size_unit``.
 
     ``epoch_s`` added to a time of the trace gives Unix time; null where the trace does not say when it began. ``kind``: deep
-    learning where jobs are measured in GPUs. What the trace cannot answer is null: no ends, no waits, no users.
+    learning where jobs are measured in GPUs. ``total_units``: the machine's size, where it is stated. What the trace cannot
+    answer is null: no ends, no waits, no users.
     """
 
     name: str
     format: str
     kind: SystemKind
     size_unit: SizeUnit
+    total_units: int | None
     jobs: int
     dropped: int
     notes: list[CleaningNote]
@@ -109,6 +111,7 @@ def _describe(trace: JobTrace, timezone: str, random: np.random.Generator) -> _D
         format=trace.format,
         kind=kind_of(jobs),
         size_unit=trace.size_unit,
+        total_units=trace.total,
         jobs=len(jobs),
         dropped=trace.dropped,
         notes=list(trace.notes),

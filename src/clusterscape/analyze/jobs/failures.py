@@ -86,6 +86,7 @@ class Failures:
     """
 
     unknown_jobs: int
+    unknown_share: float
     statuses: list[StatusShare]
     lost_unit_hours: float
     lost_share: float | None
@@ -107,6 +108,7 @@ def describe_failures(jobs: JobColumns, users: Resamples | None) -> Failures | N
     quartiles, worst = _spread_over_users(jobs)
     return Failures(
         unknown_jobs=int((~jobs.is_judged).sum()),
+        unknown_share=float((~jobs.is_judged).mean()),
         statuses=_statuses(jobs, users, used),
         lost_unit_hours=lost / 3600,
         lost_share=lost / used if used else None,

@@ -10,6 +10,7 @@ from clusterscape.analyze.jobs.verdicts import ClaimVerdict, PaperClaim, judge
 WORTH_SHARE = 0.05
 WORTH_ACCURACY = 0.01
 FEWEST_CLASS_JOBS = 30
+MUCH_UNKNOWN = 0.1
 
 LARGER_FAIL_MORE = "Larger jobs fail more often"
 LONGER_FAIL_MORE = "Longer jobs fail more often"
@@ -30,18 +31,25 @@ def judge_ends(name: str, failures: Failures | None) -> list[PaperClaim]:
     """Takeaway 2, by size and by run time."""
     size, run = (failures.by_size, failures.by_run_time) if failures else (None, None)
     return [
-        _test_rise("larger_jobs_fail_more", LARGER_FAIL_MORE, "size", name, size),
-        _test_rise("longer_jobs_fail_more", LONGER_FAIL_MORE, "run time", name, run),
+        _test_rise("larger_jobs_fail_more", LARGER_FAIL_MORE, "size", name, size, _unknown_caveats(failures)),
+        _test_rise("longer_jobs_fail_more", LONGER_FAIL_MORE, "run time", name, run, _unknown_caveats(failures)),
     ]
 
 
-def _test_rise(key: str, statement: str, what: str, name: str, trend: EndTrend | None) -> PaperClaim:
+def _unknown_caveats(failures: Failures | None) -> list[str]:
+    if failures is None or failures.unknown_share < MUCH_UNKNOWN:
+        return []
+    return [f"How they ended is not known of {failures.unknown_share:.0%} of the jobs, which are left out."]
+
+
+def _test_rise(
+    key: str, statement: str, what: str, name: str, trend: EndTrend | None, caveats: list[str]
+) -> PaperClaim:
     verdict, sentence = ClaimVerdict.CANNOT_TELL, f"{name} does not say how its jobs ended."
-    caveats: list[str] = []
     if trend is not None:
         verdict = _judge_rise(trend)
         sentence = _say_rise(trend, what, name, verdict)
-        caveats = _rise_caveats(trend, what, verdict)
+        caveats = [*caveats, *_rise_caveats(trend, what, verdict)]
     return PaperClaim(
         key=key,
         takeaway=2,
@@ -59,16 +67,24 @@ def _test_rise(key: str, statement: str, what: str, name: str, trend: EndTrend |
 
 
 def _judge_rise(trend: EndTrend) -> ClaimVerdict:
-    if trend.rise is None or min(each.jobs for each in trend.classes) < FEWEST_CLASS_JOBS:
+    few = trend.rise is None or min(each.jobs for each in trend.classes) < FEWEST_CLASS_JOBS
+    if few or trend.rise is None or _ends_alike(trend):
         return ClaimVerdict.CANNOT_TELL
     if trend.falls_at is not None:
         return ClaimVerdict.NOT_SUPPORTED
     return judge(trend.rise, trend.rise_by_user, WORTH_SHARE)
 
 
+def _ends_alike(trend: EndTrend) -> bool:
+    """A log of completed jobs only says nothing about failure."""
+    return {each.unsuccessful.value for each in trend.classes} in ({0.0}, {1.0})
+
+
 def _say_rise(trend: EndTrend, what: str, name: str, verdict: ClaimVerdict) -> str:
     if trend.rise is None:
         return f"All jobs of {name} that ended in a known way have about the same {what}."
+    if _ends_alike(trend):
+        return f"Every job of {name} is said to have ended the same way."
     passed = "/".join(f"{1 - each.unsuccessful.value:.3f}" for each in trend.classes)
     numbers = f"by {what}, lowest first, {passed} of the jobs complete"
     if verdict is ClaimVerdict.SUPPORTED:

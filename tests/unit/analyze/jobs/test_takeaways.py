@@ -60,6 +60,20 @@ def test_it_cannot_be_told_when_there_are_few_jobs() -> None:
     assert claim_of(found, "elapsed_time_predicts").verdict is ClaimVerdict.CANNOT_TELL
 
 
+def test_it_cannot_be_told_when_a_log_has_only_completed_jobs() -> None:
+    claim = claim_of(describe_traces([random_trace(3000, failure=(0.0, 0.0, 0.0))]), "larger_jobs_fail_more")
+    assert claim.verdict is ClaimVerdict.CANNOT_TELL
+    assert "ended the same way" in claim.sentence
+
+
+def test_a_caveat_is_told_when_many_ends_are_not_known() -> None:
+    trace = random_trace(3000)
+    status = ["unknown" if place % 3 == 0 else word for place, word in enumerate(trace.frame["status"])]
+    odd = make_trace(submit_s=trace.frame["submit_s"], size=trace.size, user=trace.frame["user"], status=status)
+    claim = claim_of(describe_traces([odd]), "larger_jobs_fail_more")
+    assert "How they ended is not known of 33% of the jobs, which are left out." in claim.caveats
+
+
 def test_it_cannot_be_told_when_one_user_makes_the_rise() -> None:
     trace = random_trace(3000, failure=(0.1, 0.1, 0.1), users=30)
     size, user = trace.size.to_numpy(), np.asarray(trace.frame["user"].to_list())
