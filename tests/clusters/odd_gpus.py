@@ -47,6 +47,22 @@ def make_power(
     return phase * STEP_MS, np.clip(watts, 60.0, 720.0), odd
 
 
+def make_utilization(
+    rng: np.random.Generator, gpus: int, *, points: int = 480, level: float = 0.97
+) -> tuple[NDArray[np.int64], Floats]:
+    """(times_ms, utilisation (time × GPU)) in whole percents, none of them odd.
+
+    GPUs lie within a percent of each other, some of them a sample behind, as exporters that are read between two updates.
+    """
+    phase = np.arange(points)
+    period = int(rng.integers(30, 80))
+    common = np.where(phase % period < 3, 0.35, level) + _autoregress(rng.normal(0, 0.002, (points, 1)), 0.7)[:, 0]
+    behind = (rng.random(gpus) < 0.02).astype(np.int64)
+    own = rng.uniform(-0.006, 0.006, gpus)
+    values = common[np.maximum(phase[:, None] - behind, 0)] + own + rng.normal(0, 0.003, (points, gpus))
+    return phase * STEP_MS, np.clip(np.rint(100 * values) / 100, 0.0, 1.0)
+
+
 def _plant(rng: np.random.Generator, watts: Floats, elapsed: Floats, oddness: Oddness | None) -> Floats:
     watts = watts.copy()
     match oddness:

@@ -15,7 +15,7 @@ from clusterscape.analyze.diagnose.distributions import (
     compute_sampling_noise,
 )
 from clusterscape.analyze.diagnose.explain import Explanation, Value, explain_clusters
-from clusterscape.analyze.diagnose.features import compute_pooled_scale
+from clusterscape.analyze.diagnose.features import compute_pooled_scale, find_quantum
 from clusterscape.analyze.diagnose.findings import find_findings
 from clusterscape.analyze.diagnose.outliers import MIN_GPUS, OddGpu, OddGpus, find_odd_gpus
 from clusterscape.analyze.diagnose.run_data import Limits, RunData, format_duration
@@ -38,6 +38,7 @@ class Options:
     """What to compare GPUs by. ``metric`` None: the first of the catalogue's summary metrics that has samples.
 
     ``count`` or ``height`` set the cut of the tree, otherwise it is chosen. ``max_lag`` is in grid steps, for timelines.
+    ``quantum`` is the least difference that the metric can show, where the values are means of samples; None: found from them.
     """
 
     metric: str | None = None
@@ -49,6 +50,7 @@ class Options:
     count: int | None = None
     height: float | None = None
     significance: float = 0.05
+    quantum: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def diagnose(
         return Diagnosis(metric, run, nothing, (), odd, findings, tuple(notes))
     clustering = cluster_gpus(run, metric, options)
     explanations = explain_clusters(clustering.labels, _select(run.attributes, clustering.compared))
-    odd = find_odd_in_clusters(values, clustering, options.significance)
+    odd = find_odd_in_clusters(values, clustering, options.significance, quantum=options.quantum)
     findings = find_findings(run, clustering, explanations, odd, metric)
     notes += clustering.notes
     if odd.note is not None and values.shape[1] > 1:
@@ -126,7 +128,9 @@ def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
     return cluster(condensed, linkage=options.linkage, count=options.count, height=options.height, noise=noise)
 
 
-def find_odd_in_clusters(values: Floats, clustering: Clustering, significance: float) -> OddGpus:
+def find_odd_in_clusters(
+    values: Floats, clustering: Clustering, significance: float, *, quantum: float | None = None
+) -> OddGpus:
     """Odd GPUs within each cluster that is large enough; smaller clusters are compared with the main one."""
     sizes = np.bincount(clustering.labels, minlength=1)
     is_large = sizes >= MIN_GPUS
@@ -134,7 +138,11 @@ def find_odd_in_clusters(values: Floats, clustering: Clustering, significance: f
     groups = [clustering.members(int(label)) for label in np.flatnonzero(is_large)]
     small: Ints = clustering.compared[~is_large[clustering.labels]]
     groups[0] = np.sort(np.concatenate([groups[0], small, clustering.left_out]))
-    parts = [find_odd_gpus(values, columns=columns, significance=significance / len(groups)) for columns in groups]
+    quantum = find_quantum(values) if quantum is None else quantum
+    parts = [
+        find_odd_gpus(values, columns=columns, significance=significance / len(groups), quantum=quantum)
+        for columns in groups
+    ]
     if len(parts) == 1:
         return parts[0]
     odd: list[OddGpu] = sorted(

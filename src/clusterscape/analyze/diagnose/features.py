@@ -9,9 +9,12 @@ from clusterscape.analyze.diagnose.distributions import compute_histograms
 from clusterscape.analyze.diagnose.samples import Floats, Ints
 
 MAX_VALUES = 1 << 22  # of a metric: longer courses are cut into steps, of which mean, least and largest value are kept
+SHAPE_BINS = 64
 BLOCKS = 24  # of the course, for slow changes
 TAIL_RATIO = 0.01
 TINY = 1e-12
+LEAST_LAG = 1.0  # samples: which of two neighboring samples an event falls into is chance
+QUANTUM_VALUES, QUANTUM_TOLERANCE = 20_000, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +26,11 @@ class Features:
     floors: Floats
 
 
-def compute_features(values: Floats) -> Features:
+def compute_features(values: Floats, *, quantum: float | None = None) -> Features:
     """Features of every column of ``values`` (T × GPU; NaN where missing; rows in order of time, roughly even).
+
+    ``quantum`` is the least difference that the metric can show (``find_quantum`` of the samples themselves, if these are
+    means of them); None: found from ``values``. Nothing below one quantum, or one sample of lag, is a difference.
 
     All but "silence" and "shape" are about the residual against the median of all GPUs at the same time, in the metric's
     unit: level (median), drift (slope over the whole time), step (largest lasting change), late (end against before),
@@ -37,24 +43,51 @@ def compute_features(values: Floats) -> Features:
     residual = mean - reference[:, None]
     blocks = _block_medians(residual)
     scale = compute_pooled_scale(values)
+    quantum = find_quantum(values) if quantum is None else quantum
+    least = max(0.01 * scale, quantum)
     level = _column_medians(residual)
     centered = residual - level
     unrest = _column_medians(np.abs(centered))
+    usual_unrest = float(np.nanmedian(unrest)) if np.isfinite(unrest).any() else 0.0
+    peaks = high - _spread_out(row_medians(high), np.fmax)[:, None] - level
+    dips = _spread_out(row_medians(low), np.fmin)[:, None] + level - low
     columns: dict[str, tuple[Floats, float]] = {
-        "level": (level, 0.01 * scale),
-        "drift": (_slope(blocks), 0.01 * scale),
-        "step": (_largest_step(blocks), 0.01 * scale),
-        "late": (_late_change(blocks), 0.01 * scale),
-        "unrest": (np.log(unrest + 0.01 * scale + TINY), 0.05),
-        "peaks": (_tail_mean(high - row_medians(high)[:, None] - level), 0.02 * scale),
-        "dips": (_tail_mean(row_medians(low)[:, None] + level - low), 0.02 * scale),
-        "lag": (_lag(centered, reference), 0.05),
-        "shape": (_shape(values), 0.02),
+        "level": (level, least),
+        "drift": (_slope(blocks), least),
+        "step": (_largest_step(blocks), least),
+        "late": (_late_change(blocks), least),
+        "unrest": (np.log(unrest + least + TINY), max(0.05, quantum / (usual_unrest + least + TINY))),
+        "peaks": (_tail_mean(peaks), max(0.02 * scale, quantum)),
+        "dips": (_tail_mean(dips), max(0.02 * scale, quantum)),
+        "lag": (_lag(centered, reference), LEAST_LAG),
+        "shape": (_shape(values), max(0.02, _shift_distance(values, quantum))),
         "silence": (is_missing.mean(axis=0), 0.01),
     }
     table = np.stack([column for column, _ in columns.values()], axis=1)
     table[is_missing.all(axis=0), :-1] = np.nan
     return Features(tuple(columns), table, np.array([floor for _, floor in columns.values()]))
+
+
+def find_quantum(values: Floats) -> float:
+    """The least difference between two values of a metric that is told in steps, such as whole percents; else next to 0."""
+    known = values[~np.isnan(values)]
+    if known.size == 0:
+        return 0.0
+    chosen = known[:: max(1, known.size // QUANTUM_VALUES)]
+    span = float(chosen.max() - chosen.min())
+    if span <= 0.0:
+        return 0.0
+    # What differs by rounding alone is the same value.
+    different = np.unique(np.rint(chosen / (QUANTUM_TOLERANCE * span)))
+    return float(np.diff(different).min()) * QUANTUM_TOLERANCE * span
+
+
+def _spread_out(course: Floats, extreme: np.ufunc) -> Floats:
+    """The extreme of each value and its two neighbors: one sample early or late is no difference."""
+    out = course.copy()
+    out[1:] = extreme(out[1:], course[:-1])
+    out[:-1] = extreme(out[:-1], course[1:])
+    return out
 
 
 def _shorten(values: Floats) -> tuple[Floats, Floats, Floats]:
@@ -169,10 +202,24 @@ def _lag(centered: Floats, reference: Floats) -> Floats:
 
 def _shape(values: Floats) -> Floats:
     """Jensen–Shannon distance between a GPU's samples and those of all GPUs together."""
-    counts = compute_histograms(values, bins=64).counts.astype(np.float64)
+    counts = compute_histograms(values, bins=SHAPE_BINS).counts.astype(np.float64)
     totals = counts.sum(axis=1, keepdims=True)
     own = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
-    everyone = own.mean(axis=0)
+    return _jensen_shannon_to(own, own.mean(axis=0))
+
+
+def _shift_distance(values: Floats, quantum: float) -> float:
+    """How far all samples together are from themselves, one quantum higher: what rounding alone does to a shape."""
+    known = values[~np.isnan(values)]
+    if known.size == 0 or quantum <= 0.0:
+        return 0.0
+    chosen = known[:: max(1, known.size // QUANTUM_VALUES)]
+    both = np.stack([chosen, np.minimum(chosen + quantum, chosen.max())], axis=1)
+    counts = compute_histograms(both, bins=SHAPE_BINS).counts / chosen.size
+    return float(_jensen_shannon_to(counts[:1], counts[1])[0])
+
+
+def _jensen_shannon_to(own: Floats, everyone: Floats) -> Floats:
     middle = (own + everyone) / 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.where(own > 0, own * np.log(own / middle), 0.0)
@@ -193,3 +240,20 @@ def find_lag(values: Floats, column: int, others: Ints, *, max_lag: int) -> int:
     lags = range(-max_lag, max_lag + 1)
     products = [float(x[max(lag, 0) : x.size + min(lag, 0)] @ y[max(-lag, 0) : y.size - max(lag, 0)]) for lag in lags]
     return lags[int(np.argmax(products))]
+
+
+def fits_when_shifted(values: Floats, column: int, *, max_lag: int) -> bool:
+    """Whether a GPU does what the others do, two samples early or late or more: shifted back, half of its difference is gone."""
+    others = np.delete(np.arange(values.shape[1]), column)
+    lag = find_lag(values, column, others, max_lag=max_lag)
+    if abs(lag) < 2:
+        return False
+    reference, own = row_medians(values[:, others]), values[:, column]
+    late, early = slice(max(lag, 0), own.size + min(lag, 0)), slice(max(-lag, 0), own.size - max(lag, 0))
+    return bool(_unlikeness(own[late], reference[early]) < 0.5 * _unlikeness(own[late], reference[late]))
+
+
+def _unlikeness(own: Floats, reference: Floats) -> float:
+    difference = own - reference
+    known = difference[~np.isnan(difference)]
+    return float(known.var()) if known.size else 0.0

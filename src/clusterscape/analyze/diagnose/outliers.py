@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clusterscape.analyze.diagnose.features import Features, compute_features, row_medians
+from clusterscape.analyze.diagnose.features import Features, compute_features, fits_when_shifted, row_medians
 from clusterscape.analyze.diagnose.samples import Floats, Ints
 
 MIN_GPUS = 5  # fewer have no spread to be judged against
@@ -15,6 +15,8 @@ TAIL_SHARE = 0.1  # of the GPUs, on each side: what the tail is fitted to …
 SPARED_SHARE = 0.02  # … without the outermost of these, which may be odd
 MIN_TAIL = 24  # fewer GPUs in the tail: both sides are folded into one, from the middle on
 MIN_SIDE = 3
+MAX_LAG = 40  # samples
+MOST_SHIFTED = 16  # odd GPUs that are tried at other lags
 # What a GPU is said to be odd by: a lag also makes dips, and everything changes the shape, so these come after.
 VAGUENESS = {"peaks": 1, "dips": 1, "unrest": 1, "shape": 2}
 
@@ -23,7 +25,7 @@ VAGUENESS = {"peaks": 1, "dips": 1, "unrest": 1, "shape": 2}
 class OddGpu:
     """``column`` of the values; ``distance`` from the others in their spreads; ``p_value`` corrected for all GPUs and features.
 
-    ``features`` that are significant by themselves, most telling first, each with its distance (negative: below the others).
+    ``features`` that are significant, most telling first, each with its distance (negative: below the others).
     """
 
     column: int
@@ -45,7 +47,9 @@ class OddGpus:
     note: str | None
 
 
-def find_odd_gpus(values: Floats, *, columns: Ints | None = None, significance: float = 0.05) -> OddGpus:
+def find_odd_gpus(
+    values: Floats, *, columns: Ints | None = None, significance: float = 0.05, quantum: float | None = None
+) -> OddGpus:
     """Rank GPUs by how far they are from the rest, and say which are further than chance explains.
 
     Parameters
@@ -53,6 +57,7 @@ def find_odd_gpus(values: Floats, *, columns: Ints | None = None, significance: 
     values : (T × GPU), NaN where missing, rows in order of time.
     columns : GPUs to compare among each other (a cluster); None for all.
     significance : chance of naming any GPU when none is odd (family-wise, over all GPUs and features).
+    quantum : the least difference that the metric can show; None: found from ``values`` (see ``compute_features``).
 
     Each feature's tail is fitted to the GPUs themselves (``compute_log_tail``), so that a spread with long tails makes it
     cautious; p-values are corrected by Bonferroni. With fewer than 5 GPUs nothing is judged.
@@ -61,22 +66,30 @@ def find_odd_gpus(values: Floats, *, columns: Ints | None = None, significance: 
     if columns.size < MIN_GPUS or values.shape[0] < 2:
         note = f"{columns.size} GPUs with {values.shape[0]} samples are too few to call one of them odd."
         return OddGpus(columns[:0], (), significance, note)
-    features = compute_features(values[:, columns])
+    features = compute_features(values[:, columns], quantum=quantum)
     distances = _standardize(features)
     log_p = np.stack([_log_two_sided(distances[:, k]) for k in range(distances.shape[1])], axis=1)
     tests = np.log(float(log_p.size))
     least = log_p.min(axis=1)
     order = np.lexsort((np.arange(columns.size), -np.abs(distances).max(axis=1), least))
-    odd = []
+    odd: list[OddGpu] = []
     for row in order:
         corrected = min(0.0, float(least[row] + tests))
         if corrected > np.log(significance):
             break
-        telling = [k for k in np.argsort(log_p[row]) if log_p[row, k] + tests <= np.log(significance)]
-        telling.sort(key=lambda k: VAGUENESS.get(features.names[k], 0))
+        is_lagging = len(odd) < MOST_SHIFTED and fits_when_shifted(values[:, columns], int(row), max_lag=MAX_LAG)
+        telling = _find_telling(features.names, log_p[row], np.log(significance) - tests, is_lagging=is_lagging)
         named = tuple((features.names[k], float(distances[row, k])) for k in telling)
         odd.append(OddGpu(int(columns[row]), float(np.abs(distances[row]).max()), float(np.exp(corrected)), named))
     return OddGpus(columns[order], tuple(odd), significance, None)
+
+
+def _find_telling(names: tuple[str, ...], log_p: Floats, bound: float, *, is_lagging: bool) -> list[int]:
+    """Features below ``bound``, most telling first. A lag makes dips and peaks, and moves the end: it explains the others."""
+    telling = [int(k) for k in np.argsort(log_p) if log_p[k] <= bound]
+    telling.sort(key=lambda k: VAGUENESS.get(names[k], 0))
+    lag = names.index("lag")
+    return [lag, *(k for k in telling if k != lag)] if is_lagging else telling
 
 
 def _standardize(features: Features) -> Floats:

@@ -242,6 +242,7 @@ class DiagnosisQuery:
 
     def _judge_anew(self, holding: Holding, comparing: Comparing) -> Judging:
         from clusterscape.analyze.diagnose import Options
+        from clusterscape.analyze.diagnose.features import find_quantum
         from clusterscape.query.diagnosis import diagnosing
 
         known = self._loader.known_metrics(holding)
@@ -249,6 +250,8 @@ class DiagnosisQuery:
         wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
         companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
         fine = self._loader.load(holding, [metric] if metric else [])
+        # Of the samples themselves: their means have finer steps than the metric.
+        quantum = None if metric is None else find_quantum(fine.values[metric])
         fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
         units = {each.id: each for each in self._context.records.units()} if holding.units else {}
         nodes = {each.id: each for each in self._context.records.nodes()} if holding.units else {}
@@ -262,6 +265,7 @@ class DiagnosisQuery:
             count=None if comparing.count is None else min(comparing.count, max(1, len(holding.units))),
             height=comparing.height,
             significance=comparing.significance,
+            quantum=quantum,
         )
         memory = float(np.median(sizes)) if sizes else None
         judged = diagnosing.judge(holding, metric, fine, companions, keep_telling(attributes), memory, options)

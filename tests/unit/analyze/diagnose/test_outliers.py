@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from clusters.odd_gpus import Oddness, make_power
+from clusters.odd_gpus import Oddness, make_power, make_utilization
 
+from clusterscape.analyze.diagnose.features import find_quantum
 from clusterscape.analyze.diagnose.outliers import find_odd_gpus
 
 
@@ -67,3 +68,38 @@ def test_nothing_is_judged_and_said_when_there_is_too_little(shape: tuple[int, i
 def test_nothing_is_odd_when_all_values_are_equal_or_missing() -> None:
     assert not find_odd_gpus(np.full((50, 20), 1.0)).odd
     assert not find_odd_gpus(np.full((50, 20), np.nan)).odd
+
+
+@pytest.mark.parametrize("gpus", [16, 64, 512])
+def test_nobody_is_odd_when_values_are_whole_percents_and_some_gpus_a_sample_behind(gpus: int) -> None:
+    alarms = 0
+    for seed in range(10):
+        _, util = make_utilization(np.random.default_rng([seed, gpus]), gpus)
+        alarms += bool(find_odd_gpus(util).odd)
+    assert alarms <= 1
+
+
+def test_a_gpu_is_still_odd_when_whole_percents_hide_the_others_spread() -> None:
+    _, util = make_utilization(np.random.default_rng(8), 128)
+    util[:, 40] -= 0.08
+    util[300:, 70] = 0.0
+    found = find_odd_gpus(util)
+    assert {gpu.column for gpu in found.odd} == {40, 70}
+    assert found.odd[[gpu.column for gpu in found.odd].index(40)].features[0][0] == "level"
+
+
+def test_a_gpu_lags_when_it_is_several_samples_behind() -> None:
+    named = []
+    for seed in range(5):
+        _, watts, odd = make_power(np.random.default_rng([seed, 512]), 512, oddness=Oddness.LAGGING)
+        found = find_odd_gpus(watts)
+        assert found.odd[0].column == odd
+        named.append(found.odd[0].features[0][0])
+    assert named.count("lag") >= 4
+
+
+def test_the_quantum_is_found_when_values_are_steps_and_next_to_nothing_when_not() -> None:
+    rng = np.random.default_rng(9)
+    assert find_quantum(rng.integers(90, 101, (100, 20)) / 100) == pytest.approx(0.01, rel=1e-3)
+    assert find_quantum(rng.normal(size=(100, 20))) < 1e-3
+    assert find_quantum(np.full((5, 5), np.nan)) == find_quantum(np.ones((5, 5))) == 0.0
