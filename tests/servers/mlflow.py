@@ -61,6 +61,7 @@ def mlflow_place() -> MlflowServer:
 def mlflow_server(place: MlflowServer, postgres: PostgresServer, store: SeaweedServer) -> Iterator[MlflowServer]:
     """Start it; the first time its code is compiled, which takes a while."""
     environ = {**os.environ, **store.environ, "MLFLOW_S3_ENDPOINT_URL": store.url, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # its job runners are processes of their own
     environ = {key: value for key, value in environ.items() if key != "PYTHONPATH"}
     make = f"import boto3; boto3.client('s3', endpoint_url='{store.url}').create_bucket(Bucket='{BUCKET}')"
     subprocess.run([str(place.bin / "python"), "-c", make], env=environ, check=True)

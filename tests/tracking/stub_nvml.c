@@ -1,6 +1,7 @@
 /* A stand-in for libnvidia-ml.so.1: the functions the run listener calls, with made-up GPUs of 100 W each. It lets the cost of
    the binding be measured and attribution be tested without a GPU; it says nothing about a real driver's own cost.
-   STUB_NVML_GPUS: how many. STUB_NVML_PROCESSES: a file with lines "gpu pid memory_bytes util_percent". */
+   STUB_NVML_GPUS: how many. STUB_NVML_PROCESSES: a file with lines "gpu pid memory_bytes util_percent".
+   STUB_NVML_MIG: a file with lines "gpu instance slices", the MIG instances that are there; without it MIG is switched off. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,5 +95,97 @@ int nvmlDeviceGetProcessUtilization(void *device, share_t *shares, unsigned *cou
   if (!have) return NOT_FOUND;
   if (shares == NULL) { *count = have; return TOO_SMALL; }
   *count = read_processes(device, NULL, shares, *count);
+  return OK;
+}
+
+/* MIG: seven slices a GPU; profiles of 1, 3 and 7 of them. Handles are numbers, never followed. */
+enum { NO_ROOM = 23, SLICES = 7, MOST = 64 };
+typedef struct { unsigned version, id, p2p, slices, count, mps, ce, dec, enc, jpeg, ofa; unsigned long long mb; char name[96]; } gi_profile_t;
+typedef struct { void *device; unsigned id, profile, start, size; } gi_info_t;
+typedef struct { unsigned version, id, slices, count, mps, ce, dec, enc, jpeg, ofa; char name[96]; } ci_profile_t;
+typedef struct { unsigned gpu, id, slices; } part_t;
+
+static const struct { unsigned place, id, slices; const char *name; } PROFILES[] = {
+  {0, 19, 1, "MIG 1g.10gb"}, {2, 9, 3, "MIG 3g.40gb"}, {4, 0, 7, "MIG 7g.80gb"},
+};
+static unsigned read_parts(part_t *parts) {
+  const char *path = getenv("STUB_NVML_MIG");
+  FILE *file = path ? fopen(path, "r") : NULL;
+  unsigned count = 0;
+  if (!file) return 0;
+  while (count < MOST && fscanf(file, "%u %u %u", &parts[count].gpu, &parts[count].id, &parts[count].slices) == 3) count++;
+  fclose(file);
+  return count;
+}
+static void write_parts(const part_t *parts, unsigned count) {
+  FILE *file = fopen(getenv("STUB_NVML_MIG"), "w");
+  for (unsigned i = 0; i < count; i++) fprintf(file, "%u %u %u\n", parts[i].gpu, parts[i].id, parts[i].slices);
+  fclose(file);
+}
+static void *part_handle(unsigned gpu, unsigned id) { return (void *)(uintptr_t)(0x10000 + gpu * 256 + id); }
+static unsigned part_gpu(void *part) { return (unsigned)(((uintptr_t)part - 0x10000) / 256); }
+static unsigned part_id(void *part) { return (unsigned)(((uintptr_t)part - 0x10000) % 256); }
+
+int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *next) {
+  (void)device; *now = *next = getenv("STUB_NVML_MIG") ? 1 : 0; return OK;
+}
+int nvmlDeviceGetGpuInstanceProfileInfoV(void *device, unsigned place, gi_profile_t *info) {
+  (void)device;
+  for (unsigned i = 0; i < 3; i++)
+    if (PROFILES[i].place == place) {
+      info->id = PROFILES[i].id; info->slices = PROFILES[i].slices;
+      snprintf(info->name, sizeof info->name, "%s", PROFILES[i].name);
+      return OK;
+    }
+  return NOT_SUPPORTED;
+}
+int nvmlDeviceCreateGpuInstance(void *device, unsigned profile, void **made) {
+  part_t parts[MOST + 1];
+  unsigned count = read_parts(parts), used = 0, id = 1, slices = 0;
+  for (unsigned i = 0; i < 3; i++) if (PROFILES[i].id == profile) slices = PROFILES[i].slices;
+  for (unsigned i = 0; i < count; i++)
+    if (parts[i].gpu == index_of(device)) { used += parts[i].slices; if (parts[i].id >= id) id = parts[i].id + 1; }
+  if (!slices || used + slices > SLICES) return NO_ROOM;
+  parts[count] = (part_t){index_of(device), id, slices};
+  write_parts(parts, count + 1);
+  *made = part_handle(index_of(device), id);
+  return OK;
+}
+int nvmlGpuInstanceGetInfo(void *part, gi_info_t *info) { memset(info, 0, sizeof *info); info->id = part_id(part); return OK; }
+int nvmlGpuInstanceGetComputeInstanceProfileInfoV(void *part, unsigned place, unsigned engine, ci_profile_t *info) {
+  (void)part; (void)engine;
+  for (unsigned i = 0; i < 3; i++) if (PROFILES[i].place == place) { info->id = place; info->slices = PROFILES[i].slices; return OK; }
+  return NOT_SUPPORTED;
+}
+int nvmlGpuInstanceCreateComputeInstance(void *part, unsigned profile, void **made) { (void)profile; *made = part; return OK; }
+int nvmlGpuInstanceGetComputeInstanceById(void *part, unsigned id, void **found) { *found = part; return id == 0 ? OK : NOT_FOUND; }
+int nvmlComputeInstanceDestroy(void *inner) { (void)inner; return OK; }
+int nvmlDeviceGetGpuInstanceById(void *device, unsigned id, void **found) {
+  part_t parts[MOST + 1];
+  unsigned count = read_parts(parts);
+  for (unsigned i = 0; i < count; i++)
+    if (parts[i].gpu == index_of(device) && parts[i].id == id) { *found = part_handle(parts[i].gpu, id); return OK; }
+  return NOT_FOUND;
+}
+int nvmlGpuInstanceDestroy(void *part) {
+  part_t parts[MOST + 1];
+  unsigned count = read_parts(parts), kept = 0;
+  for (unsigned i = 0; i < count; i++)
+    if (parts[i].gpu != part_gpu(part) || parts[i].id != part_id(part)) parts[kept++] = parts[i];
+  write_parts(parts, kept);
+  return kept < count ? OK : NOT_FOUND;
+}
+int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count) { (void)device; *count = SLICES; return OK; }
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned place, void **found) {
+  part_t parts[MOST + 1];
+  unsigned count = read_parts(parts);
+  for (unsigned i = 0; i < count; i++)
+    if (parts[i].gpu == index_of(device) && place-- == 0) { *found = part_handle(parts[i].gpu, parts[i].id); return OK; }
+  return NOT_FOUND;
+}
+int nvmlDeviceGetGpuInstanceId(void *part, unsigned *id) { *id = part_id(part); return OK; }
+int nvmlDeviceGetUUID(void *device, char *text, unsigned size) {
+  if ((uintptr_t)device >= 0x10000) snprintf(text, size, "MIG-stub-%u-%u", part_gpu(device), part_id(device));
+  else snprintf(text, size, "GPU-stub-%u", index_of(device));
   return OK;
 }
