@@ -50,6 +50,8 @@ def test_failure_does_not_rise_with_size_when_mira_is_described() -> None:
     assert claim.verdict is ClaimVerdict.NOT_SUPPORTED
     assert "failure does not rise with size" in claim.sentence
     assert "0.695/0.723/0.694" in claim.sentence
+    # Said of these jobs: resampling users leaves much open, and the claim has to tell.
+    assert any("with other users, up to" in caveat for caveat in claim.caveats)
 
 
 def test_failure_is_not_monotone_in_run_time_when_mira_is_described() -> None:

@@ -15,7 +15,7 @@ from clusterscape.analyze.jobs.intervals import (
     measure_draws,
     resample_medians,
 )
-from clusterscape.analyze.jobs.verdicts import ClaimVerdict, PaperClaim, flip, judge
+from clusterscape.analyze.jobs.verdicts import ClaimVerdict, PaperClaim, doubt, flip, judge
 from clusterscape.model.jobs import JobStatus
 from clusterscape.model.samples import Float64s
 
@@ -202,7 +202,7 @@ def _compare_cancelled(one: Side, other: Side) -> PaperClaim:
         effect_unit="share",
         effect=effect,
         effect_by_user=by_user,
-        caveats=_users_caveats(one, other),
+        caveats=[*doubt(verdict, by_user, WORTH_SHARE), *_users_caveats(one, other)],
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from clusterscape.analyze.jobs.elapsed import ElapsedTest
 from clusterscape.analyze.jobs.failures import EndTrend, Failures
 from clusterscape.analyze.jobs.intervals import Measured
-from clusterscape.analyze.jobs.verdicts import ClaimVerdict, PaperClaim, judge
+from clusterscape.analyze.jobs.verdicts import ClaimVerdict, PaperClaim, doubt, judge
 
 WORTH_SHARE = 0.05
 WORTH_ACCURACY = 0.01
@@ -101,7 +101,7 @@ def _say_rise(trend: EndTrend, what: str, name: str, verdict: ClaimVerdict) -> s
 
 
 def _rise_caveats(trend: EndTrend, what: str, verdict: ClaimVerdict) -> list[str]:
-    found = []
+    found = doubt(verdict, trend.rise_by_user, WORTH_SHARE)
     strict = trend.failed_rise
     if strict is not None and verdict is not ClaimVerdict.SUPPORTED and strict.is_above_zero:
         shares = "/".join(f"{each.failed.value:.3f}" for each in trend.classes)

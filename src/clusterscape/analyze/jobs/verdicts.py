@@ -50,6 +50,15 @@ def judge(effect: Measured, by_user: Measured | None, worth: float) -> ClaimVerd
     return ClaimVerdict.CANNOT_TELL
 
 
+def doubt(verdict: ClaimVerdict, by_user: Measured | None, worth: float) -> list[str]:
+    """What "not supported" leaves open: these jobs do not show it, but with other users a difference of shares might be there."""
+    if verdict is not ClaimVerdict.NOT_SUPPORTED or by_user is None or by_user.high is None or by_user.high < worth:
+        return []
+    return [
+        f"That is said of these jobs: with other users, up to {100 * by_user.high:.0f} points more are not excluded."
+    ]
+
+
 def flip(measured: Measured) -> Measured:
     """The same effect, counted in the other direction."""
     low = None if measured.high is None else -measured.high
