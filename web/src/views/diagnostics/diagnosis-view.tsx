@@ -6,6 +6,7 @@ import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { TimeRange } from "../../charts/line-chart.tsx";
 import { spanOf, useDiagnosis, useScatter } from "../../data/diagnosis.ts";
 import { useRules } from "../../data/rules.ts";
+import { TraceButton } from "../../parts/traces/trace-button.tsx";
 import { type DiagnosticsPage, diagnose } from "../../state/diagnostics.ts";
 import { useChangeScreen, useScreenStore } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
@@ -43,6 +44,7 @@ export function DiagnosisView({ workload, page }: { workload: string; page: Diag
         {(value) => (
           <>
             <Head answer={value} rules={rules}>
+              <TraceButton workload={value.workload} />
               <CompareMenu answer={value} page={page} />
             </Head>
             {value.units.length === 0 ? (

@@ -1,5 +1,6 @@
 // Ways on from what is selected: to the other views, the selection kept. Only to those that exist.
 
+import { TraceButton } from "../../../parts/traces/trace-button.tsx";
 import { openView } from "../../../state/changes.ts";
 import type { ViewName } from "../../../state/screen.ts";
 import { useChangeScreen, useViewNames } from "../../../state/use-screen.ts";
@@ -7,8 +8,9 @@ import { Button } from "../../../widgets/button.tsx";
 import styles from "./actions.module.css";
 
 interface ActionsProps {
+  /** Null: units of several. */
+  readonly workload: string | null;
   readonly isWaiting: boolean;
-  readonly isRunning: boolean;
 }
 
 interface Action {
@@ -21,14 +23,12 @@ const ACTIONS: readonly Action[] = [
   { view: "diagnostics", title: "Diagnose", isUseful: ({ isWaiting }) => !isWaiting },
   { view: "scheduling", title: "Why it waits", isUseful: ({ isWaiting }) => isWaiting },
   { view: "scheduling", title: "Why it waited", isUseful: ({ isWaiting }) => !isWaiting },
-  { view: "parallel", title: "Parallel", isUseful: ({ isRunning }) => isRunning },
 ];
 
 export function Actions(state: ActionsProps) {
   const change = useChangeScreen();
   const views = useViewNames();
   const shown = ACTIONS.filter(({ view, isUseful }) => views.includes(view) && isUseful(state));
-  if (shown.length === 0) return null;
   return (
     <div className={styles.actions}>
       {shown.map(({ view, title }, index) => (
@@ -36,6 +36,7 @@ export function Actions(state: ActionsProps) {
           {title}
         </Button>
       ))}
+      {state.workload !== null && <TraceButton workload={state.workload} />}
     </div>
   );
 }

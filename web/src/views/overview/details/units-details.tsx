@@ -127,7 +127,7 @@ function Content({ units, rows, selection }: { units: Units; rows: readonly numb
           </ul>
         </Card>
       )}
-      <Actions isWaiting={totals.gpus === 0} isRunning={totals.states.allocated > 0} />
+      <Actions workload={null} isWaiting={totals.gpus === 0} />
     </>
   );
 }

@@ -77,7 +77,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
           />
         </Card>
       )}
-      <Actions isWaiting={workload.state === "waiting"} isRunning={workload.state === "running"} />
+      <Actions workload={workload.workload} isWaiting={workload.state === "waiting"} />
     </>
   );
 }
