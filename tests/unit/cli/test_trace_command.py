@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from clusterscape.cli.entry import app
@@ -38,3 +39,25 @@ def test_error_is_a_sentence_when_there_is_no_trace(tmp_path: Path) -> None:
     done = runner.invoke(app, ["trace", "report", str(tmp_path)])
     assert done.exit_code == 1
     assert "no traces in" in str(done.exception)
+
+
+def test_trace_is_kept_listed_compared_and_deleted_when_there_is_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLUSTERSCAPE_STORAGE__DATA_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("CLUSTERSCAPE_URL", raising=False)
+    file = str(RECORDED / "ddp_rank0.json.gz")
+    done = runner.invoke(app, ["trace", "import", file, "--name", "first run", "--workload", "slurm:5", "--json"])
+    assert done.exit_code == 0, done.output
+    row = json.loads(done.stdout)
+    assert (row["name"], row["workload_id"], row["state"], row["ranks"]) == ("first run", "slurm:5", "ready", 1)
+    listed = runner.invoke(app, ["trace", "list", "--workload", "slurm:5", "--json"])
+    assert [one["trace_id"] for one in json.loads(listed.stdout)] == [row["trace_id"]]
+    assert "first run" in runner.invoke(app, ["trace", "list"]).stdout
+    diff = runner.invoke(app, ["trace", "diff", row["trace_id"], file])
+    assert diff.exit_code == 0, diff.output
+    assert "takes as long as before" in diff.stdout
+    assert runner.invoke(app, ["trace", "delete", row["trace_id"]]).exit_code == 0
+    assert json.loads(runner.invoke(app, ["trace", "list", "--json"]).stdout) == []
+    missing = runner.invoke(app, ["trace", "diff", "nowhere", file])
+    assert "neither a file or folder nor a kept trace" in str(missing.exception)

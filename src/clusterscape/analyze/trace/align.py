@@ -78,7 +78,7 @@ def align_clocks(trace: Trace, matches: Matches) -> Alignment:
 
 
 def apply_alignment(trace: Trace, alignment: Alignment) -> Trace:
-    """The trace on one clock, its rows in their order. Both ends of a span move by the shift at its start: no duration changes."""
+    """The trace on one clock, its rows in order. Both ends of a span move by the shift at its start: no duration changes."""
     rank, start = trace.spans["rank"].to_numpy(), trace.spans["start_ns"].to_numpy()
     shift = np.zeros(start.size, np.int64)
     for clock in alignment.clocks.values():
