@@ -1,0 +1,74 @@
+"""When the waiting jobs start in each sampled future, and by the plan that user limits make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.simulate.batch.contract import Backfill, BatchJobs, Scenario
+from clusterscape.simulate.batch.engine import _rules as find_rules
+from clusterscape.simulate.batch.policies.fcfs import POLICY
+from clusterscape.simulate.batch.semantics import CLUSTERSCAPE
+from clusterscape.simulate.forecast.arrivals import no_arrivals
+from clusterscape.simulate.forecast.contract import Futures, QueueState
+
+if TYPE_CHECKING:
+    from clusterscape.simulate.batch.indexed_kernels import Rules
+
+Bools = NDArray[np.bool_]
+
+
+def forecast_waits(
+    state: QueueState, futures: Futures, wanted: Bools | None = None, *, backfills: bool = True
+) -> Float64s:
+    """Seconds from now until each waiting job starts, a row per future; NaN for jobs that are not ``wanted`` and were not met.
+
+    First come (in the order of the state), first served, with EASY backfilling by the limits.
+    """
+    from clusterscape.simulate.forecast.kernels import play_futures
+
+    count = state.waiting_size.size
+    out = np.full((futures.run_s.shape[0], count), np.nan)
+    if count == 0:
+        return out
+    arrivals = futures.arrivals
+    total = max(state.total, int(state.running_size.sum()))
+    play_futures(
+        _easy(total, backfills=backfills),
+        _whole(state.running_size),
+        _whole(state.running_limit_s),
+        _whole(state.waiting_size),
+        _whole(state.waiting_limit_s),
+        _whole(futures.remaining_s),
+        _whole(futures.run_s),
+        arrivals.offsets,
+        arrivals.at_s,
+        arrivals.size,
+        arrivals.run_s,
+        arrivals.limit_s,
+        np.ones(count, np.bool_) if wanted is None else wanted,
+        out,
+    )
+    return out
+
+
+def plan_waits(state: QueueState, *, backfills: bool = True) -> Float64s:
+    """Seconds until each waiting job starts if every job used its whole limit and nobody else came: a scheduler's own plan."""
+    futures = Futures(state.running_limit_s[None, :], state.waiting_limit_s[None, :], no_arrivals(1))
+    planned: Float64s = forecast_waits(state, futures, backfills=backfills)[0]
+    return planned
+
+
+def _whole(values: Int64s) -> Int64s:
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def _easy(total: int, *, backfills: bool) -> Rules:
+    """The engine's own semantics: all events of a second at once, promises recomputed, extra nodes used."""
+    nothing = np.zeros(0, np.int64)
+    jobs = BatchJobs(*([nothing] * 8))
+    backfill = Backfill("easy" if backfills else "none")
+    return find_rules(Scenario(jobs, total, POLICY, backfill, "request", CLUSTERSCAPE))
