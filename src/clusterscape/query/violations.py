@@ -4,7 +4,7 @@ GPU-hours are those held while a rule was broken: from the judgement that found 
 end of the allocation. A rule that blames a whole workload counts all GPUs it held meanwhile.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,17 +137,23 @@ class ViolationQuery:
 
     def try_rule(self, rule: Rule, *, hours: float) -> TrialAnswer:
         """What ``rule`` would have done in the last ``hours``."""
+        *_, answer = self.follow_trial(rule, hours=hours)
+        assert isinstance(answer, TrialAnswer)
+        return answer
+
+    def follow_trial(self, rule: Rule, *, hours: float) -> Iterator[float | TrialAnswer]:
+        """The share of the work that is done, 0–1, again and again, at last the answer. Who does not go on stops it."""
         from clusterscape.analyze.rules.writing import format_rule
-        from clusterscape.watch.trial import try_rule
+        from clusterscape.watch.trial import follow_trial
 
         end = self._context.clock()
         start = UnixMs(end - int(check_hours(hours) * HOUR_MS))
-        trial = try_rule(
+        trial = yield from follow_trial(
             rule, records=self._context.records, metrics=self._context.metrics, start_ms=start, end_ms=UnixMs(end)
         )
         workloads = self._workloads([each.workload for each in trial.violations], start, UnixMs(end))
         summed = self._sum_up(trial.violations, workloads, start, UnixMs(end), rules={rule.key: rule})
-        return TrialAnswer(
+        yield TrialAnswer(
             text=format_rule(rule),
             start=start,
             end=end,

@@ -4,7 +4,7 @@ Samples are counted once, in time order, by the same sketches as live ones, and 
 moments: cost grows with the samples read, not with samples × moments. Begins and ends are exact to one step.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -74,11 +74,34 @@ def try_rule(
     step_ms: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Trial:
+    """``follow_trial`` to its end; ``progress`` may raise to stop it."""
+    following = follow_trial(
+        rule, records=records, metrics=metrics, start_ms=start_ms, end_ms=end_ms, step_ms=step_ms
+    )  # fmt: skip
+    while True:
+        try:
+            progress(next(following))
+        except StopIteration as end:
+            trial: Trial = end.value
+            return trial
+
+
+def follow_trial(
+    rule: Rule,
+    *,
+    records: RecordStore,
+    metrics: MetricStore,
+    start_ms: UnixMs,
+    end_ms: UnixMs,
+    step_ms: int | None = None,
+) -> Generator[float, None, Trial]:
     """Judge every life that overlaps [start, end), each from its own beginning. Memory is bounded, whatever the past.
 
-    ``step_ms``: how far apart the judged moments are; None: as far as a reader who waits can bear.
+    ``step_ms``: how far apart the judged moments are; None: as far as a reader who waits can bear. Yields the share that is
+    done, 0–1, every second or so; whoever does not go on has stopped it.
     """
     step_ms = step_ms or max(SHORTEST_STEP_MS, -(-(end_ms - start_ms) // MOMENTS))
+    yield 0.0
     past = _load(records, start_ms, end_ms)
     chunks = _in_scope(rule, past)
     found: list[Violation] = []
@@ -87,7 +110,7 @@ def try_rule(
     for chunk in chunks:
         replay = _Replay(rule, past, chunk, metrics)
         for share in replay.run(start_ms, end_ms, step_ms):
-            progress((done + share * len(chunk)) / total)
+            yield (done + share * len(chunk)) / total
         found += replay.violations()
         judged += replay.judged
         done += len(chunk)
@@ -192,6 +215,7 @@ class _Replay:
                 self._lives.add(_cut(batch, used, until))
                 used = until
                 self._judge(UnixMs(moment))
+                yield (moment - first_ms) / max(1, end_ms - first_ms)
                 moment += step_ms
             self._lives.add(_cut(batch, used, len(batch)))
             cursor = slice_end

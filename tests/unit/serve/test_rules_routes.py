@@ -1,5 +1,6 @@
 """Rules, violations, mutes, comments and alerts over HTTP."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -199,3 +200,23 @@ def test_shipped_rule_cannot_be_removed_when_nobody_changed_it(page: Page) -> No
     page.site.watch.book.remove("idle-corner")
     answer = page.client.delete("/api/v1/rules/idle-corner")
     assert (answer.status_code, answer.json()["error"]["hint"]) == (422, "Switch it off instead.")
+
+
+def test_trial_tells_how_far_it_is_when_asked_line_by_line(page: Page) -> None:
+    page.idle()
+    given = {"text": IDLE, "hours": 1}
+    plain = page.client.post("/api/v1/rules/try", json=given).json()
+    answer = page.client.post("/api/v1/rules/try", json=given, headers={"Accept": "application/x-ndjson"})
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    *told, last = [json.loads(line) for line in answer.text.splitlines()]
+    shares = [line["share"] for line in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert len(shares) > 3
+    assert last == {"answer": plain}
+    assert plain["times"] == 1
+    wrong = page.client.post(
+        "/api/v1/rules/try", json={"text": "gpu_utl < 5%"}, headers={"Accept": "application/x-ndjson"}
+    )
+    assert wrong.status_code == 422
+    assert "message" in wrong.json()["error"]

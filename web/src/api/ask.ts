@@ -20,3 +20,19 @@ export function send(
   const headers = { "Content-Type": "application/json" };
   return request(`${API}${path}`, { ...init, headers, body: JSON.stringify(body) });
 }
+
+/** Asks for an answer that comes line by line, each a JSON value; the last line need not end. */
+export async function* sendForLines(path: string, body: object, signal?: AbortSignal): AsyncGenerator<unknown> {
+  const headers = { "Content-Type": "application/json", Accept: "application/x-ndjson" };
+  const init = { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null };
+  const { body: stream } = await request(`${API}${path}`, init);
+  if (stream === null) return;
+  let begun = "";
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const lines = (begun + part.value).split("\n");
+    begun = lines.pop() ?? "";
+    for (const line of lines) if (line !== "") yield JSON.parse(line);
+  }
+  if (begun !== "") yield JSON.parse(begun);
+}

@@ -1,7 +1,8 @@
 // What may be asked about rules and violations, and how a server is asked.
 
+import { Problem } from "../base/problem.ts";
 import { toQuery } from "../base/request.ts";
-import { getJson, send } from "./ask.ts";
+import { getJson, send, sendForLines } from "./ask.ts";
 import type {
   Across,
   Completion,
@@ -59,12 +60,19 @@ export interface RulesClient {
   language(signal?: AbortSignal): Promise<RuleLanguage>;
   read(forms: RuleForms, signal?: AbortSignal): Promise<RuleReading>;
   complete(text: string, cursor: number, signal?: AbortSignal): Promise<readonly Completion[]>;
-  /** Takes seconds. */
-  tryOut(trial: RuleTrial, signal?: AbortSignal): Promise<TrialAnswer>;
+  /** Takes seconds; tells meanwhile which share is done. */
+  tryOut(trial: RuleTrial, onShare: (share: number) => void, signal?: AbortSignal): Promise<TrialAnswer>;
   save(key: string, change: RuleChange): Promise<RuleAnswer>;
   /** A shipped rule becomes again what it was. */
   remove(key: string): Promise<void>;
   order(keys: readonly string[]): Promise<void>;
+}
+
+/** One of them. */
+interface TrialLine {
+  readonly share?: number;
+  readonly answer?: TrialAnswer;
+  readonly error?: { readonly code: string; readonly message: string; readonly hint?: string | null };
 }
 
 /** `at`: the past minute that units are told of; null: the present. */
@@ -78,7 +86,15 @@ export function createRulesClient(at: number | null): RulesClient {
     read: async (forms, signal) => (await (await send("POST", "/rules/read", forms, signal)).json()) as RuleReading,
     complete: async (text, cursor, signal) =>
       (await (await send("POST", "/rules/complete", { text, cursor }, signal)).json()) as readonly Completion[],
-    tryOut: async (trial, signal) => (await (await send("POST", "/rules/try", trial, signal)).json()) as TrialAnswer,
+    async tryOut(trial, onShare, signal) {
+      for await (const line of sendForLines("/rules/try", trial, signal)) {
+        const { share, answer, error } = line as TrialLine;
+        if (answer) return answer;
+        if (error) throw new Problem(error.message, { code: error.code, hint: error.hint ?? null });
+        if (share !== undefined) onShare(share);
+      }
+      throw new Problem("The trial ended without an answer.", { code: "unreachable", hint: "Try again." });
+    },
     save: async (key, change) =>
       (await (await send("PUT", `/rules/${encodeURIComponent(key)}`, change)).json()) as RuleAnswer,
     async remove(key) {

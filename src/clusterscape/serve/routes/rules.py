@@ -1,10 +1,14 @@
 """Rules: list, read, try, save, remove, order; and the words of their language."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+import orjson
+from fastapi import APIRouter, Header, Path
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from clusterscape.errors import ClusterScapeError
 from clusterscape.model.rules import Across, Junction, Operator, Severity, StatisticKind
 from clusterscape.query.rule_answers import Completion, FormRow, RuleAnswer, RuleList, RuleReading, TrialAnswer
 from clusterscape.serve.state import State
@@ -13,6 +17,9 @@ router = APIRouter(prefix="/api/v1", tags=["rules"])
 
 RuleKey = Annotated[str, Path(description="1 to 64 small letters, digits, - and _.")]
 MOST_TEXT = 4000
+LINES = "application/x-ndjson"
+LEAST_STEP = 0.005
+"""Of a trial, that is worth telling."""
 
 
 class FormField(BaseModel):
@@ -112,10 +119,34 @@ def complete_rule(question: CompletionQuestion, state: State) -> list[Completion
     return state.queries.rules.complete(question.text, question.cursor)
 
 
-@router.post("/rules/try")
-def try_rule(given: RuleTrial, state: State) -> TrialAnswer:
-    """What a rule would have done in the last hours, before it is saved."""
-    return state.queries.violations.try_rule(state.queries.rules.parse(**_forms(given)), hours=given.hours)
+@router.post(
+    "/rules/try", response_model=TrialAnswer, responses={200: {"content": {LINES: {"schema": {"type": "string"}}}}}
+)
+def try_rule(given: RuleTrial, state: State, accept: Annotated[str, Header()] = "") -> TrialAnswer | StreamingResponse:
+    """What a rule would have done in the last hours, before it is saved.
+
+    With ``Accept: application/x-ndjson`` one JSON object a line: ``{"share": 0.42}`` while it is being found out, then
+    ``{"answer": …}``, or ``{"error": …}`` in the one error shape. Hanging up stops it.
+    """
+    rule = state.queries.rules.parse(**_forms(given))
+    if LINES not in accept:
+        return state.queries.violations.try_rule(rule, hours=given.hours)
+    told = _tell(state.queries.violations.follow_trial(rule, hours=given.hours))
+    # Compressed, lines would wait for one another.
+    return StreamingResponse(told, media_type=LINES, headers={"Content-Encoding": "identity"})
+
+
+def _tell(trial: Iterator[float | TrialAnswer]) -> Iterator[bytes]:
+    said = -1.0
+    try:
+        for step in trial:
+            if not isinstance(step, float):
+                yield orjson.dumps({"answer": step}) + b"\n"
+            elif step - said >= LEAST_STEP:
+                said = step
+                yield orjson.dumps({"share": round(step, 4)}) + b"\n"
+    except ClusterScapeError as error:
+        yield orjson.dumps({"error": {"code": error.code, "message": error.message, "hint": error.hint}}) + b"\n"
 
 
 @router.get("/rule-language")

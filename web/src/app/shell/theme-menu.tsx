@@ -1,10 +1,9 @@
 // Chooses light, dark, or as the system says.
 
-import * as Menu from "@radix-ui/react-dropdown-menu";
 import { IconButton } from "../../widgets/button.tsx";
 import { Icon, type IconName } from "../../widgets/icon.tsx";
+import { Menu, MenuChoices } from "../../widgets/menu.tsx";
 import { setTheme, THEMES, type Theme, useTheme } from "../theme.ts";
-import styles from "./menu.module.css";
 
 const LOOKS: Readonly<Record<Theme, { readonly title: string; readonly icon: IconName }>> = {
   system: { title: "As the system", icon: "screen" },
@@ -12,28 +11,17 @@ const LOOKS: Readonly<Record<Theme, { readonly title: string; readonly icon: Ico
   dark: { title: "Dark", icon: "moon" },
 };
 
+const CHOICES = THEMES.map((value) => ({
+  value,
+  title: LOOKS[value].title,
+  mark: <Icon name={LOOKS[value].icon} size={14} />,
+}));
+
 export function ThemeMenu() {
   const theme = useTheme();
   return (
-    <Menu.Root modal={false}>
-      <Menu.Trigger asChild>
-        <IconButton icon={LOOKS[theme].icon} label="Theme" />
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Content className={styles.menu} align="end" sideOffset={6} collisionPadding={8}>
-          <Menu.RadioGroup value={theme}>
-            {THEMES.map((name) => (
-              <Menu.RadioItem key={name} value={name} className={styles.item} onSelect={() => setTheme(name)}>
-                <Icon name={LOOKS[name].icon} size={14} />
-                <span>{LOOKS[name].title}</span>
-                <Menu.ItemIndicator>
-                  <Icon name="check" size={12} />
-                </Menu.ItemIndicator>
-              </Menu.RadioItem>
-            ))}
-          </Menu.RadioGroup>
-        </Menu.Content>
-      </Menu.Portal>
-    </Menu.Root>
+    <Menu trigger={<IconButton icon={LOOKS[theme].icon} label="Theme" />}>
+      <MenuChoices value={theme} choices={CHOICES} onChoose={setTheme} />
+    </Menu>
   );
 }

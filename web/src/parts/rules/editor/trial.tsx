@@ -1,6 +1,6 @@
 // What a rule would have done lately, before anybody saves it.
 
-import { useEffect, useRef, useState } from "react";
+import { type CSSProperties, useEffect, useRef, useState } from "react";
 import type { RuleReading, TrialAnswer } from "../../../api/generated.ts";
 import { formatCount, formatGpuHours, formatPlural, formatRatio } from "../../../base/format.ts";
 import { type Problem, toProblem } from "../../../base/problem.ts";
@@ -20,6 +20,8 @@ const TOO_MANY = 0.5;
 interface Running {
   readonly title: string;
   readonly startedMs: number;
+  /** That is done, 0–1. */
+  readonly share: number;
 }
 
 export function Trial({ reading }: { reading: RuleReading | null }) {
@@ -33,9 +35,15 @@ export function Trial({ reading }: { reading: RuleReading | null }) {
     const { expression, scope } = reading.document;
     const current = new AbortController();
     abort.current = current;
-    setRunning({ title, startedMs: performance.now() });
+    const startedMs = performance.now();
+    setRunning({ title, startedMs, share: 0 });
     setAnswer(null);
-    const found = await client.tryOut({ document: { expression, scope }, hours }, current.signal).catch(toProblem);
+    const tell = (share: number) => {
+      if (abort.current === current) setRunning({ title, startedMs, share });
+    };
+    const found = await client
+      .tryOut({ document: { expression, scope }, hours }, tell, current.signal)
+      .catch(toProblem);
     if (abort.current !== current) return;
     setRunning(null);
     if (!current.signal.aborted) setAnswer(found);
@@ -60,25 +68,33 @@ export function Trial({ reading }: { reading: RuleReading | null }) {
           </Button>
         ))}
       </header>
+      {running && <Progress {...running} onStop={stop} />}
       <div aria-live="polite">
-        {running && <Progress {...running} onStop={stop} />}
         {answer && ("text" in answer ? <Outcome trial={answer} isStale={isStale} /> : <Failed problem={answer} />)}
       </div>
     </section>
   );
 }
 
-function Progress({ title, startedMs, onStop }: Running & { onStop: () => void }) {
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    const timer = setInterval(() => setSeconds(Math.floor((performance.now() - startedMs) / 1000)), 1000);
-    return () => clearInterval(timer);
-  }, [startedMs]);
+/** Before so much is done, what is left cannot be told. */
+const TELLING = 0.1;
+
+function Progress({ title, startedMs, share, onStop }: Running & { onStop: () => void }) {
+  const seconds = (performance.now() - startedMs) / 1000;
+  const leftS = share >= TELLING && seconds > 2 ? Math.ceil((seconds * (1 - share)) / share) : null;
   return (
     <div className={styles.progress}>
-      <span role="progressbar" aria-label="Trying" />
+      <span
+        role="progressbar"
+        aria-label="Trying"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(share * 100)}
+        style={{ "--share": share } as CSSProperties}
+      />
       <small>
-        Judging the last {title} as if the rule had been there … {seconds > 0 && `${seconds} s`}
+        Judging the last {title} as if the rule had been there … {formatRatio(share)}
+        {leftS !== null && `, ${formatDuration(leftS)} left`}
       </small>
       <Button onClick={onStop}>Stop</Button>
     </div>

@@ -29,6 +29,7 @@ export function Actions(state: ActionsProps) {
   const change = useChangeScreen();
   const views = useViewNames();
   const shown = ACTIONS.filter(({ view, isUseful }) => views.includes(view) && isUseful(state));
+  if (shown.length === 0 && state.workload === null) return null;
   return (
     <div className={styles.actions}>
       {shown.map(({ view, title }, index) => (

@@ -1,10 +1,10 @@
 // Below the picture: what dragging does, how to zoom, and the picture as a file.
 
-import * as Menu from "@radix-ui/react-dropdown-menu";
 import { useId } from "react";
 import { formatCount } from "../../../base/format.ts";
 import { useServices } from "../../../data/services.ts";
 import { useScreen } from "../../../state/use-screen.ts";
+import { Menu, MenuItem } from "../../../widgets/menu.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { MANY_UNITS, savePng, saveSvg } from "./export-picture.ts";
 import styles from "./picture-footer.module.css";
@@ -65,20 +65,16 @@ function ExportMenu({ stage, model, placed }: { stage: Stage; model: PictureMode
   });
   const count = placed.layout.unitCount;
   return (
-    <Menu.Root modal={false}>
-      <Menu.Trigger asChild>
-        <button type="button">Save picture</button>
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Content className={styles.menu} align="end" sideOffset={6} collisionPadding={8}>
-          <Menu.Item className={styles.item} onSelect={() => savePng(subject())}>
-            PNG <small>twice the size of the screen</small>
-          </Menu.Item>
-          <Menu.Item className={styles.item} onSelect={() => saveSvg(subject())}>
-            SVG <small>{count > MANY_UNITS ? `${formatCount(count)} units, some MB` : "sharp at any size"}</small>
-          </Menu.Item>
-        </Menu.Content>
-      </Menu.Portal>
-    </Menu.Root>
+    <Menu trigger={<button type="button">Save picture</button>}>
+      <MenuItem hint="twice the size of the screen" onSelect={() => savePng(subject())}>
+        PNG
+      </MenuItem>
+      <MenuItem
+        hint={count > MANY_UNITS ? `${formatCount(count)} units, some MB` : "sharp at any size"}
+        onSelect={() => saveSvg(subject())}
+      >
+        SVG
+      </MenuItem>
+    </Menu>
   );
 }
