@@ -14,4 +14,5 @@ export const VIEWS: readonly View[] = [
   { name: "rules", title: "Rules", component: lazy(() => import("../views/rules/index.tsx")) },
   { name: "diagnostics", title: "Diagnostics", component: lazy(() => import("../views/diagnostics/index.tsx")) },
   { name: "parallel", title: "Parallel", component: lazy(() => import("../views/parallel/index.tsx")) },
+  { name: "scheduling", title: "Scheduling", component: lazy(() => import("../views/scheduling/index.tsx")) },
 ];

@@ -9,6 +9,7 @@ import { choiceField, type Field, textField } from "./fields.ts";
 import { INITIAL_PARALLEL, type ParallelPage, parseParallel, writeParallel } from "./parallel.ts";
 import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
 import { hiddenRulesField } from "./rules.ts";
+import { INITIAL_SCHEDULING, parseScheduling, type SchedulingPage, writeScheduling } from "./scheduling.ts";
 import { decodeUnits, type Selection, selectionField } from "./selection.ts";
 import { type Moment, momentField } from "./time.ts";
 import { INITIAL_RULES_PAGE, parseRulesPage, type RulesPage, writeRulesPage } from "./violations.ts";
@@ -82,6 +83,7 @@ export interface Screen {
   readonly rulesPage: RulesPage;
   readonly diagnostics: DiagnosticsPage;
   readonly parallel: ParallelPage;
+  readonly scheduling: SchedulingPage;
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -118,6 +120,7 @@ export const INITIAL_SCREEN: Screen = {
   rulesPage: INITIAL_RULES_PAGE,
   diagnostics: INITIAL_DIAGNOSTICS,
   parallel: INITIAL_PARALLEL,
+  scheduling: INITIAL_SCHEDULING,
   at: null,
 };
 
@@ -159,6 +162,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     rulesPage: parseRulesPage(read),
     diagnostics: parseDiagnostics(read),
     parallel: parseParallel(read),
+    scheduling: parseScheduling(read),
     at: read(momentField),
   };
   return { screen, notices };
@@ -224,6 +228,7 @@ export function serializeScreen(screen: Screen): string {
   writeRulesPage(screen.rulesPage, write);
   writeDiagnostics(screen.diagnostics, write);
   writeParallel(screen.parallel, write);
+  writeScheduling(screen.scheduling, write);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.

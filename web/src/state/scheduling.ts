@@ -1,0 +1,203 @@
+// What a link says of the scheduling page: which tab, which queue, what is asked before submitting, what is tried out.
+
+import { choiceField, type Field, textField } from "./fields.ts";
+import type { Screen } from "./screen.ts";
+
+export const SCHEDULING_TABS = ["queue", "history", "simulator", "quality"] as const;
+export type SchedulingTab = (typeof SCHEDULING_TABS)[number];
+
+export const QUEUE_COLUMNS = [
+  "position",
+  "workload",
+  "user",
+  "partition",
+  "asked",
+  "waited",
+  "start",
+  "reason",
+] as const;
+export type QueueColumn = (typeof QUEUE_COLUMNS)[number];
+
+export interface QueueSort {
+  readonly column: QueueColumn;
+  readonly descending: boolean;
+}
+
+/** What is tried out on the queue as it is. Empty texts and lists: as it is now. */
+export interface WhatIfChoice {
+  readonly policy: string;
+  readonly backfill: string;
+  readonly placement: string;
+  /** Nodes that take nothing new any more. */
+  readonly drained: readonly string[];
+  /** `partition:count` — nodes like those the partition has most of. */
+  readonly added: readonly string[];
+  /** `partition:GPUs` — the most one workload may ask for there. */
+  readonly limits: readonly string[];
+  /** Workloads put first in their queues. */
+  readonly first: readonly string[];
+}
+
+/** What somebody thinks of submitting. */
+export interface WaitAsk {
+  readonly gpus: number;
+  readonly hours: number;
+  /** Empty: any. */
+  readonly partition: string;
+}
+
+export interface SchedulingPage {
+  readonly tab: SchedulingTab;
+  /** Only this partition's queue; empty: all. */
+  readonly queue: string;
+  readonly sort: QueueSort;
+  readonly whatIf: WhatIfChoice;
+  readonly ask: WaitAsk | null;
+}
+
+export const NO_WHAT_IF: WhatIfChoice = {
+  policy: "",
+  backfill: "",
+  placement: "",
+  drained: [],
+  added: [],
+  limits: [],
+  first: [],
+};
+
+const WORD = /^[a-z0-9+_-]{1,40}$/;
+const PAIR = /^[^:]{1,120}:\d{1,7}$/;
+const NAME = /^\S{1,160}$/;
+const MOST_NAMES = 200;
+
+function wordField(key: string): Field<string> {
+  return {
+    key,
+    initial: "",
+    parse: ([text = ""]) => (WORD.test(text) ? text : undefined),
+    serialize: (word) => (word === "" ? [] : [word]),
+  };
+}
+
+function listField(key: string, form: RegExp): Field<readonly string[]> {
+  return {
+    key,
+    initial: [],
+    parse(texts) {
+      const names = [...new Set(texts)];
+      return names.length <= MOST_NAMES && names.every((name) => form.test(name)) ? names : undefined;
+    },
+    serialize: (names) => names,
+  };
+}
+
+const INITIAL_SORT: QueueSort = { column: "position", descending: false };
+
+const sortField: Field<QueueSort> = {
+  key: "order",
+  initial: INITIAL_SORT,
+  parse([text = ""]) {
+    const descending = text.startsWith("-");
+    const column = QUEUE_COLUMNS.find((known) => known === text.slice(descending ? 1 : 0));
+    return column === undefined ? undefined : { column, descending };
+  },
+  serialize: ({ column, descending }) =>
+    column === INITIAL_SORT.column && descending === INITIAL_SORT.descending
+      ? []
+      : [`${descending ? "-" : ""}${column}`],
+};
+
+const ASK = /^(\d{1,6})x(\d{1,4}(?:\.\d{1,2})?)h(?:@(.{1,120}))?$/;
+
+const askField: Field<WaitAsk | null> = {
+  key: "ask",
+  initial: null,
+  parse([text = ""]) {
+    const [, gpus, hours, partition = ""] = ASK.exec(text) ?? [];
+    if (gpus === undefined || hours === undefined) return undefined;
+    const ask = { gpus: Number(gpus), hours: Number(hours), partition };
+    return ask.gpus > 0 && ask.hours > 0 ? ask : undefined;
+  },
+  serialize: (ask) => (ask ? [`${ask.gpus}x${ask.hours}h${ask.partition && `@${ask.partition}`}`] : []),
+};
+
+const FIELDS = {
+  tab: choiceField<SchedulingTab>("tab", SCHEDULING_TABS, "queue"),
+  queue: textField("queue"),
+  sort: sortField,
+  ask: askField,
+};
+
+const WHAT_IF_FIELDS = {
+  policy: wordField("policy"),
+  backfill: wordField("backfill"),
+  placement: wordField("placement"),
+  drained: listField("drain", NAME),
+  added: listField("add", PAIR),
+  limits: listField("cap", PAIR),
+  first: listField("first", NAME),
+} satisfies { readonly [K in keyof WhatIfChoice]: Field<WhatIfChoice[K]> };
+
+export const INITIAL_SCHEDULING: SchedulingPage = {
+  tab: "queue",
+  queue: "",
+  sort: INITIAL_SORT,
+  whatIf: NO_WHAT_IF,
+  ask: null,
+};
+
+export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage {
+  return {
+    tab: read(FIELDS.tab),
+    queue: read(FIELDS.queue),
+    sort: read(FIELDS.sort),
+    ask: read(FIELDS.ask),
+    whatIf: {
+      policy: read(WHAT_IF_FIELDS.policy),
+      backfill: read(WHAT_IF_FIELDS.backfill),
+      placement: read(WHAT_IF_FIELDS.placement),
+      drained: read(WHAT_IF_FIELDS.drained),
+      added: read(WHAT_IF_FIELDS.added),
+      limits: read(WHAT_IF_FIELDS.limits),
+      first: read(WHAT_IF_FIELDS.first),
+    },
+  };
+}
+
+export function writeScheduling(page: SchedulingPage, write: <T>(field: Field<T>, value: T) => void): void {
+  write(FIELDS.tab, page.tab);
+  write(FIELDS.queue, page.queue);
+  write(FIELDS.sort, page.sort);
+  write(FIELDS.ask, page.ask);
+  const { whatIf } = page;
+  write(WHAT_IF_FIELDS.policy, whatIf.policy);
+  write(WHAT_IF_FIELDS.backfill, whatIf.backfill);
+  write(WHAT_IF_FIELDS.placement, whatIf.placement);
+  write(WHAT_IF_FIELDS.drained, whatIf.drained);
+  write(WHAT_IF_FIELDS.added, whatIf.added);
+  write(WHAT_IF_FIELDS.limits, whatIf.limits);
+  write(WHAT_IF_FIELDS.first, whatIf.first);
+}
+
+export function isWhatIf(choice: WhatIfChoice): boolean {
+  return Object.values(choice).some((value: string | readonly string[]) => value.length > 0);
+}
+
+export const changeScheduling =
+  (changes: Partial<SchedulingPage>) =>
+  (screen: Screen): Screen => ({ ...screen, scheduling: { ...screen.scheduling, ...changes } });
+
+export const changeWhatIf =
+  (changes: Partial<WhatIfChoice>) =>
+  (screen: Screen): Screen =>
+    changeScheduling({ whatIf: { ...screen.scheduling.whatIf, ...changes } })(screen);
+
+/** Why one workload waits. */
+export const askWhy =
+  (workload: string) =>
+  (screen: Screen): Screen => ({
+    ...screen,
+    view: "scheduling",
+    selection: { kind: "workload", key: workload },
+    scheduling: { ...screen.scheduling, tab: "queue", queue: "" },
+  });

@@ -1,0 +1,14 @@
+// Which tabs the scheduling page has. A tab is a folder here and an entry; those that are not there are not shown.
+
+import { type ComponentType, type LazyExoticComponent, lazy } from "react";
+import type { SchedulingTab } from "../../state/scheduling.ts";
+
+export interface Tab {
+  readonly name: SchedulingTab;
+  readonly title: string;
+  readonly component: LazyExoticComponent<ComponentType>;
+}
+
+export const TABS: readonly Tab[] = [
+  { name: "queue", title: "Queue", component: lazy(() => import("./queue/queue-tab.tsx")) },
+];
