@@ -24,6 +24,7 @@ class Command:
     folder: Path
     home: Path
     variables: dict[str, str] = field(default_factory=dict)
+    deadline_s: float = DEADLINE_S
 
     @property
     def state(self) -> Path:
@@ -42,7 +43,12 @@ class Command:
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.words(*words), cwd=self.folder, env=self.environ, capture_output=True, text=True, timeout=DEADLINE_S
+            self.words(*words),
+            cwd=self.folder,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=self.deadline_s,
         )
 
     def words(self, *words: str) -> list[str]:

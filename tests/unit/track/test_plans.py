@@ -126,7 +126,7 @@ def test_sweep_is_one_workload_for_each_combination_when_a_plan_is_toml(command:
         (("smi+top,--batch-size 128", "smi+nose,--batch-size 128"), "line 2: unknown listener `nose`"),
         (("cpu,          -", "7,          -"), "line 2: this machine has no GPU 7"),
         (("cpu,          -", "gpu,          -"), "line 2: unknown device `gpu`"),
-        (("       -,train.py", " 3g.20gb,train.py"), "line 2: MIG (3g.20gb) cannot be set up yet"),
+        (("     mps,train.py", " 3g.20gb,train.py"), "line 4: a MIG instance (3g.20gb) needs its GPU named"),
         (("       -,train.py", " 3x,train.py"), "line 2: unknown collocation `3x`"),
         (("train.py", "gone.py"), "line 2: there is no script gone.py"),
         (("--batch-size 128", '"--batch-size 128'), "line 4: unexpected end of data"),

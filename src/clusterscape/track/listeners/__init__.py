@@ -11,11 +11,21 @@ _HOMES = {
     "nvml": "NvmlListener",
     "proc": "ProcListener",
     "rapl": "RaplListener",
+    "host": "HostListener",
+    "dcgm": "DcgmListener",
     "prometheus": "PrometheusListener",
 }
 # radT's words for what these listen to.
-_RADT = {"smi": "nvml", "top": "proc", "ps": "proc", "free": "proc", "iostat": "proc", "netstat": "proc"}
-_NOT_YET = frozenset({"dcgmi", "dcgm", "nsys", "ncu", "macmon"})
+_RADT = {
+    "smi": "nvml",
+    "dcgmi": "dcgm",
+    "top": "proc",
+    "ps": "proc",
+    "free": "host",
+    "iostat": "host",
+    "netstat": "host",
+}
+_NOT_YET = frozenset({"nsys", "ncu", "macmon"})
 DEFAULT_LISTENERS = ("proc", "nvml", "rapl")
 
 
@@ -62,6 +72,11 @@ def _check_argument(name: str, argument: str) -> str:
                 raise ValueError
         except ValueError:
             raise ConfigError(f"nvml={argument} is not a rate", hint="Give hertz from 0.01 to 100: nvml=10.") from None
+    if name == "dcgm" and argument and not argument.startswith(("http://", "https://")):
+        raise ConfigError(
+            f"dcgm={argument} is not an exporter's address",
+            hint="dcgm=http://127.0.0.1:9400/metrics, or dcgm for dcgmi.",
+        )
     if name == "prometheus" and not argument.startswith(("http://", "https://")):
         raise ConfigError("the prometheus listener needs an address", hint="prometheus=http://127.0.0.1:8000/metrics")
     return argument

@@ -32,7 +32,7 @@ def metric_of(name: str, unit: str | None, scope: str, *, run: str) -> tuple[str
     """MLflow's name of a series, and the factor to its unit. What the script said keeps its name."""
     if scope == "run":
         return clean(name), 1.0
-    if unit is None:
+    if unit is None or scope == "host":
         told, factor = (
             (f"{name.removesuffix('_bytes')}_megabytes", _MEGABYTE) if name.endswith("_bytes") else (name, 1.0)
         )
