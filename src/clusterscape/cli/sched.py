@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from clusterscape.cli import sched_describe
+from clusterscape.cli import sched_describe, sched_sweep
 from clusterscape.cli.options import JsonOption
 from clusterscape.errors import QueryError
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Job traces: what scheduling policies do to them.", no_args_is_help=True)
 app.command("describe")(sched_describe.describe)
+app.command("sweep")(sched_sweep.sweep)
+app.command("frontier")(sched_sweep.frontier)
 
 EstimatesChoice = Literal["request", "actual"]
 ProcessorsOption = Annotated[
@@ -51,7 +53,11 @@ def simulate_trace(
         typer.Option(help="Order of the queue: fcfs, sjf, ljf, f1, wfp3, unicep, size-priority, ageing, fair-share."),
     ] = "fcfs",
     backfill: Annotated[
-        str, typer.Option(help="none, easy, easy-sjbf, easy++, conservative, relaxed or adaptive.")
+        str,
+        typer.Option(
+            help="none, first-fit, easy, easy-sjbf, easy++, conservative, relaxed, adaptive or frugal; "
+            "on a cluster of nodes none, first-fit, easy, relaxed or adaptive."
+        ),
     ] = "easy",
     estimates: Annotated[EstimatesChoice, typer.Option(help="What the scheduler knows of run times.")] = "request",
     semantics: Annotated[
@@ -61,11 +67,42 @@ def simulate_trace(
     queue: QueueOption = 150.0,
     jitter: JitterOption = 0,
     output: Annotated[Path | None, typer.Option(help="Write every job's start as SWF.", show_default=False)] = None,
+    cluster: Annotated[
+        Path | None,
+        typer.Option(help="GPU nodes and partitions (TOML), or openb's list of nodes (CSV).", show_default=False),
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(help="GPU nodes that are all alike: 100x8 for 100 of 8 GPUs.", show_default=False)
+    ] = None,
+    placement: Annotated[
+        str,
+        typer.Option(
+            help="Which nodes a job gets: most-allocated, least-allocated, best-fit, fgd, gpu-packing, gpu-clustering, "
+            "dot-product or random."
+        ),
+    ] = "most-allocated",
+    preempt: Annotated[bool, typer.Option("--preempt", help="Higher priorities put out lower ones.")] = False,
+    checkpoint: Annotated[
+        float | None, typer.Option(min=0.0, help="Minutes between jobs' checkpoints.", show_default="none are made")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For placements by chance.")] = 0,
     format: FormatOption = None,
     timezone: ZoneOption = "UTC",
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a job trace under a policy, job by job; print the measures, write the schedule."""
+    if cluster is not None or nodes is not None:
+        from clusterscape.cli.sched_cluster import ClusterChoices, read_cluster
+        from clusterscape.cli.sched_cluster_output import answer_cluster
+
+        if processors is not None or semantics != "clusterscape":
+            raise QueryError(
+                "a cluster of nodes has its own size and rules", hint="Leave out --processors and --semantics."
+            )
+        choices = ClusterChoices(policy, backfill, placement, estimates, omega, queue, preempt, checkpoint, seed)
+        described = read_cluster(cluster, nodes)
+        answer_cluster(_read(trace, format, timezone), described, choices, jitter, output, as_json=as_json)
+        return
     from clusterscape.cli.sched_output import print_simulation, run_with_progress, spread_with_progress, write_swf
     from clusterscape.simulate.batch import compute_measures, simulate
 
@@ -87,13 +124,14 @@ def print_paper_table(
     processors: ProcessorsOption = None,
     omega: OmegaOption = 0.1,
     queue: QueueOption = 150.0,
+    frugal_omega: Annotated[float, typer.Option(min=0.0, help="ω of frugal backfilling, ours.")] = 0.03,
     semantics: Annotated[str, typer.Option(help="Whose rules: poster fits the published rows best.")] = "poster",
     jitter: JitterOption = 20,
     format: FormatOption = None,
     timezone: ZoneOption = "UTC",
     as_json: JsonOption = False,
 ) -> None:
-    """Relaxed against adaptive relaxed backfilling, as published by Zhang & Dai, beside their numbers where there are any."""
+    """Relaxed, adaptive and frugal backfilling beside what Zhang & Dai published, where there is any."""
     from clusterscape.cli.sched_output import print_table, spread_with_progress
     from clusterscape.cli.sched_published import find_published, find_trace
 
@@ -101,10 +139,12 @@ def print_paper_table(
     recorded = _read(path, format, timezone)
     total = processors or (published.total if published else None)
     found = {}
-    for kind in ("relaxed", "adaptive"):
-        scenario, notes = _scenario(recorded, total, "fcfs", kind, "request", semantics, omega, queue)
+    for kind in ("relaxed", "adaptive", "frugal"):
+        share = frugal_omega if kind == "frugal" else omega
+        scenario, notes = _scenario(recorded, total, "fcfs", kind, "request", semantics, share, queue)
         found[kind] = spread_with_progress(kind, scenario, max(jitter, 2))
-    print_table(recorded, notes, found, published, semantics, max(jitter, 2), (omega, queue), as_json=as_json)
+    factors = (omega, queue, frugal_omega)
+    print_table(recorded, notes, found, published, semantics, max(jitter, 2), factors, as_json=as_json)
 
 
 def _read(path: Path, format: str | None, timezone: str) -> JobTrace:

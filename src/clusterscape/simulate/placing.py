@@ -4,11 +4,14 @@ Owns the words of that question. Does not know queues, times or who holds what.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from clusterscape.model.samples import Float64s, Int64s
+
+if TYPE_CHECKING:
+    from clusterscape.simulate.cluster.kernels import Books
 
 UNITS_PER_GPU = 7_000
 """A GPU in parts that thousandths and sevenths (MIG) both are whole numbers of."""
@@ -43,7 +46,7 @@ class NodeState:
     """All nodes as they are now. ``free_units``: by node; the other columns are None where the asking engine does not keep them.
 
     ``gpu_units``: free by node and GPU, 0 where there is no such GPU. ``held_by_gpus[n, g]``: jobs that hold g whole GPUs of
-    node n; [n, 0]: that share one. ``version`` grows whenever a node changes.
+    node n; [n, 0]: that share one.
     """
 
     free_units: Int64s
@@ -52,30 +55,13 @@ class NodeState:
     cpu_milli: Int64s | None = None
     memory_mib: Int64s | None = None
     held_by_gpus: Int64s | None = None
-    version: Int64s | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """The different wishes of a workload and how many jobs have each, for placements that look ahead.
-
-    ``models[s]``: bit m is set where GPUs of model m will do; 0: any.
-    """
-
-    gpus: Int64s
-    units: Int64s
-    cpu_milli: Int64s
-    memory_mib: Int64s
-    models: Int64s
-    jobs: Int64s
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a placement may learn before the first question: the workload, the nodes' models, chance."""
+    """What a placement may learn first: nodes and wishes (by ``Ask.shape``) as the kernels have them, and chance."""
 
-    shapes: Shapes
-    node_models: Int64s
+    books: "Books"
     random: np.random.Generator
 
 

@@ -19,8 +19,8 @@ from clusterscape.simulate import (
     Simulation,
 )
 from clusterscape.simulate.contract import Reservation, Turn
-from clusterscape.simulate.placements.most_allocated import MostAllocated
 from clusterscape.simulate.placements.least_allocated import LeastAllocated
+from clusterscape.simulate.placements.most_allocated import MostAllocated
 from clusterscape.simulate.policies.fcfs import Fcfs
 from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
 

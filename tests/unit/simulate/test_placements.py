@@ -1,31 +1,88 @@
+"""Which nodes a placement takes, in cases worked out by hand."""
+
 import numpy as np
 import pytest
 
-from clusterscape.simulate import Placement
-from clusterscape.simulate.placements.pack import Pack
-from clusterscape.simulate.placements.spread import Spread
+from clusterscape.errors import QueryError
+from clusterscape.simulate.placements import find_placement, placement_names
+from clusterscape.simulate.placing import UNITS_PER_GPU, Ask, NodeState, Placement, choose_nodes
 
-FREE = np.array([8, 2, 0, 5, 2, 8])
+FREE_GPUS = [8, 2, 1, 4, 3, 5]
+
+
+def make_state(
+    gpu_units: list[list[int]], cpu_milli: list[int] | None = None, held: list[list[int]] | None = None
+) -> NodeState:
+    """Nodes of as many GPUs as there are numbers, each in thousandths that are free."""
+    units = np.array(gpu_units, np.int64) * (UNITS_PER_GPU // 1000)
+    count = len(gpu_units)
+    return NodeState(
+        free_units=units.sum(axis=1),
+        gpu_counts=np.full(count, units.shape[1]),
+        gpu_units=units,
+        cpu_milli=np.array(cpu_milli or [96_000] * count),
+        memory_mib=np.full(count, 10**6),
+        held_by_gpus=np.array(held or [[0] * (units.shape[1] + 1)] * count),
+    )
+
+
+def choose(placement: str, state: NodeState, count: int, ask: Ask) -> list[int] | None:
+    assert state.gpu_units is not None
+    candidates = np.flatnonzero((state.gpu_units >= ask.units).sum(axis=1) >= ask.gpus)
+    chosen = choose_nodes(find_placement(placement), state, candidates, count, ask)
+    return None if chosen is None else chosen.tolist()
 
 
 @pytest.mark.parametrize(
     ("placement", "nodes", "gpus", "expected"),
     [
-        (Pack(), 1, 2, [1]),
-        (Pack(), 3, 2, [1, 4, 3]),
-        (Pack(), 1, 6, [0]),
-        (Spread(), 1, 2, [0]),
-        (Spread(), 3, 2, [0, 5, 3]),
+        ("most-allocated", 1, 2, [1]),
+        ("most-allocated", 3, 2, [1, 4, 3]),
+        ("most-allocated", 1, 6, [0]),
+        ("least-allocated", 1, 2, [0]),
+        ("least-allocated", 3, 2, [0, 5, 3]),
+        ("best-fit", 2, 2, [1, 4]),
     ],
 )
 def test_nodes_follow_the_rule_when_several_would_do(
-    placement: Placement, nodes: int, gpus: int, expected: list[int]
+    placement: str, nodes: int, gpus: int, expected: list[int]
 ) -> None:
-    chosen = placement.choose(FREE, nodes, gpus)
-    assert chosen is not None
-    assert chosen.tolist() == expected
+    state = make_state([[1000] * free + [0] * (8 - free) for free in FREE_GPUS])
+    assert choose(placement, state, nodes, Ask(gpus)) == expected
 
 
-@pytest.mark.parametrize("placement", [Pack(), Spread()])
-def test_nothing_is_chosen_when_too_few_nodes_have_room(placement: Placement) -> None:
-    assert placement.choose(FREE, 3, 8) is None
+@pytest.mark.parametrize("placement", placement_names())
+def test_nothing_is_chosen_when_too_few_nodes_have_room(placement: str) -> None:
+    state = make_state([[1000] * free + [0] * (8 - free) for free in FREE_GPUS])
+    assert choose(placement, state, 3, Ask(5)) is None
+
+
+def test_fuller_processors_decide_when_best_fit_finds_equal_gpus() -> None:
+    state = make_state([[1000, 1000], [1000, 1000]], cpu_milli=[64_000, 8_000])
+    assert choose("best-fit", state, 1, Ask(1, cpu_milli=4_000)) == [1]
+
+
+def test_shared_gpu_comes_before_free_gpu_before_unused_node_when_packing() -> None:
+    state = make_state([[1000, 1000], [1000, 0], [500, 0], [300, 0]])
+    half = Ask(1, UNITS_PER_GPU // 4)
+    assert choose("gpu-packing", state, 1, half) == [3]
+    assert choose("gpu-packing", make_state([[1000, 1000], [1000, 0]]), 1, half) == [1]
+    assert choose("gpu-packing", state, 1, Ask(1)) == [1]
+
+
+def test_jobs_of_a_kind_share_nodes_when_clustering() -> None:
+    held = [[0, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 0]]
+    state = make_state([[1000, 1000], [1000, 0], [500, 200], [500, 1000]], held=held)
+    assert choose("gpu-clustering", state, 1, Ask(1)) == [1]
+    assert choose("gpu-clustering", state, 1, Ask(1, UNITS_PER_GPU // 4)) == [3]
+
+
+def test_choices_are_named_when_a_placement_is_not_known() -> None:
+    with pytest.raises(QueryError, match="no placement 'tight'"):
+        find_placement("tight")
+
+
+def test_every_placement_is_one_when_it_has_a_file() -> None:
+    assert {"fgd", "best-fit", "random"} <= set(placement_names())
+    placements: list[Placement] = [find_placement(name) for name in placement_names()]
+    assert len(placements) == len(placement_names())

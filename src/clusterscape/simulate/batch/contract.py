@@ -14,9 +14,12 @@ from clusterscape.simulate.batch.semantics import Semantics
 
 Bools = NDArray[np.bool_]
 Estimates = Literal["request", "actual"]
-BackfillKind = Literal["none", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive", "frugal"]
+BackfillKind = Literal[
+    "none", "first-fit", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive", "frugal"
+]
 BACKFILLS: tuple[BackfillKind, ...] = (
     "none",
+    "first-fit",
     "easy",
     "easy-sjbf",
     "easy++",

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from clusterscape.simulate.batch.indexed_kernels import Books, Rows, Rules
     from clusterscape.simulate.batch.listed_kernels import Lists
 
-_BASES = {"expected_wait": 0, "remaining_wait": 1, "request": 2}
+BASES = {"expected_wait": 0, "remaining_wait": 1, "request": 2}
+"""`Semantics.relaxation_base` as the kernels number it."""
 
 
 def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
@@ -32,6 +33,8 @@ def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
         starts, promises = simulate_indexed(_rows(scenario), _rules(scenario), progress)
     else:
         starts, promises = _simulate_lists(scenario, progress)
+    if scenario.backfill.kind == "first-fit":
+        promises = np.full(len(scenario.jobs), NOT_YET)
     return Schedule(scenario, starts, promises, promises != NOT_YET)
 
 
@@ -50,7 +53,8 @@ def _rules(scenario: Scenario) -> Rules:
         is_fixed=how.promise == "fixed",
         keeps_head=how.head == "kept",
         backfills=backfill.kind != "none",
-        base=_BASES[how.relaxation_base],
+        promises=backfill.kind != "first-fit",
+        base=BASES[how.relaxation_base],
         share=backfill.share if is_relaxed else 0.0,
         whole_at=backfill.whole_at if backfill.kind == "adaptive" else 0.0,
         is_capped=how.adaptive_cap == "at_full_share",
@@ -66,13 +70,13 @@ def _rows(scenario: Scenario) -> Rows:
     head_rank = ties
     if scenario.policy.is_static:
         everything = np.arange(len(jobs))
-        head_rank = _rank(scenario.policy.score(_waiting(scenario, everything, 0, None)), ties)
+        head_rank = rank_by(scenario.policy.score(_waiting(scenario, everything, 0, None)), ties)
     tested = jobs.estimate_s if how.candidate_time == "estimate" else jobs.run_s
     place = head_rank if how.candidate_order == "queue" else ties
     if scenario.backfill.kind == "easy-sjbf":
-        place = _rank(tested.astype(float), ties)
+        place = rank_by(tested.astype(float), ties)
     elif scenario.backfill.kind == "frugal":
-        place = _rank(_smallness(tested, jobs.processors, how), ties)
+        place = rank_by(_smallness(tested, jobs.processors, how), ties)
     job_at = np.empty(len(jobs), np.int64)
     job_at[place] = np.arange(len(jobs))
     # EASY++ writes its predictions into the estimates: every run has its own.
@@ -92,10 +96,10 @@ def _tie_order(jobs: BatchJobs, how: Semantics) -> Int64s:
     """Each job's place by submission, then by where it stands in the file or by its number there."""
     if how.ties == "file_order":
         return np.arange(len(jobs), dtype=np.int64)
-    return _rank(jobs.submit_s.astype(float), jobs.number)
+    return rank_by(jobs.submit_s.astype(float), jobs.number)
 
 
-def _rank(score: Float64s, ties: Int64s) -> Int64s:
+def rank_by(score: Float64s, ties: Int64s) -> Int64s:
     """Each job's place by score, then by ``ties``."""
     ranks = np.empty(len(score), np.int64)
     ranks[np.lexsort((ties, score))] = np.arange(len(score))

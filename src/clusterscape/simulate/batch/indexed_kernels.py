@@ -42,7 +42,10 @@ class Rows(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The semantics as numbers. ``share`` of the base relaxes a promise; it is whole at a queue of ``whole_at`` (0: always)."""
+    """The semantics as numbers. ``promises``: whether heads are given any.
+
+    ``share`` of the base relaxes a promise; it is whole at a queue of ``whole_at`` (0: always).
+    """
 
     total: int
     is_batch: bool
@@ -53,6 +56,7 @@ class Rules(NamedTuple):
     is_fixed: bool
     keeps_head: bool
     backfills: bool
+    promises: bool
     base: int
     share: float
     whole_at: float
@@ -260,6 +264,8 @@ def promise(head: int, rows: Rows, books: Books) -> None:
 @njit(cache=True, nogil=True, inline="always")
 def find_longest(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> int:
     """The longest a candidate may take now beside the promise to the head."""
+    if not rules.promises:
+        return NEVER
     share = rules.share
     if rules.whole_at > 0.0:
         queued = books.state[BLOCKED] if rules.is_queue_kept else books.state[QUEUED]

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from clusterscape.model.samples import Int64s
+from clusterscape.model.samples import Float64s, Int64s
 
 Bools = NDArray[np.bool_]
 
@@ -115,6 +115,15 @@ def reserve(
         free += processors[jobs[at]]
         at += 1
     return start, free - wanted
+
+
+@njit(cache=True, nogil=True)
+def charge(usage: Float64s, usage_at: Int64s, half_life: float, user: int, amount: float, now: int) -> None:
+    """Add processor-seconds (GPU-seconds) to a user's decayed usage; nothing is kept without a half-life."""
+    if half_life > 0.0:
+        usage[user] *= 0.5 ** ((now - usage_at[user]) / half_life)
+        usage_at[user] = now
+        usage[user] = max(0.0, usage[user] + amount)
 
 
 @njit(cache=True, nogil=True)

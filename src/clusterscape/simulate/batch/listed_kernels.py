@@ -30,7 +30,7 @@ from clusterscape.simulate.batch.indexed_kernels import (
     release_due,
     take_end,
 )
-from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, insert_running, pop, push, remove_running
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, charge, insert_running, pop, push, remove_running
 
 CORRECTIONS_S = np.array([0, 60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000], dtype=np.int64)
 """How much an exceeded prediction grows, in all, after each correction (Tsafrir, Etsion & Feitelson 2007, as pyss has it)."""
@@ -57,15 +57,6 @@ class Lists(NamedTuple):
     is_predicting: bool
     is_by_estimate: bool
     state: Int64s
-
-
-@njit(cache=True, nogil=True)
-def charge(user: int, amount: float, now: int, lists: Lists) -> None:
-    """Add processor-seconds to a user's decayed usage."""
-    if lists.half_life > 0.0:
-        lists.usage[user] *= 0.5 ** ((now - lists.usage_at[user]) / lists.half_life)
-        lists.usage_at[user] = now
-        lists.usage[user] = max(0.0, lists.usage[user] + amount)
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +115,8 @@ def settle(now: int, rows: Rows, books: Books, lists: Lists) -> None:
     user = lists.user[job]
     lists.former_run[user] = lists.last_run[user]
     lists.last_run[user] = rows.run[job]
-    charge(user, float((rows.run[job] - rows.estimate[job]) * rows.processors[job]), now, lists)
+    amount = float((rows.run[job] - rows.estimate[job]) * rows.processors[job])
+    charge(lists.usage, lists.usage_at, lists.half_life, user, amount, now)
     take_end(now, rows, books)
 
 
@@ -161,7 +153,8 @@ def advance(rows: Rows, rules: Rules, books: Books, lists: Lists) -> int:
 def launch(job: int, now: int, rows: Rows, books: Books, lists: Lists) -> None:
     """Start a waiting job."""
     begin(job, now, rows, books)
-    charge(lists.user[job], float(rows.estimate[job] * rows.processors[job]), now, lists)
+    amount = float(rows.estimate[job] * rows.processors[job])
+    charge(lists.usage, lists.usage_at, lists.half_life, lists.user[job], amount, now)
     if lists.is_predicting and rows.estimate[job] < rows.run[job]:
         lists.state[OVERS] = push(
             lists.over_times, lists.over_jobs, books.sequence, lists.state[OVERS], now + rows.estimate[job], job

@@ -108,9 +108,10 @@ def measure_spread(
             value = getattr(measures, name, None)
             if value is not None:
                 values.append(float(value))
-    return {name: _spread(np.array(values)) for name, values in found.items() if len(values) == runs > 0}
+    return {name: spread_of(np.array(values)) for name, values in found.items() if len(values) == runs > 0}
 
 
-def _spread(values: Float64s) -> Spread:
+def spread_of(values: Float64s) -> Spread:
+    """Of the values of one measure over the runs."""
     low, high = np.quantile(values, (0.025, 0.975))
     return Spread(float(values.mean()), float(values.std(ddof=1 if len(values) > 1 else 0)), float(low), float(high))

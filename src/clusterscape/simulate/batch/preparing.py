@@ -23,58 +23,77 @@ def prepare_jobs(
     """
     notes: list[CleaningNote] = []
     frame = trace.frame.with_row_index("row").with_columns(trace.size.cast(pl.Float64).alias("_size"))
-    frame = _drop(notes, "never ran", frame, pl.col("run_s").is_null())
-    frame = _drop(notes, f"asks for no {trace.size_unit}", frame, pl.col("_size").fill_null(0.0) <= 0)
-    frame = _drop(notes, f"larger than the machine ({total:,} {trace.size_unit})", frame, pl.col("_size") > total)
+    frame = drop_rows(notes, "never ran", frame, pl.col("run_s").is_null())
+    frame = drop_rows(notes, f"asks for no {trace.size_unit}", frame, pl.col("_size").fill_null(0.0) <= 0)
+    frame = drop_rows(notes, f"larger than the machine ({total:,} {trace.size_unit})", frame, pl.col("_size") > total)
     if frame.height == 0:
         raise QueryError(
             f"no job of {trace.name} can be simulated on {total:,} {trace.size_unit}",
             hint="\n".join(str(note) for note in notes),
         )
     shared = pl.col("_size") != pl.col("_size").ceil()
-    _note(notes, "repaired", f"a part of one of the {trace.size_unit} counts as a whole one", frame, shared)
-    _note(notes, "repaired", "runs less than a second: taken as one", frame, pl.col("run_s") < 1)
+    note_rows(notes, "repaired", f"a part of one of the {trace.size_unit} counts as a whole one", frame, shared)
+    note_rows(notes, "repaired", "runs less than a second: taken as one", frame, pl.col("run_s") < 1)
     if estimates == "request":
         is_unstated = pl.col("requested_s").is_null()
-        _note(notes, "repaired", "no requested time: the run time is the estimate", frame, is_unstated)
+        note_rows(notes, "repaired", "no requested time: the run time is the estimate", frame, is_unstated)
     return _to_jobs(frame, estimates, semantics), tuple(notes)
 
 
 def _to_jobs(frame: pl.DataFrame, estimates: Estimates, semantics: Semantics) -> BatchJobs:
-    run_s = np.maximum(1, _seconds(frame["run_s"], semantics))
-    request_s = np.maximum(1, _seconds(frame["requested_s"].fill_null(frame["run_s"]), semantics))
+    run_s, request_s = take_times(frame, semantics)
+    return BatchJobs(
+        row=frame["row"].cast(pl.Int64).to_numpy(),
+        submit_s=to_seconds(frame["submit_s"], semantics),
+        run_s=run_s,
+        estimate_s=run_s if estimates == "actual" else request_s,
+        request_s=request_s,
+        processors=np.ascontiguousarray(frame["_size"].ceil().cast(pl.Int64).to_numpy()),
+        user=number_users(frame),
+        number=number_jobs(frame),
+    )
+
+
+def take_times(frame: pl.DataFrame, semantics: Semantics) -> tuple[Int64s, Int64s]:
+    """Run and request in whole seconds, at least one, the request never less; what ran over its limit as the semantics say."""
+    run_s = np.maximum(1, to_seconds(frame["run_s"], semantics))
+    request_s = np.maximum(1, to_seconds(frame["requested_s"].fill_null(frame["run_s"]), semantics))
     ran_s = run_s
     if semantics.over_limit in ("kill", "exchange"):
         run_s = np.minimum(run_s, request_s)
     if semantics.over_limit in ("raise_estimate", "exchange"):
         request_s = np.maximum(request_s, ran_s)
+    return run_s, request_s
+
+
+def number_users(frame: pl.DataFrame) -> Int64s:
+    """A code for each user, by name."""
+    return np.ascontiguousarray(frame["user"].fill_null("").rank("dense").cast(pl.Int64).to_numpy() - 1)
+
+
+def number_jobs(frame: pl.DataFrame) -> Int64s:
+    """The place of each job's id among the ids, as numbers where all are."""
     numbers = frame["job_id"].cast(pl.Int64, strict=False)
     ids = numbers if numbers.null_count() == 0 else frame["job_id"]
-    return BatchJobs(
-        row=frame["row"].cast(pl.Int64).to_numpy(),
-        submit_s=_seconds(frame["submit_s"], semantics),
-        run_s=run_s,
-        estimate_s=run_s if estimates == "actual" else request_s,
-        request_s=request_s,
-        processors=np.ascontiguousarray(frame["_size"].ceil().cast(pl.Int64).to_numpy()),
-        user=frame["user"].fill_null("").rank("dense").cast(pl.Int64).to_numpy() - 1,
-        number=ids.rank("ordinal").fill_null(0).cast(pl.Int64).to_numpy(),
-    )
+    return np.ascontiguousarray(ids.rank("ordinal").fill_null(0).cast(pl.Int64).to_numpy())
 
 
-def _seconds(times: pl.Series, semantics: Semantics) -> Int64s:
+def to_seconds(times: pl.Series, semantics: Semantics) -> Int64s:
+    """Whole seconds, rounded as the semantics say."""
     whole = times.ceil() if semantics.rounding == "up" else (times + 0.5).floor()
     return np.ascontiguousarray(whole.cast(pl.Int64).to_numpy())
 
 
-def _note(
+def note_rows(
     notes: list[CleaningNote], action: Literal["dropped", "repaired"], reason: str, frame: pl.DataFrame, where: pl.Expr
 ) -> None:
+    """Count the rows of a condition, with some of their lines."""
     lines = frame.filter(where)["line"]
     if lines.len():
         notes.append(CleaningNote(action, reason, lines.len(), tuple(lines.head(EXAMPLES).to_list())))
 
 
-def _drop(notes: list[CleaningNote], reason: str, frame: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
-    _note(notes, "dropped", reason, frame, where)
+def drop_rows(notes: list[CleaningNote], reason: str, frame: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
+    """Leave out the rows of a condition, counted."""
+    note_rows(notes, "dropped", reason, frame, where)
     return frame.filter(~where)

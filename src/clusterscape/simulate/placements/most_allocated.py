@@ -1,4 +1,4 @@
-"""Fill the fullest nodes first, so that whole nodes stay free for large jobs (Kubernetes: MostAllocated; Slurm: CR_Pack_Nodes)."""
+"""Fill the fullest nodes first, so that whole nodes stay free (Kubernetes: MostAllocated; Slurm: CR_Pack_Nodes)."""
 
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.placing import Ask, NodeState, Placement

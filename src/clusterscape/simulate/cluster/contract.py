@@ -1,0 +1,204 @@
+"""What goes into a simulation of a GPU cluster and what comes out: nodes, partitions, jobs with gangs and shares, schedules."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from clusterscape.errors import QueryError
+from clusterscape.model.samples import Int64s
+from clusterscape.simulate.batch.contract import Backfill, Bools, Estimates, Policy
+from clusterscape.simulate.batch.semantics import CLUSTERSCAPE, Semantics
+from clusterscape.simulate.jobs import NodeFault
+from clusterscape.simulate.placing import UNITS_PER_GPU, Placement
+
+ENGINE = "cluster 1"
+"""Raised whenever the same input may give another schedule: fingerprints then differ."""
+
+BACKFILLS = ("none", "first-fit", "easy", "relaxed", "adaptive")
+"""What of `Backfill` has a meaning on nodes."""
+
+_ONLY = {
+    "events": "batch",
+    "freed": "at_end",
+    "head": "reordered",
+    "candidate_order": "queue",
+    "candidate_time": "estimate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A part of the cluster with its own queue. None: no limit."""
+
+    name: str
+    max_gpus_per_job: int | None = None
+    max_run_s: int | None = None
+    max_gpus_per_user: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Nodes, one row each, and partitions, to exactly one of which a node belongs. ``model``: place in ``models``.
+
+    ``slices``: a shared GPU of the node is given in so many equal parts (MIG: 7), 0: in any. 1 partition is enough.
+    """
+
+    names: tuple[str, ...]
+    gpus: Int64s
+    cpu_milli: Int64s
+    memory_mib: Int64s
+    model: Int64s
+    models: tuple[str, ...]
+    partition: Int64s
+    slices: Int64s
+    partitions: tuple[Partition, ...] = (Partition("all"),)
+
+    def __post_init__(self) -> None:
+        if len(self.names) == 0 or len(self.models) > 62:
+            raise QueryError("a cluster has at least one node and at most 62 models of GPUs")
+        if len(set(self.names)) != len(self.names):
+            raise QueryError("two nodes of the cluster have the same name")
+        if any(UNITS_PER_GPU % int(count) for count in np.unique(self.slices) if count):
+            raise QueryError(f"a GPU cannot be cut into that many equal parts; there are {UNITS_PER_GPU} in all")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def total_gpus(self) -> int:
+        """Of all nodes."""
+        return int(self.gpus.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterJobs:
+    """Jobs in submit order, whole seconds, 1 ≤ run ≤ estimate. A gang wants the same on each of ``nodes`` different nodes.
+
+    ``units`` of each of ``gpus`` GPUs (UNITS_PER_GPU: whole ones). ``models``: bit m set where GPUs of model m will do, 0: any.
+    ``priority``: higher goes first, whatever the policy. ``row`` leads back to the trace, ``number`` orders ties.
+    """
+
+    row: Int64s
+    submit_s: Int64s
+    run_s: Int64s
+    estimate_s: Int64s
+    nodes: Int64s
+    gpus: Int64s
+    units: Int64s
+    cpu_milli: Int64s
+    memory_mib: Int64s
+    models: Int64s
+    partition: Int64s
+    user: Int64s
+    priority: Int64s
+    number: Int64s
+
+    def __len__(self) -> int:
+        return len(self.submit_s)
+
+    @property
+    def total_units(self) -> Int64s:
+        """Over all nodes of a job."""
+        return self.nodes * self.gpus * self.units
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterScenario:
+    """One simulation in full: equal scenarios give equal schedules.
+
+    ``preempts``: jobs of higher priority put out others. ``checkpoint_s``: how often jobs save their work; None: never, so that
+    who is put out, or whose node fails, starts from the beginning. ``depth``: candidates tried behind a head; None: all.
+    ``popularity``: the jobs that count in fragmentation are the commonest kinds that make up this share.
+    """
+
+    cluster: Cluster
+    jobs: ClusterJobs
+    policy: Policy
+    backfill: Backfill
+    placement: Placement
+    estimates: Estimates = "request"
+    semantics: Semantics = CLUSTERSCAPE
+    faults: tuple[NodeFault, ...] = ()
+    preempts: bool = False
+    checkpoint_s: int | None = None
+    depth: int | None = None
+    popularity: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.backfill.kind not in BACKFILLS:
+            raise QueryError(
+                f"backfilling {self.backfill.kind!r} is not there for clusters of nodes",
+                hint=f"There are {', '.join(BACKFILLS)}.",
+            )
+        for name, value in _ONLY.items():
+            if getattr(self.semantics, name) != value:
+                raise QueryError(
+                    f"a cluster of nodes is simulated with {name} = {value} only", hint="Take --semantics clusterscape."
+                )
+
+    def fingerprint(self) -> str:
+        """A hash of every node, job, fault and choice."""
+        digest = hashlib.sha256()
+        choices = {
+            "engine": ENGINE,
+            "policy": repr(self.policy),
+            "backfill": asdict(self.backfill),
+            "placement": repr(self.placement),
+            "estimates": self.estimates,
+            "semantics": asdict(self.semantics),
+            "faults": [asdict(fault) for fault in self.faults],
+            "partitions": [asdict(partition) for partition in self.cluster.partitions],
+            "names": self.cluster.names,
+            "models": self.cluster.models,
+            "others": [self.preempts, self.checkpoint_s, self.depth, self.popularity, self.seed],
+        }
+        digest.update(json.dumps(choices, sort_keys=True).encode())
+        for table in (self.cluster, self.jobs):
+            for name in table.__slots__:
+                column = getattr(table, name)
+                if isinstance(column, np.ndarray) and name != "row":
+                    digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Integrals:
+    """What adds up over time, in GPU-seconds: all idle, idle in fragments, idle yet useless to a waiting gang, lost.
+
+    ``blocked``: GPUs of the first in line while as many are idle, only not where it could use them.
+    """
+
+    idle: float
+    fragmented: float
+    blocked: float
+    lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSchedule:
+    """When each job first starts and finally ends (where ``has_ended``), how often it began and how much work it lost.
+
+    ``promise_s`` means something only where ``has_promise``. ``nodes[first_pod[j] : first_pod[j] + jobs.nodes[j]]`` is where
+    job j ran last (−1: nowhere).
+    """
+
+    scenario: ClusterScenario
+    start_s: Int64s
+    end_s: Int64s
+    promise_s: Int64s
+    attempts: Int64s
+    lost_s: Int64s
+    has_started: Bools
+    has_ended: Bools
+    has_promise: Bools
+    nodes: Int64s
+    first_pod: Int64s
+    integrals: Integrals = field(default_factory=lambda: Integrals(0.0, 0.0, 0.0, 0.0))
+
+    @property
+    def wait_s(self) -> Int64s:
+        """From submission to the first start."""
+        return self.start_s - self.scenario.jobs.submit_s

@@ -1,0 +1,205 @@
+"""Compiled life of a job on the GPU cluster: it waits, starts on chosen nodes, ends, or is put out and waits again.
+
+Importing this imports numba. Knows what happens to one job; who is next is decided in `pass_kernels`.
+"""
+
+from numba import njit
+
+from clusterscape.model.samples import Int64s
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, charge, is_before, pop, push
+from clusterscape.simulate.cluster.kernels import (
+    NOBODY,
+    Books,
+    change_node,
+    fits,
+    link,
+    pick_gpus,
+    refresh,
+    units_on,
+    unlink,
+)
+from clusterscape.simulate.placing import UNITS_PER_GPU
+
+# Places in Books.sums, which hold what adds up over time. FRAGMENT is the cluster's at this moment.
+FRAGMENT, FRAGMENT_S, IDLE_S, BLOCKED_S, LOST_S = range(5)
+
+# Places in Books.state. JOB: whom nodes are asked for; CANDIDATES and SURPLUS go with it. RESERVED: START holds for HEAD.
+(
+    NOW,
+    PHASE,
+    PARTITION,
+    CURSOR,
+    HEAD,
+    RESERVED,
+    START,
+    JOB,
+    CANDIDATES,
+    SURPLUS,
+    ARRIVED,
+    ENDING,
+    STARTED,
+    OUTAGE,
+    PASS,
+    TRIED,
+    IS_EXTRA,
+) = range(17)
+
+
+@njit(cache=True, nogil=True)
+def enqueue(job: int, books: Books) -> None:
+    """A job waits, in the place its rank gives it."""
+    partition = books.jobs[job].partition
+    first, count = books.partitions[partition].first_queue, books.partitions[partition].queued
+    place = first + count
+    while place > first and books.jobs[books.queue[place - 1]].rank > books.jobs[job].rank:
+        books.queue[place] = books.queue[place - 1]
+        place -= 1
+    books.queue[place] = job
+    books.partitions[partition].queued += 1
+    books.partitions[partition].touched = True
+
+
+@njit(cache=True, nogil=True)
+def dequeue(job: int, books: Books) -> None:
+    """A job leaves its queue. It is found from the cursor on: that is where the one who starts stands."""
+    partition = books.jobs[job].partition
+    first, count = books.partitions[partition].first_queue, books.partitions[partition].queued
+    place = first + books.state[CURSOR]
+    while books.queue[place] != job:
+        place += 1
+    for at in range(place, first + count - 1):
+        books.queue[at] = books.queue[at + 1]
+    books.partitions[partition].queued -= 1
+
+
+@njit(cache=True, nogil=True)
+def total_units(job: int, books: Books) -> int:
+    """GPU units over all nodes, as asked for."""
+    wish = books.jobs[job].wish
+    return int(books.jobs[job].nodes * books.wishes[wish].gpus * books.wishes[wish].units)
+
+
+@njit(cache=True, nogil=True)
+def start_job(job: int, chosen: Int64s, gpus: Int64s, books: Books, half_life: float) -> None:
+    """Give a waiting job the chosen nodes, all or nothing. ``gpus``: the GPU to share, −1 where that is open."""
+    state, now = books.state, books.state[NOW]
+    dequeue(job, books)
+    for at in range(chosen.size):
+        pod, node = books.jobs[job].first_pod + at, chosen[at]
+        books.pods[pod].gpus = pick_gpus(books.jobs[job].wish, node, gpus[at], books)
+        link(pod, node, books)
+        change_node(pod, -1, books)
+        refresh(node, books)
+    if books.jobs[job].start == NOT_YET:
+        books.jobs[job].start = now
+    books.jobs[job].began = now
+    books.jobs[job].attempts += 1
+    books.jobs[job].sequence = state[STARTED]
+    state[STARTED] += 1
+    books.jobs[job].end = now + books.jobs[job].run - books.jobs[job].done
+    state[ENDING] = push(books.end_times, books.end_jobs, books.jobs.sequence, state[ENDING], books.jobs[job].end, job)
+    units = total_units(job, books)
+    books.held_by_user[books.jobs[job].partition, books.jobs[job].user] += units
+    left = books.jobs[job].estimate - books.jobs[job].done
+    charge(
+        books.users.usage, books.users.usage_at, half_life, books.jobs[job].user, left * (units / UNITS_PER_GPU), now
+    )
+
+
+@njit(cache=True, nogil=True)
+def leave_nodes(job: int, books: Books, half_life: float) -> None:
+    """A running job gives back what it holds."""
+    now = books.state[NOW]
+    for pod in range(books.jobs[job].first_pod, books.jobs[job].first_pod + books.jobs[job].nodes):
+        node = books.pods[pod].node
+        unlink(pod, books)
+        change_node(pod, 1, books)
+        refresh(node, books)
+    units = total_units(job, books)
+    books.held_by_user[books.jobs[job].partition, books.jobs[job].user] -= units
+    unused = books.jobs[job].estimate - books.jobs[job].done - (now - books.jobs[job].began)
+    charge(
+        books.users.usage, books.users.usage_at, half_life, books.jobs[job].user, -unused * (units / UNITS_PER_GPU), now
+    )
+    books.partitions[books.jobs[job].partition].touched = True
+
+
+@njit(cache=True, nogil=True)
+def drop_end(job: int, books: Books) -> None:
+    """Take a job's planned end out of the heap. Rare: the whole heap is walked."""
+    times, jobs, size = books.end_times, books.end_jobs, books.state[ENDING]
+    place = 0
+    while jobs[place] != job:
+        place += 1
+    # As if it were due before all others: up to the top, then off.
+    while place > 0:
+        parent = (place - 1) >> 1
+        times[place], jobs[place] = times[parent], jobs[parent]
+        place = parent
+    times[0], jobs[0] = NOT_YET, job
+    books.state[ENDING] = pop(times, jobs, books.jobs.sequence, size)
+
+
+@njit(cache=True, nogil=True)
+def put_out(job: int, checkpoint: int, books: Books, half_life: float) -> None:
+    """A running job loses its nodes and waits again; what it did since its last checkpoint is lost (0: all of this attempt)."""
+    drop_end(job, books)
+    leave_nodes(job, books, half_life)
+    elapsed = books.state[NOW] - books.jobs[job].began
+    kept = (elapsed // checkpoint) * checkpoint if checkpoint > 0 else 0
+    books.jobs[job].done += kept
+    books.jobs[job].lost += elapsed - kept
+    books.sums[LOST_S] += (elapsed - kept) * float(total_units(job, books))
+    books.jobs[job].end = NOT_YET
+    enqueue(job, books)
+
+
+@njit(cache=True, nogil=True)
+def find_victim(priority: int, node: int, after: int, books: Books) -> int:
+    """The pod on a node to go next after ``after``: lowest priority first, then the latest started; NOBODY where none may."""
+    best = NOBODY
+    pod = books.nodes[node].first_pod
+    while pod != NOBODY:
+        job = books.pods[pod].job
+        is_lower = books.jobs[job].priority < priority
+        is_later = after == NOBODY or _goes_before(books.pods[after].job, job, books)
+        if is_lower and is_later and (best == NOBODY or _goes_before(job, books.pods[best].job, books)):
+            best = pod
+        pod = books.pods[pod].next
+    return int(best)
+
+
+@njit(cache=True, nogil=True)
+def _goes_before(job: int, other: int, books: Books) -> bool:
+    return is_before(
+        books.jobs[job].priority, -books.jobs[job].sequence, books.jobs[other].priority, -books.jobs[other].sequence
+    )
+
+
+@njit(cache=True, nogil=True)
+def price_room(job: int, node: int, checkpoint: int, row: Int64s, books: Books) -> int:
+    """GPU-unit-seconds of work lost by making room for one pod of the job on a node; NEVER where that cannot be."""
+    wish = books.jobs[job].wish
+    if books.nodes[node].closed > 0:
+        return NEVER
+    cpu, memory = books.nodes[node].cpu, books.nodes[node].memory
+    row[:] = books.gpu_units[node]
+    price = 0
+    pod = NOBODY
+    while not fits(books.wishes[wish], books.nodes[node], row, cpu, memory):
+        pod = find_victim(books.jobs[job].priority, node, pod, books)
+        if pod == NOBODY:
+            return NEVER
+        victim = books.pods[pod].job
+        theirs = books.jobs[victim].wish
+        cpu += books.wishes[theirs].cpu
+        memory += books.wishes[theirs].memory
+        units = units_on(books.wishes[theirs].units, books.nodes[node].slices)
+        for gpu in range(books.nodes[node].gpus):
+            if (books.pods[pod].gpus >> gpu) & 1:
+                row[gpu] += units
+        elapsed = books.state[NOW] - books.jobs[victim].began
+        lost = elapsed % checkpoint if checkpoint > 0 else elapsed
+        # One more than the work lost, so that putting nobody out is always cheaper.
+        price += lost * total_units(victim, books) + 1
+    return int(price)

@@ -1,0 +1,357 @@
+"""Compiled course of the GPU cluster: what happens next, and who is tried in which order when the queue is looked at.
+
+`step` runs until nodes must be chosen or a queue be ordered, which Python does: placements and policies are plain files.
+Importing this imports numba.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from clusterscape.model.samples import Int64s
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, longest_allowed, pop
+from clusterscape.simulate.cluster.job_kernels import (
+    ARRIVED,
+    BLOCKED_S,
+    CANDIDATES,
+    CURSOR,
+    ENDING,
+    FRAGMENT,
+    FRAGMENT_S,
+    HEAD,
+    IDLE_S,
+    IS_EXTRA,
+    JOB,
+    NOW,
+    OUTAGE,
+    PARTITION,
+    PASS,
+    PHASE,
+    RESERVED,
+    START,
+    SURPLUS,
+    TRIED,
+    enqueue,
+    find_victim,
+    leave_nodes,
+    price_room,
+    put_out,
+    start_job,
+    total_units,
+)
+from clusterscape.simulate.cluster.kernels import (
+    NOBODY,
+    Books,
+    find_ready,
+    fits,
+    free_at,
+    pick_gpus,
+    refresh,
+    units_on,
+)
+
+# What `step` wants when it returns.
+OVER, CHOOSE, ORDER = range(3)
+# Where it is.
+BETWEEN, HEADS, FILLING = range(3)
+# Rules.fill: who may overtake the first job that does not fit.
+NO_ONE, WHO_FITS, WHO_KEEPS_PROMISE = range(3)
+# Kinds of outages, in the order in which those of one second are taken in.
+FAIL, DRAIN, OPEN = range(3)
+
+
+class Rules(NamedTuple):
+    """The choices of a scenario as numbers; see `Semantics`. ``depth``: candidates tried behind a head, 0: all.
+
+    ``checkpoint``: seconds, 0: none are made.
+    """
+
+    fill: int
+    uses_extra: bool
+    is_strict: bool
+    is_fixed: bool
+    base: int
+    share: float
+    whole_at: float
+    is_capped: bool
+    is_queue_kept: bool
+    is_dynamic: bool
+    preempts: bool
+    checkpoint: int
+    half_life: float
+    depth: int
+
+
+@njit(cache=True, nogil=True)
+def take_outage(rules: Rules, books: Books) -> None:
+    """A node leaves service or returns. Its jobs wait again when it fails, and run on when it drains."""
+    at = books.state[OUTAGE]
+    books.state[OUTAGE] += 1
+    node = books.outages[at].node
+    partition = books.nodes[node].partition
+    books.partitions[partition].touched = True
+    if books.outages[at].kind == OPEN:
+        books.nodes[node].closed -= 1
+        if books.nodes[node].closed == 0:
+            books.partitions[partition].free_units += books.nodes[node].free_units
+            refresh(node, books)
+        return
+    books.nodes[node].closed += 1
+    if books.nodes[node].closed == 1:
+        books.partitions[partition].free_units -= books.nodes[node].free_units
+        refresh(node, books)
+    while books.outages[at].kind == FAIL and books.nodes[node].first_pod != NOBODY:
+        job = books.pods[books.nodes[node].first_pod].job
+        put_out(job, rules.checkpoint, books, rules.half_life)
+
+
+@njit(cache=True, nogil=True)
+def take_instant(rules: Rules, books: Books) -> bool:
+    """Everything of the next second: ends, outages, arrivals. False where nothing is left to come."""
+    state, count = books.state, books.jobs.size
+    now = NEVER
+    if state[ENDING] > 0:
+        now = min(now, books.end_times[0])
+    if state[ARRIVED] < count:
+        now = min(now, books.jobs[state[ARRIVED]].submit)
+    if state[OUTAGE] < books.outages.size and (
+        state[ENDING] > 0 or state[ARRIVED] < count or books.partitions.queued.sum() > 0
+    ):
+        now = min(now, books.outages[state[OUTAGE]].time)
+    if now == NEVER:
+        return False
+    span = float(now - state[NOW]) if state[NOW] != NOT_YET else 0.0
+    books.sums[FRAGMENT_S] += books.sums[FRAGMENT] * span
+    books.sums[IDLE_S] += books.partitions.free_units.sum() * span
+    books.sums[BLOCKED_S] += books.partitions.blocked_units.sum() * span
+    state[NOW] = now
+    while state[ENDING] > 0 and books.end_times[0] == now:
+        job = books.end_jobs[0]
+        state[ENDING] = pop(books.end_times, books.end_jobs, books.jobs.sequence, state[ENDING])
+        leave_nodes(job, books, rules.half_life)
+    while state[OUTAGE] < books.outages.size and books.outages[state[OUTAGE]].time <= now:
+        take_outage(rules, books)
+    while state[ARRIVED] < count and books.jobs[state[ARRIVED]].submit == now:
+        enqueue(state[ARRIVED], books)
+        state[ARRIVED] += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def reserve(head: int, books: Books) -> int:
+    """When the head can start by the estimates of running jobs; NEVER while too few nodes are in service."""
+    wish, partition = books.jobs[head].wish, books.jobs[head].partition
+    members = books.members[books.partitions[partition].first_node : books.partitions[partition].end_node]
+    is_new = books.partitions[partition].ready_wish != wish
+    books.partitions[partition].ready_wish = wish
+    row = np.empty(books.gpu_units.shape[1], np.int64)
+    times = np.empty(members.size, np.int64)
+    for at in range(members.size):
+        node = members[at]
+        if is_new or books.nodes[node].ready_version != books.nodes[node].version:
+            books.nodes[node].ready = find_ready(wish, node, row, books)
+            books.nodes[node].ready_version = books.nodes[node].version
+        times[at] = books.nodes[node].ready
+    needed = books.jobs[head].nodes
+    if needed > members.size:
+        return NEVER
+    return int(max(books.state[NOW], np.partition(times, needed - 1)[needed - 1]))
+
+
+@njit(cache=True, nogil=True)
+def list_candidates(job: int, books: Books) -> None:
+    """The nodes that can host a pod of the job now."""
+    partition, count = books.jobs[job].partition, 0
+    hosts = books.hosts[books.jobs[job].wish]
+    for at in range(books.partitions[partition].first_node, books.partitions[partition].end_node):
+        node = books.members[at]
+        if hosts[node]:
+            books.candidates[count] = node
+            count += 1
+    books.state[CANDIDATES], books.state[JOB], books.state[IS_EXTRA] = count, job, 0
+
+
+@njit(cache=True, nogil=True)
+def mark_harmful(job: int, head: int, start: int, books: Books) -> int:
+    """Which candidates would no longer be ready for the head at ``start`` with the job on them; returns how many still would.
+
+    SURPLUS becomes how many nodes more than the head needs are ready then.
+    """
+    partition, wish = books.jobs[job].partition, books.jobs[head].wish
+    ready = 0
+    for at in range(books.partitions[partition].first_node, books.partitions[partition].end_node):
+        ready += books.nodes[books.members[at]].ready <= start
+    books.state[SURPLUS] = ready - books.jobs[head].nodes
+    row = np.empty(books.gpu_units.shape[1], np.int64)
+    mine, harmless = books.jobs[job].wish, 0
+    for at in range(books.state[CANDIDATES]):
+        node = books.candidates[at]
+        books.harmful[at] = False
+        if books.nodes[node].ready <= start:
+            gpus = pick_gpus(mine, node, NOBODY, books)
+            cpu, memory = free_at(node, start, row, books)
+            units = units_on(books.wishes[mine].units, books.nodes[node].slices)
+            for gpu in range(books.nodes[node].gpus):
+                if (gpus >> gpu) & 1:
+                    row[gpu] -= units
+            cpu, memory = cpu - books.wishes[mine].cpu, memory - books.wishes[mine].memory
+            books.harmful[at] = not fits(books.wishes[wish], books.nodes[node], row, cpu, memory)
+        harmless += not books.harmful[at]
+    return harmless
+
+
+@njit(cache=True, nogil=True)
+def make_room(job: int, rules: Rules, books: Books) -> bool:
+    """Put out jobs of lower priority so that the job can start, where the least work is lost; False where that is not enough."""
+    partition = books.jobs[job].partition
+    members = books.members[books.partitions[partition].first_node : books.partitions[partition].end_node]
+    row = np.empty(books.gpu_units.shape[1], np.int64)
+    prices = np.empty(members.size, np.int64)
+    for at in range(members.size):
+        prices[at] = price_room(job, members[at], rules.checkpoint, row, books)
+    needed = books.jobs[job].nodes
+    cheapest = np.argsort(prices, kind="mergesort")
+    if needed > members.size or prices[cheapest[needed - 1]] == NEVER:
+        return False
+    for at in range(needed):
+        node = members[cheapest[at]]
+        while not books.hosts[books.jobs[job].wish, node]:
+            victim = find_first_victim(job, node, books)
+            put_out(victim, rules.checkpoint, books, rules.half_life)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def find_first_victim(job: int, node: int, books: Books) -> int:
+    """The job on a node that goes first for the sake of ``job``."""
+    return int(books.pods[find_victim(books.jobs[job].priority, node, NOBODY, books)].job)
+
+
+@njit(cache=True, nogil=True)
+def block(head: int, rules: Rules, books: Books) -> None:
+    """The first job that does not fit is the head: it is promised a start."""
+    state, partition = books.state, books.jobs[head].partition
+    state[HEAD], state[RESERVED], state[TRIED] = head, 0, 0
+    state[PASS] += 1
+    if rules.fill != WHO_FITS and books.partitions[partition].head != head:
+        books.partitions[partition].head = head
+        books.partitions[partition].queue_at_block = books.partitions[partition].queued
+        start = reserve(head, books)
+        if books.jobs[head].promise == NOT_YET and start != NEVER:
+            books.jobs[head].promise = start
+
+
+@njit(cache=True, nogil=True)
+def find_longest(head: int, rules: Rules, books: Books) -> int:
+    """The longest a candidate may take now beside the promise to the head."""
+    state, partition = books.state, books.jobs[head].partition
+    if state[START] == NEVER:
+        return NEVER
+    start = books.jobs[head].promise if rules.is_fixed and books.jobs[head].promise != NOT_YET else state[START]
+    share = rules.share
+    if rules.whole_at > 0.0:
+        queued = (
+            books.partitions[partition].queue_at_block if rules.is_queue_kept else books.partitions[partition].queued
+        )
+        part = queued / rules.whole_at
+        share *= min(part, 1.0) if rules.is_capped else part
+    return longest_allowed(
+        start, state[NOW], books.jobs[head].submit, books.jobs[head].estimate, share, rules.base, rules.is_strict
+    )
+
+
+@njit(cache=True, nogil=True)
+def may_overtake(job: int, rules: Rules, books: Books) -> bool:
+    """Whether a candidate that fits may start beside the promise; then its nodes are listed."""
+    state, head = books.state, books.state[HEAD]
+    if rules.fill == WHO_KEEPS_PROMISE:
+        if state[RESERVED] == 0:
+            state[START] = reserve(head, books)
+            state[RESERVED] = 1
+        if books.jobs[job].estimate - books.jobs[job].done > find_longest(head, rules, books):
+            if not rules.uses_extra or books.wishes[books.jobs[job].wish].without_extra == state[PASS]:
+                return False
+            reserve(head, books)  # what started since the last look is known again
+            list_candidates(job, books)
+            harmless = mark_harmful(job, head, state[START], books)
+            state[IS_EXTRA] = 1
+            if harmless < books.jobs[job].nodes and state[SURPLUS] < 1:
+                books.wishes[books.jobs[job].wish].without_extra = state[PASS]
+                state[JOB] = NOBODY
+                return False
+            return True
+    list_candidates(job, books)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def look(rules: Rules, books: Books) -> bool:
+    """Go on with the look at a partition's queue; True where somebody may start, False when it is done."""
+    state, part = books.state, books.partitions[books.state[PARTITION]]
+    while state[CURSOR] < part.queued:
+        job = books.queue[part.first_queue + state[CURSOR]]
+        row = books.jobs[job]
+        wish = books.wishes[row.wish]
+        units = row.nodes * wish.gpus * wish.units
+        if part.user_units > 0 and books.held_by_user[row.partition, row.user] + units > part.user_units:
+            state[CURSOR] += 1  # the user holds as much as one may: the next may go before
+            continue
+        can_start = wish.hosting >= row.nodes
+        if state[PHASE] == HEADS:
+            if can_start or (rules.preempts and make_room(job, rules, books)):
+                list_candidates(job, books)
+                return True
+            block(job, rules, books)
+            if rules.fill == NO_ONE:
+                return False
+            state[PHASE] = FILLING
+        else:
+            state[TRIED] += 1
+            if 0 < rules.depth < state[TRIED]:
+                return False
+            if can_start and may_overtake(job, rules, books):
+                return True
+        state[CURSOR] += 1
+    return False
+
+
+@njit(cache=True, nogil=True)
+def step(rules: Rules, books: Books, chosen: Int64s, gpus: Int64s, progress: Int64s) -> int:
+    """Act on the choice last asked for (no node: it cannot start), then go on to the next question or the end."""
+    state = books.state
+    if state[JOB] != NOBODY:
+        job, state[JOB] = state[JOB], NOBODY
+        if chosen.size:
+            start_job(job, chosen, gpus, books, rules.half_life)
+        else:
+            books.wishes[books.jobs[job].wish].without_extra = state[PASS]
+            state[CURSOR] += 1
+    while True:
+        if state[PHASE] == BETWEEN:
+            partition = NOBODY
+            for at in range(books.partitions.size):
+                if books.partitions[at].touched:
+                    partition = at
+                    break
+            if partition == NOBODY:
+                progress[0] = state[ARRIVED]
+                if not take_instant(rules, books):
+                    return OVER
+                continue
+            books.partitions[partition].touched = False
+            books.partitions[partition].blocked_units = 0
+            state[PARTITION], state[CURSOR], state[HEAD], state[PHASE] = partition, 0, NOBODY, HEADS
+            if rules.is_dynamic and books.partitions[partition].queued > 1:
+                return ORDER
+        if look(rules, books):
+            return CHOOSE
+        head = state[HEAD]
+        if head != NOBODY:
+            # By their number the idle GPUs would do for it: it is where they are that keeps it waiting.
+            units = total_units(head, books)
+            partition = state[PARTITION]
+            books.partitions[partition].blocked_units = (
+                units if 0 < units <= books.partitions[partition].free_units else 0
+            )
+        state[PHASE] = BETWEEN
