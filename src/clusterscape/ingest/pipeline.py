@@ -136,6 +136,7 @@ class Ingest:
             self._metrics.append_history(batches)
             self.samples_total += sum(map(len, batches))
             self._tell(lambda listener: listener.on_history(batches))
+            self._changes.bump_history(now)
             self._changes.bump_tick(UnixMs(max(int(batch.time_ms.max()) for batch in batches if len(batch))))
 
     def accept_samples(self, batch: SampleBatch) -> None:
@@ -147,6 +148,8 @@ class Ingest:
         is_past = int(batch.time_ms.min()) < self._clock() - PAST_AFTER_MS
         # Statistics of lives that old samples fall into are made anew, and rules judged again: dear, and rare.
         self._tell(lambda listener: listener.on_history([batch]) if is_past else listener.on_samples(batch))
+        if is_past:
+            self._changes.bump_history(self._clock())
         self._changes.bump_tick(UnixMs(int(batch.time_ms.max())))
 
     def _load_ledger(self) -> Ledger:

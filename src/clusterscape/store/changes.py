@@ -10,12 +10,14 @@ from clusterscape.model import UnixMs
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """``inventory`` changes with nodes, workloads and allocations; ``tick`` with every stored scrape; ``rules`` with every
-    judgement that says something new, and with every change of a rule.
+    judgement that says something new, and with every change of a rule; ``history`` with samples of the past.
     """
 
     inventory: int = 0
     tick: int = 0
     rules: int = 0
+    history: int = 0
+    history_at: UnixMs | None = None  # when samples of the past came last
     newest_sample_at: UnixMs | None = None
     paused: str | None = None  # why nothing is stored now, in words
 
@@ -57,6 +59,10 @@ class Changes:
                 now, tick=now.tick + 1, newest_sample_at=max(newest_sample_at, now.newest_sample_at or newest_sample_at)
             )
         )
+
+    def bump_history(self, at: UnixMs) -> None:
+        """Samples of the past became readable: what was read of it before is not all."""
+        self._update(lambda now: replace(now, history=now.history + 1, history_at=at))
 
     def bump_rules(self) -> None:
         """Rules changed, or what they say."""

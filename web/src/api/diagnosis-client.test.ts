@@ -20,6 +20,7 @@ describe("points of two metrics", () => {
   it("know which of them are outliers", () => {
     const scatter = toScatter(
       columns,
+      null,
       new Headers({ "X-Note": '"One metric is constant."', "X-Counts": '{"points":9000,"outliers":2}' }),
     );
     expect([...scatter.isOutlier]).toEqual([0, 0, 1, 0, 0, 0, 0, 0, 0, 1]);
@@ -27,16 +28,15 @@ describe("points of two metrics", () => {
   });
 
   it("have a density where the server tells one", () => {
-    const header = '{"x":[0,1],"y":[2,4],"counts":[[1,2],[3,4]]}';
-    expect(toScatter(columns, new Headers({ "X-Density": header, "X-Note": "null" })).density).toEqual({
+    const header = '{"x":[0,1],"y":[2,4],"columns":2}';
+    const counts = toColumns({ count: [1, 2, 3, 4] });
+    expect(toScatter(columns, counts, new Headers({ "X-Density": header, "X-Note": "null" })).density).toEqual({
       xLow: 0,
       xHigh: 1,
       yLow: 2,
       yHigh: 4,
-      counts: [
-        [1, 2],
-        [3, 4],
-      ],
+      columns: 2,
+      counts: Float64Array.of(1, 2, 3, 4),
     });
   });
 });

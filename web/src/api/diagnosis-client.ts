@@ -6,6 +6,7 @@ import { API, getJson } from "./ask.ts";
 import { type Columns, decodeColumns, type NameColumn } from "./columns.ts";
 import type { DiagnosisAnswer, WorkloadEvent } from "./generated.ts";
 import { type SeriesLine, toSeriesLines } from "./series.ts";
+import { splitTables } from "./traces-client.ts";
 
 export interface TimeSpan {
   /** Null ends: those of the workload's life. */
@@ -13,13 +14,16 @@ export interface TimeSpan {
   readonly endMs: number | null;
 }
 
-export interface DiagnosisQuery extends TimeSpan {
+/** How GPUs are compared. */
+export interface Comparing {
   readonly metric: string | null;
   readonly by: "histogram" | "euclidean" | "correlation";
   readonly maxLag: number;
   readonly linkage: string;
   readonly count: number | null;
 }
+
+export interface DiagnosisQuery extends TimeSpan, Comparing {}
 
 /** Counts of one metric's values, by unit, in equal bins over one domain. */
 export interface Histograms {
@@ -31,11 +35,12 @@ export interface Histograms {
 
 export interface LinesQuery extends TimeSpan {
   readonly metrics: readonly string[];
-  /** None: all, or of many only what they are together. */
+  /** None: all, or of many only what they are together. `node:*` are all of a node. */
   readonly units: readonly string[];
   /** Pixels. */
   readonly points: number;
-  readonly isSummarized: boolean;
+  /** Also what all units are together; and each cluster of those that the comparison finds. */
+  readonly summary: "none" | "median" | { readonly clustersBy: Comparing };
 }
 
 /** Lines that stand for all units together. */
@@ -55,8 +60,9 @@ export interface Density {
   readonly xHigh: number;
   readonly yLow: number;
   readonly yHigh: number;
-  /** Rows from the lowest y. */
-  readonly counts: readonly (readonly number[])[];
+  readonly columns: number;
+  /** Row by row from the lowest y. */
+  readonly counts: Float64Array;
 }
 
 export interface Scatter {
@@ -87,16 +93,7 @@ const MOST_NAMED = 100;
 export function createDiagnosisClient(): DiagnosisClient {
   return {
     diagnosis: (workload, query, signal) =>
-      getJson<DiagnosisAnswer>(
-        pathOf(workload, "diagnosis", query, {
-          metric: query.metric,
-          by: query.by,
-          max_lag: query.maxLag || null,
-          linkage: query.linkage,
-          count: query.count,
-        }),
-        signal,
-      ),
+      getJson<DiagnosisAnswer>(pathOf(workload, "diagnosis", query, toComparing(query)), signal),
     async histograms(workload, metric, span, bins, signal) {
       const { headers, columns } = await getColumns(pathOf(workload, "histograms", span, { metric, bins }), signal);
       return toHistograms(columns, headers.get("X-Domain"));
@@ -107,7 +104,7 @@ export function createDiagnosisClient(): DiagnosisClient {
           metrics: query.metrics.join(","),
           units: units.length > 0 ? units.join(",") : null,
           points: Math.max(2, Math.round(query.points)),
-          summary: query.isSummarized ? "median" : null,
+          ...toSummary(query.summary),
         });
         return toSeriesLines((await getColumns(path, signal)).columns);
       };
@@ -119,18 +116,17 @@ export function createDiagnosisClient(): DiagnosisClient {
       return (await Promise.all(parts)).flat();
     },
     async scatter(workload, query, signal) {
-      const { headers, columns } = await getColumns(
-        pathOf(workload, "scatter", query, {
-          x: query.x,
-          y: query.y,
-          units: query.units.length > 0 && query.units.length <= MOST_NAMED ? query.units.join(",") : null,
-          robust: String(query.isRobust),
-          significance: query.significance,
-          most: query.most,
-        }),
-        signal,
-      );
-      return toScatter(columns, headers);
+      const path = pathOf(workload, "scatter", query, {
+        x: query.x,
+        y: query.y,
+        units: query.units.length > 0 ? query.units.join(",") : null,
+        robust: String(query.isRobust),
+        significance: query.significance,
+        most: query.most,
+      });
+      const { headers, bytes } = await getBytes(path, signal);
+      const [points, density] = splitTables(bytes, headers.get("X-Tables"));
+      return toScatter(points ?? decodeColumns(new Uint8Array(0)), density ?? null, headers);
     },
     events: (workload, span, signal) => getJson<readonly WorkloadEvent[]>(pathOf(workload, "events", span, {}), signal),
   };
@@ -142,9 +138,23 @@ function pathOf(workload: string, what: string, { startMs, endMs }: TimeSpan, pa
   return `/workloads/${encodeURIComponent(workload)}/${what}${toQuery({ from: startMs, to: endMs, ...parameters })}`;
 }
 
-async function getColumns(path: string, signal?: AbortSignal) {
+function toSummary(summary: LinesQuery["summary"]): Parameters {
+  if (summary === "none") return {};
+  return summary === "median" ? { summary } : { summary: "clusters", ...toComparing(summary.clustersBy) };
+}
+
+function toComparing({ metric, by, maxLag, linkage, count }: Comparing): Parameters {
+  return { metric, by, max_lag: maxLag || null, linkage, count };
+}
+
+async function getBytes(path: string, signal?: AbortSignal) {
   const response = await request(`${API}${path}`, { signal: signal ?? null });
-  return { headers: response.headers, columns: decodeColumns(new Uint8Array(await response.arrayBuffer())) };
+  return { headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
+}
+
+async function getColumns(path: string, signal?: AbortSignal) {
+  const { headers, bytes } = await getBytes(path, signal);
+  return { headers, columns: decodeColumns(bytes) };
 }
 
 export function toHistograms(columns: Columns, domain: string | null): Histograms {
@@ -166,7 +176,7 @@ export function toHistograms(columns: Columns, domain: string | null): Histogram
 
 const NO_NUMBERS = new Float64Array(0);
 
-export function toScatter(columns: Columns, headers: Headers): Scatter {
+export function toScatter(columns: Columns, density: Columns | null, headers: Headers): Scatter {
   const flags = columns.findNumbers("is_outlier") ?? NO_NUMBERS;
   const counts = JSON.parse(headers.get("X-Counts") ?? "{}") as { points?: number; outliers?: number };
   return {
@@ -176,7 +186,7 @@ export function toScatter(columns: Columns, headers: Headers): Scatter {
     y: columns.findNumbers("y") ?? NO_NUMBERS,
     distance: columns.findNumbers("distance") ?? NO_NUMBERS,
     isOutlier: Uint8Array.from(flags),
-    density: toDensity(headers.get("X-Density")),
+    density: toDensity(density?.findNumbers("count") ?? NO_NUMBERS, headers.get("X-Density")),
     note: JSON.parse(headers.get("X-Note") || "null") as string | null,
     points: counts.points ?? columns.rowCount,
     outliers: counts.outliers ?? 0,
@@ -186,11 +196,11 @@ export function toScatter(columns: Columns, headers: Headers): Scatter {
 interface DensityHeader {
   readonly x: readonly [number, number];
   readonly y: readonly [number, number];
-  readonly counts: readonly (readonly number[])[];
+  readonly columns: number;
 }
 
-function toDensity(text: string | null): Density | null {
-  const { x, y, counts } = (JSON.parse(text || "null") as Partial<DensityHeader> | null) ?? {};
-  if (!x || !y || !counts || counts.length === 0) return null;
-  return { xLow: x[0], xHigh: x[1], yLow: y[0], yHigh: y[1], counts };
+function toDensity(counts: Float64Array, text: string | null): Density | null {
+  const { x, y, columns } = (JSON.parse(text || "null") as Partial<DensityHeader> | null) ?? {};
+  if (!x || !y || !columns || counts.length === 0) return null;
+  return { xLow: x[0], xHigh: x[1], yLow: y[0], yHigh: y[1], columns, counts };
 }

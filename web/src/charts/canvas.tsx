@@ -69,6 +69,13 @@ interface CanvasProps {
   readonly draw: (pen: CanvasRenderingContext2D, size: Size) => void;
 }
 
+const drawings = new WeakMap<HTMLCanvasElement, CanvasProps>();
+
+/** How a canvas was drawn, to draw it again with another pen; none for canvases that others made. */
+export function drawingOf(canvas: HTMLCanvasElement): CanvasProps | undefined {
+  return drawings.get(canvas);
+}
+
 export function Canvas({ size, draw }: CanvasProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = size;
@@ -81,6 +88,7 @@ export function Canvas({ size, draw }: CanvasProps) {
     element.height = Math.round(height * ratio);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     draw(pen, { width, height });
+    drawings.set(element, { size: { width, height }, draw });
   }, [width, height, draw]);
   return <canvas ref={canvas} style={{ width, height, display: "block" }} />;
 }

@@ -10,8 +10,9 @@ export interface ScatterDensity {
   readonly xHigh: number;
   readonly yLow: number;
   readonly yHigh: number;
-  /** Rows from the lowest y. */
-  readonly counts: readonly (readonly number[])[];
+  readonly columns: number;
+  /** Row by row from the lowest y. */
+  readonly counts: Float64Array;
 }
 
 export interface Rectangle {
@@ -180,21 +181,19 @@ function paintDensity(
   { toX, toY }: Scale,
   color: string,
 ): void {
-  const { xLow, xHigh, yLow, yHigh, counts } = density;
-  const rows = counts.length;
-  const columns = counts[0]?.length ?? 0;
-  const most = Math.max(1, ...counts.map((row) => Math.max(0, ...row)));
+  const { xLow, xHigh, yLow, yHigh, columns, counts } = density;
+  const rows = counts.length / columns;
+  const most = counts.reduce((one, other) => Math.max(one, other), 1);
   const [w, h] = [(xHigh - xLow) / columns, (yHigh - yLow) / rows];
   pen.fillStyle = color;
-  counts.forEach((row, down) => {
-    row.forEach((count, across) => {
-      if (count === 0) return;
-      // Logarithmic: a place with a thousandth of the points is still seen.
-      pen.globalAlpha = 0.08 + 0.42 * (Math.log1p(count) / Math.log1p(most));
-      const left = toX(xLow + across * w);
-      const top = toY(yLow + (down + 1) * h);
-      pen.fillRect(left, top, Math.ceil(toX(xLow + (across + 1) * w) - left), Math.ceil(toY(yLow + down * h) - top));
-    });
+  counts.forEach((count, at) => {
+    if (count === 0) return;
+    const [down, across] = [Math.floor(at / columns), at % columns];
+    // Logarithmic: a place with a thousandth of the points is still seen.
+    pen.globalAlpha = 0.08 + 0.42 * (Math.log1p(count) / Math.log1p(most));
+    const left = toX(xLow + across * w);
+    const top = toY(yLow + (down + 1) * h);
+    pen.fillRect(left, top, Math.ceil(toX(xLow + (across + 1) * w) - left), Math.ceil(toY(yLow + down * h) - top));
   });
   pen.globalAlpha = 1;
 }

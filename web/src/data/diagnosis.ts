@@ -2,6 +2,7 @@
 // by the clock, unless the reader looks at a part of its past.
 
 import type {
+  Comparing,
   DiagnosisClient,
   Histograms,
   LinesQuery,
@@ -25,15 +26,13 @@ export function spanOf(window: Window | null): TimeSpan {
 
 type Comparison = Pick<DiagnosticsPage, "metric" | "plot" | "distance" | "lag" | "linkage" | "count" | "window">;
 
+export function comparingOf(page: Comparison): Comparing {
+  const { metric, lag: maxLag, linkage, count } = page;
+  return { metric, by: resolveDistance(page), maxLag, linkage, count };
+}
+
 export function useDiagnosis(workload: string, page: Comparison): Asked<DiagnosisAnswer> {
-  const query = {
-    ...spanOf(page.window),
-    metric: page.metric,
-    by: resolveDistance(page),
-    maxLag: page.lag,
-    linkage: page.linkage,
-    count: page.count,
-  };
+  const query = { ...spanOf(page.window), ...comparingOf(page) };
   return useOfWorkload(workload, {
     key: ["diagnosis", workload, query],
     isOpen: page.window === null,

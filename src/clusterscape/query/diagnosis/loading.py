@@ -94,7 +94,8 @@ class RunLoader:
         """The same by steps, or raw for None; ``with_range`` also the extremes of each step."""
         names = tuple(sorted(set(metrics)))
         key = (holding.key, names, step_ms, with_range)
-        return self._runs.get(key, None, lambda: self._read(holding, names, step_ms, with_range=with_range))
+        version = self._context.changes.versions.history
+        return self._runs.get(key, version, lambda: self._read(holding, names, step_ms, with_range=with_range))
 
     def _read(self, holding: Holding, metrics: Sequence[str], step_ms: int | None, *, with_range: bool) -> Samples:
         if holding.window is None or not holding.units:
@@ -126,7 +127,8 @@ class RunLoader:
         return Samples(grid, value, parts.get("min", value), parts.get("max", value), step_ms)
 
     def _probe(self, holding: Holding) -> tuple[frozenset[str], int]:
-        return self._probes.get(holding.key, None, lambda: self._read_probe(holding))
+        version = self._context.changes.versions.history
+        return self._probes.get(holding.key, version, lambda: self._read_probe(holding))
 
     def _read_probe(self, holding: Holding) -> tuple[frozenset[str], int]:
         """What a few units have near the end of the window, or earlier where they are silent then; and how often.

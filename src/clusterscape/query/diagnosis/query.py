@@ -30,7 +30,7 @@ from clusterscape.query.diagnosis.holding import (
     keep_telling,
     read_layout,
 )
-from clusterscape.query.diagnosis.loading import Floats, RunLoader, Samples
+from clusterscape.query.diagnosis.loading import Floats, Ints, RunLoader, Samples
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.series import NICE_STEPS_S
 from clusterscape.query.workloads import WorkloadQuery
@@ -45,6 +45,12 @@ MOST_COMPARED = 1_000_000
 MOST_COMPANIONS = 1_500_000
 """Values that findings are drawn from, of all metrics together."""
 
+
+MISSING_SHARE = 0.05
+"""Of a window: so much without samples at its begin or end is said."""
+
+LOADING_MS = 30_000
+"""History that came within this is still being loaded."""
 
 JUDGINGS_KEPT = 4
 """Each with the samples it was made from, some 20 MB of a long run."""
@@ -138,7 +144,7 @@ class DiagnosisQuery:
             odd=describing.describe_odd(judged),
             odd_note=found.odd.note,
             findings=[describing.describe_finding(finding) for finding in judged.findings],
-            notes=_notes(holding, judged.notes),
+            notes=_notes(holding, judged.notes, self._describe_missing(holding, found.run.samples.times_ms)),
         )
 
     def histograms(
@@ -233,12 +239,35 @@ class DiagnosisQuery:
 
     # parts
 
+    def _describe_missing(self, holding: Holding, times_ms: Ints) -> list[str]:
+        """That samples begin late or end early, and whether some are on their way."""
+        from clusterscape.analyze.diagnose.run_data import format_duration
+
+        if holding.window is None or times_ms.size == 0:
+            return []
+        start, end = holding.window[0], min(holding.window[1], holding.now)
+        late_ms, early_ms = int(times_ms[0]) - start, end - int(times_ms[-1])
+        least_ms = max(MISSING_SHARE * (end - start), 10 * self._loader.interval_ms(holding))
+        loaded_at = self._context.changes.versions.history_at
+        notes = []
+        if late_ms > least_ms:
+            why = "they were not measured, or not kept"
+            if loaded_at is not None and holding.now - loaded_at < LOADING_MS:
+                why = "earlier ones are being loaded now, and the picture fills"
+            notes.append(
+                f"The first sample is {format_duration(late_ms / 1000)} after the begin of this window: {why}."
+            )
+        if early_ms > least_ms:
+            notes.append(f"The last sample is {format_duration(early_ms / 1000)} before the end of this window.")
+        return notes
+
     def _judge(self, holding: Holding, comparing: Comparing) -> Judging:
         if comparing.metric is not None:
             check_metrics([comparing.metric])
         if comparing.count is not None and comparing.height is not None:
             raise QueryError("give a number of clusters or a height, not both")
-        return self._judgings.get((holding.key, comparing), None, lambda: self._judge_anew(holding, comparing))
+        version = self._context.changes.versions.history
+        return self._judgings.get((holding.key, comparing), version, lambda: self._judge_anew(holding, comparing))
 
     def _judge_anew(self, holding: Holding, comparing: Comparing) -> Judging:
         from clusterscape.analyze.diagnose import Options
@@ -323,10 +352,10 @@ def _window(span: tuple[int, int] | None) -> TimeWindow | None:
     return None if span is None else TimeWindow(start=span[0], end=span[1])
 
 
-def _notes(holding: Holding, notes: Sequence[str]) -> list[str]:
+def _notes(holding: Holding, notes: Sequence[str], missing: Sequence[str]) -> list[str]:
     """A workload that never held a GPU needs no further words."""
     if holding.units:
-        return list(notes)
+        return [*missing, *notes]
     if holding.workload.state is WorkloadState.WAITING:
         return ["The workload waits and has not held a GPU yet: there is nothing to diagnose."]
     return ["It is not known which GPUs the workload held: there is nothing to diagnose."]

@@ -86,3 +86,19 @@ function placeByIndex(units: readonly DiagnosedUnit[], rows: readonly number[]):
   });
   return slots;
 }
+
+/** The same GPUs by fewer names: `node:*` where all of a node are among them. */
+export function shortenUnits(
+  wanted: readonly string[],
+  units: readonly Pick<DiagnosedUnit, "unit" | "node">[],
+): readonly string[] {
+  const left = new Set(wanted);
+  const byNode = Map.groupBy(units, ({ node }) => node);
+  const whole: string[] = [];
+  for (const [node, members] of byNode) {
+    if (node === null || members.length < 2 || !members.every(({ unit }) => left.has(unit))) continue;
+    whole.push(`${node}:*`);
+    for (const { unit } of members) left.delete(unit);
+  }
+  return [...whole, ...left];
+}

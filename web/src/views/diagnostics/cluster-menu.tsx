@@ -1,15 +1,16 @@
 // How many clusters there are and why: the tree, where it is cut, what is compared and how it is joined.
 
 import * as Popover from "@radix-ui/react-popover";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import type { DiagnosisAnswer } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { Dendrogram } from "../../charts/dendrogram.tsx";
 import { DISTANCES, type DiagnosticsPage, type Distance, LINKAGES, resolveDistance } from "../../state/diagnostics.ts";
-import { Button } from "../../widgets/button.tsx";
+import { Button, IconButton } from "../../widgets/button.tsx";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import styles from "./cluster-menu.module.css";
+import { saveTree } from "./save-picture.ts";
 import { useSetPage } from "./shown.ts";
 
 const DISTANCE_TITLES: Readonly<Record<Distance, string>> = {
@@ -28,6 +29,7 @@ interface ClusterMenuProps {
 
 export function ClusterMenu({ answer, page }: ClusterMenuProps) {
   const setPage = useSetPage();
+  const place = useRef<HTMLDivElement>(null);
   const set = (changes: Partial<DiagnosticsPage>) => setPage(changes, "replace");
   const count = answer.clusters.length;
   const most = Math.max(1, Math.min(MOST_COUNT, answer.compared.length));
@@ -38,8 +40,22 @@ export function ClusterMenu({ answer, page }: ClusterMenuProps) {
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content className={styles.menu} align="end" sideOffset={6} collisionPadding={8} aria-label="Clusters">
-          <h2>How GPUs are told apart</h2>
-          <Tree answer={answer} />
+          <h2>
+            How GPUs are told apart
+            {answer.linkage.length > 0 && (
+              <IconButton
+                icon="download"
+                label="The tree as SVG"
+                onClick={() => {
+                  const tree = place.current?.querySelector<SVGElement>("svg[role=img]");
+                  if (tree) saveTree(tree, `${answer.workload}-tree.svg`.replaceAll(/[^\w.-]+/g, "-"));
+                }}
+              />
+            )}
+          </h2>
+          <div ref={place}>
+            <Tree answer={answer} />
+          </div>
           <label className={styles.slider}>
             <span>Clusters</span>
             <input

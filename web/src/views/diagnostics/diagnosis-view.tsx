@@ -11,6 +11,7 @@ import { type DiagnosticsPage, diagnose } from "../../state/diagnostics.ts";
 import { useChangeScreen, useScreenStore } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
+import { shortenUnits } from "./arrange.ts";
 import { lightPoints } from "./brushed.ts";
 import { CompareMenu } from "./compare-menu.tsx";
 import { Comparison } from "./comparison.tsx";
@@ -24,8 +25,6 @@ import { TimelinePanel } from "./timeline-panel.tsx";
 import { joinTimes } from "./timelines.ts";
 
 const NO_RULES: readonly RuleAnswer[] = [];
-/** More named GPUs than these make an address too long; the others are dimmed here instead. */
-const MOST_NAMED = 100;
 
 export function DiagnosisView({ workload, page }: { workload: string; page: DiagnosticsPage }) {
   const change = useChangeScreen();
@@ -100,7 +99,7 @@ function Panels({ answer, page, rules }: PanelsProps) {
   const scatter = useScatter(answer.workload, {
     ...spanOf(page.window),
     ...chooseAxes(answer, page),
-    units: page.units.length <= MOST_NAMED ? page.units : [],
+    units: useMemo(() => shortenUnits(page.units, answer.units), [page.units, answer.units]),
     isRobust: page.fit === "robust",
     significance: page.significance,
   });

@@ -12,7 +12,7 @@ import { spanOf, useHistograms, useLines } from "../../data/diagnosis.ts";
 import { colorRules, type RuleColors, toCssColor } from "../../parts/rules/rule-colors.ts";
 import { ARRANGEMENTS, type Arrangement, type DiagnosticsPage, type Plot } from "../../state/diagnostics.ts";
 import { Frame } from "../../widgets/frame.tsx";
-import { arrange, isKnown } from "./arrange.ts";
+import { arrange, isKnown, shortenUnits } from "./arrange.ts";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import { ClusterLegend } from "./cluster-legend.tsx";
@@ -129,10 +129,17 @@ function usePlots(answer: DiagnosisAnswer, page: DiagnosticsPage, rules: readonl
   const { startMs, endMs } = findShown(answer, page);
   const isTimeline = page.plot === "timeline";
   const histograms = useHistograms(workload, metric, page.window, !isTimeline);
-  const names = useMemo(() => units.map(({ unit }) => unit), [units]);
+  const names = useMemo(
+    () =>
+      shortenUnits(
+        units.map(({ unit }) => unit),
+        units,
+      ),
+    [units],
+  );
   const lines = useLines(
     workload,
-    { ...spanOf(page.window), metrics: metric ? [metric] : [], units: names, points: STEPS, isSummarized: false },
+    { ...spanOf(page.window), metrics: metric ? [metric] : [], units: names, points: STEPS, summary: "none" },
     isTimeline,
   );
   const unit = findMetric(answer.metrics, metric)?.unit ?? "";

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { Scatter } from "../../api/diagnosis-client.ts";
 import type { DiagnosedUnit } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
-import { arrange, isKnown } from "./arrange.ts";
+import { arrange, isKnown, shortenUnits } from "./arrange.ts";
 import { boundOutliers, findBounds, lightPoints } from "./brushed.ts";
 import { findStrangers } from "./diagnosis-view.tsx";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
-import { chooseUnits, chooseZoom } from "./timeline-panel.tsx";
-import { fillHoles, findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
+import { chooseUnits, chooseZoom, findWholeClusters } from "./timeline-panel.tsx";
+import { fillHoles, findBand, findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
 import { sayEstimate, sayP, sayValue } from "./words.ts";
 
 function unitAt(node: string, index: number, rank: number | null, cluster: number | null = 0): DiagnosedUnit {
@@ -155,9 +155,41 @@ describe("the lines to ask for", () => {
     }));
     expect(chooseUnits({ units: units.slice(0, 64), clusters }, ["n0:0"])).toEqual([]);
     expect(chooseUnits({ units, clusters }, ["n0:0"])).toEqual(["n0:0"]);
-    const chosen = chooseUnits({ units, clusters }, []);
-    expect(chosen.length).toBeLessThanOrEqual(64);
-    expect(chosen.filter((unit) => unit.endsWith(":0")).length).toBeGreaterThan(20);
+    expect(chooseUnits({ units, clusters }, [])).toEqual([]);
+    const [first] = clusters;
+    expect(findWholeClusters(clusters, first?.units ?? [])).toEqual([0]);
+    expect(chooseUnits({ units, clusters }, first?.units ?? [])).toEqual([]);
+    const part = first?.units.slice(1) ?? [];
+    expect(findWholeClusters(clusters, part)).toBeNull();
+    expect(chooseUnits({ units, clusters }, part).length).toBeLessThanOrEqual(64);
+  });
+
+  it("are named by their nodes where these are whole", () => {
+    const units = [unitAt("a", 0, 0), unitAt("a", 1, 1), unitAt("b", 0, 2), unitAt("b", 1, 3)];
+    expect(shortenUnits(["a:0", "a:1", "b:1"], units)).toEqual(["a:*", "b:1"]);
+    expect(shortenUnits([], units)).toEqual([]);
+  });
+
+  it("are a band where the server says what a cluster is", () => {
+    const line = (unit: string, times: readonly number[], values: readonly number[]) => {
+      const numbers = Float64Array.from(values);
+      return {
+        metric: "m",
+        unit,
+        timesMs: Float64Array.from(times),
+        values: numbers,
+        minima: numbers,
+        maxima: numbers,
+      };
+    };
+    const lines = [
+      line("c0:median", [0, 10], [1, 3]),
+      line("c0:p5", [0, 5, 10], [0, 1, 0]),
+      line("c0:p95", [0, 10], [4, 4]),
+    ];
+    expect(findBand(lines, 0)?.median).toEqual(Float64Array.of(1, 2, 3));
+    expect(findBand(lines, 0)?.low).toEqual(Float64Array.of(0, 1, 0));
+    expect(findBand(lines, 1)).toBeNull();
   });
 });
 

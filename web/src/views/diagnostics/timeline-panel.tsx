@@ -1,15 +1,14 @@
 // The course of the selected GPUs, or of the clusters where there are many: one row per metric over the same time, with what
 // happened on the axis. Drawing a range zooms the whole page to it; what the scatter's brush holds is lit.
 
-import { useMemo, useRef, useState } from "react";
-import { SUMMARY_UNITS } from "../../api/diagnosis-client.ts";
+import { useDeferredValue, useMemo, useRef, useState } from "react";
 import type { DiagnosisAnswer, WorkloadEvent } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
 import { formatPlural } from "../../base/format.ts";
 import { useSize } from "../../charts/canvas.tsx";
 import { type ChartBand, type ChartLine, type ChartSpan, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
 import { TimeAxis } from "../../charts/time-axis.tsx";
-import { spanOf, useDiagnosisEvents, useLines } from "../../data/diagnosis.ts";
+import { comparingOf, spanOf, useDiagnosisEvents, useLines } from "../../data/diagnosis.ts";
 import { type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
@@ -19,7 +18,7 @@ import { MetricMenu } from "./metric-menu.tsx";
 import { PanelBox } from "./panel-box.tsx";
 import { findShown, useSetPage } from "./shown.ts";
 import styles from "./timeline-panel.module.css";
-import { findDomain, summarize, valueAt } from "./timelines.ts";
+import { findBand, findDomain, type Summary, summarize, valueAt } from "./timelines.ts";
 import { findMetric, sayValue, sayWindow } from "./words.ts";
 
 const USUAL = ["gpu_util_ratio", "power_watts", "nvlink_bytes_per_second", "sm_active_ratio", "memory_used_bytes"];
@@ -58,14 +57,16 @@ export function TimelinePanel({
   const { width } = useSize(place);
   const metrics = listMetrics(answer, page.lines);
   const asked = useMemo(() => chooseUnits(answer, page.units), [answer, page.units]);
+  const comparing = comparingOf(page);
   const points = Math.max(0, Math.ceil((width - NAME_PX) / 50) * 50);
   const lines = useLines(answer.workload, {
     ...spanOf(page.window),
     metrics,
     units: asked,
     points,
-    isSummarized: true,
+    summary: answer.units.length > MOST_ASKED ? { clustersBy: comparing } : "median",
   });
+  const beside = usePointed(answer, page, pointed, { metrics, points });
   const events = useDiagnosisEvents(answer.workload, page.window).value ?? [];
   const { startMs, endMs } = findShown(answer, page);
   const zoom = (range: TimeRange) => set({ window: toWindow(range.fromMs, range.toMs) });
@@ -104,7 +105,7 @@ export function TimelinePanel({
             <Rows
               answer={answer}
               page={page}
-              all={all}
+              all={beside ? [...all, ...beside] : all}
               metrics={metrics}
               events={events}
               width={Math.max(0, width - NAME_PX)}
@@ -126,7 +127,7 @@ function listMetrics({ metrics }: DiagnosisAnswer, wanted: readonly string[]): r
   return USUAL.filter((name) => known.includes(name)).slice(0, USUAL_COUNT);
 }
 
-/** Which GPUs to name: none where all come anyway; of many the same number of each cluster. */
+/** Which GPUs to name: none where all come anyway, or whole clusters are shown; of many others a sample. */
 export function chooseUnits(
   { units, clusters }: Pick<DiagnosisAnswer, "units" | "clusters">,
   selected: readonly string[],
@@ -134,9 +135,34 @@ export function chooseUnits(
   if (units.length <= MOST_ASKED) return [];
   const held = new Set(selected);
   const wanted = units.filter(({ unit }) => held.has(unit)).map(({ unit }) => unit);
-  if (wanted.length > 0) return takeEvenly(wanted, MOST_ASKED);
-  const each = Math.max(2, Math.floor(MOST_ASKED / Math.max(1, clusters.length)));
-  return clusters.flatMap((cluster) => takeEvenly(cluster.units, each)).slice(0, MOST_ASKED);
+  return findWholeClusters(clusters, wanted) === null ? takeEvenly(wanted, MOST_ASKED) : [];
+}
+
+/** The line of the GPU that is pointed at, where lines of single GPUs are not there anyway. */
+function usePointed(
+  { workload, units }: DiagnosisAnswer,
+  page: DiagnosticsPage,
+  pointed: string | null,
+  { metrics, points }: { readonly metrics: readonly string[]; readonly points: number },
+): readonly SeriesLine[] | null {
+  const unit = useDeferredValue(pointed);
+  const isAsked = unit !== null && units.length > MOST_ASKED;
+  const query = { ...spanOf(page.window), metrics, units: unit ? [unit] : [], points, summary: "none" as const };
+  const lines = useLines(workload, query, isAsked);
+  return isAsked && lines.isCurrent ? (lines.value?.filter((line) => line.unit === unit) ?? null) : null;
+}
+
+/** The clusters that the selection is made of, all where there is none; null where it has parts of some, or few GPUs. */
+export function findWholeClusters(
+  clusters: readonly Pick<DiagnosisAnswer["clusters"][number], "label" | "units">[],
+  selected: readonly string[],
+): readonly number[] | null {
+  if (selected.length === 0) return clusters.map(({ label }) => label);
+  if (selected.length <= MOST_LINES) return null;
+  const held = new Set(selected);
+  const touched = clusters.filter(({ units }) => units.some((unit) => held.has(unit)));
+  const covered = touched.reduce((sum, { units }) => sum + units.length, 0);
+  return covered === held.size ? touched.map(({ label }) => label) : null;
 }
 
 function takeEvenly<T>(all: readonly T[], most: number): readonly T[] {
@@ -149,9 +175,10 @@ function takeEvenly<T>(all: readonly T[], most: number): readonly T[] {
 function describeLines(answer: DiagnosisAnswer, page: DiagnosticsPage, asked: readonly string[]): string {
   const shown = page.units.length > 0 ? page.units.length : answer.units.length;
   const isMany = shown > MOST_LINES;
+  const isSampled = answer.units.length > MOST_ASKED && findWholeClusters(answer.clusters, page.units) === null;
   const what = page.units.length > 0 ? `${formatPlural(shown, "selected GPU")}` : `all ${formatPlural(shown, "GPU")}`;
   const how = isMany ? "median and 90 % range of each cluster" : "one line each";
-  const sample = asked.length > 0 && asked.length < shown ? `, from ${asked.length} of them` : "";
+  const sample = isSampled && asked.length < shown ? `, from ${asked.length} of them` : "";
   const against =
     page.units.length > 0
       ? answer.units.length <= MOST_ASKED
@@ -323,31 +350,43 @@ interface Shapes {
   readonly bands: readonly ChartBand[];
 }
 
+interface GrowingShapes {
+  readonly lines: (ChartLine & { isRead: boolean })[];
+  readonly bands: ChartBand[];
+}
+
+function addBand(shapes: GrowingShapes, label: number | null, band: Summary | null): void {
+  if (band === null) return;
+  const { timesMs, median, low, high } = band;
+  const key = `cluster ${label}`;
+  const color = clusterColor(label);
+  shapes.bands.push({ key, color, timesMs, low, high });
+  shapes.lines.push({ ...PLAIN, key, color, timesMs, values: median, width: 1.3, isRead: true });
+}
+
 function drawShapes(
   of: readonly SeriesLine[],
-  { units }: DiagnosisAnswer,
+  { units, clusters }: DiagnosisAnswer,
   { startMs, endMs, width }: { readonly startMs: number; readonly endMs: number; readonly width: number },
   selected: readonly string[],
   pointed: string | null,
 ): Shapes {
   const cluster = new Map(units.map((unit) => [unit.unit, unit.cluster]));
   const held = new Set(selected);
-  const own = of.filter((line) => !(SUMMARY_UNITS as readonly string[]).includes(line.unit));
-  const shown = held.size > 0 ? own.filter(({ unit }) => held.has(unit)) : own;
-  const others = held.size > 0 ? own.filter(({ unit }) => !held.has(unit)) : [];
+  const own = of.filter(({ unit }) => cluster.has(unit));
+  const whole = units.length > MOST_ASKED ? findWholeClusters(clusters, selected) : null;
+  const shown = whole ? [] : held.size > 0 ? own.filter(({ unit }) => held.has(unit)) : own;
+  const others = held.size > 0 && units.length <= MOST_ASKED ? own.filter(({ unit }) => !held.has(unit)) : [];
   const steps = Math.max(20, Math.floor(width / 2));
-  const shapes: { lines: (ChartLine & { isRead: boolean })[]; bands: ChartBand[] } = { lines: [], bands: [] };
+  const shapes: GrowingShapes = { lines: [], bands: [] };
+  for (const label of whole ?? []) addBand(shapes, label, findBand(of, label));
   if (shown.length > MOST_LINES) {
     const labels = [...new Set(shown.map(({ unit }) => cluster.get(unit) ?? null))].sort(
       (a, b) => (a ?? 99) - (b ?? 99),
     );
     for (const label of labels) {
       const members = shown.filter(({ unit }) => (cluster.get(unit) ?? null) === label);
-      const { timesMs, median, low, high } = summarize(members, startMs, endMs, steps);
-      const key = `cluster ${label}`;
-      const color = clusterColor(label);
-      shapes.bands.push({ key, color, timesMs, low, high });
-      shapes.lines.push({ ...PLAIN, key, color, timesMs, values: median, width: 1.3, isRead: true });
+      addBand(shapes, label, summarize(members, startMs, endMs, steps));
     }
   } else {
     for (const { unit, timesMs, values } of shown) {

@@ -70,6 +70,32 @@ export function summarize(lines: readonly SeriesLine[], startMs: number, endMs: 
   };
 }
 
+/** What the server says a cluster is together: `c0:median`, `c0:p5`, `c0:p95`, each downsampled at times of its own. */
+export function findBand(lines: readonly SeriesLine[], label: number): Summary | null {
+  const [median, low, high] = ["median", "p5", "p95"].map((level) =>
+    lines.find(({ unit }) => unit === `c${label}:${level}`),
+  );
+  if (!median || !low || !high) return null;
+  const timesMs = Float64Array.from(new Set([...median.timesMs, ...low.timesMs, ...high.timesMs])).sort();
+  const at = (line: SeriesLine) => interpolate(line, timesMs);
+  return { timesMs, median: at(median), low: at(low), high: at(high) };
+}
+
+/** The line's values at given times in order; NaN before its first, after its last and within its gaps. */
+export function interpolate(
+  { timesMs, values }: Pick<SeriesLine, "timesMs" | "values">,
+  at: Float64Array,
+): Float64Array {
+  let next = 0;
+  return at.map((time) => {
+    while (next < timesMs.length && (timesMs[next] ?? 0) < time) next += 1;
+    const [before, after] = [timesMs[next - 1] ?? Number.NaN, timesMs[next] ?? Number.NaN];
+    if (after === time) return values[next] ?? Number.NaN;
+    const share = (time - before) / (after - before);
+    return (values[next - 1] ?? Number.NaN) * (1 - share) + (values[next] ?? Number.NaN) * share;
+  });
+}
+
 /** The value at the time next to a moment; null where there is none near. */
 export function valueAt(timesMs: Float64Array, values: Float64Array, atMs: number, withinMs: number): number | null {
   let [from, to] = [0, timesMs.length - 1];

@@ -34,7 +34,7 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
   const startMs = Math.floor((shown.fromMs - AROUND_MS) / 1000) * 1000;
   const endMs = Math.ceil((shown.toMs + AROUND_MS) / 1000) * 1000;
   const points = Math.max(0, Math.floor(width / METRICS.length / 50) * 50);
-  const lines = useLines(workload, { startMs, endMs, metrics: METRICS, units: [], points, isSummarized: true });
+  const lines = useLines(workload, { startMs, endMs, metrics: METRICS, units: [], points, summary: "median" });
   const known = METRICS.filter((metric) =>
     lines.value?.some((line) => line.metric === metric && line.values.length > 0),
   );
