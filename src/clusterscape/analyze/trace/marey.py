@@ -96,12 +96,8 @@ def draw_marey(
             return draw_marey(trace, window, level=level, opened=opened, classes=classes, merge="gap")
     else:
         parts = [_merge(trace, taken[each], rows, each, window, classes, merge) for each in levels]
-    row_of = [
-        np.array([_row_at(rows, each)[block] for block in part.block], np.int64)
-        for each, part in zip(levels, parts, strict=True)
-    ]
+    row = np.concatenate([_rows_of(rows, each, part.block) for each, part in zip(levels, parts, strict=True)])
     merged = _concat(parts)
-    row = np.concatenate(row_of) if row_of else np.zeros(0, np.int64)
     shown = _shown(trace, rows, levels, taken, parts, merged, row)
     bands = find_bands(trace, shown)
     at = np.lexsort((merged.numbers[:, 0], row))
@@ -122,8 +118,14 @@ def _merge(
     return merge_level(trace, spans, [row.block for row in rows if row.level == level], window, classes, merge)
 
 
-def _row_at(rows: Sequence[Row], level: Level) -> dict[int, int]:
-    return {row.block: at for at, row in enumerate(rows) if row.level == level}
+def _rows_of(rows: Sequence[Row], level: Level, block: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The row of each output span, from its block of the level."""
+    found = np.full(1 + max((row.block for row in rows if row.level == level), default=0), -1, np.int64)
+    for at, row in enumerate(rows):
+        if row.level == level:
+            found[row.block] = at
+    placed: NDArray[np.int64] = found[block]
+    return placed
 
 
 def _concat(parts: Sequence[Merged]) -> Merged:
