@@ -131,6 +131,8 @@ def judge_log(
     from clusterscape.cli.recorded_lives import read_recorded_lives
 
     lives = read_recorded_lives(nvidia_smi, events, zone=_zone(timezone))
+    if min_age is None:
+        chosen = [_fit_age(rule, text, lives) for rule, text in zip(chosen, named, strict=True)]
     span_ms = int(lives.until_at.max() - lives.from_at.min())
     step_ms = round(every * 1000) if every else max(1000, lives.interval_ms, -(-span_ms // MAX_EVALUATIONS))
     found = replay(chosen, lives.columns, lives.facts, lives.from_at, lives.until_at, step_ms=step_ms)
@@ -175,6 +177,23 @@ def _adapt(rule: "Rule", min_age: str | None, speed: float) -> "Rule":
     if min_age is None:
         return rule
     return replace(rule, scope=replace(rule.scope, min_age_ms=parse_duration_ms(min_age)))
+
+
+def _fit_age(rule: "Rule", text: str, lives: "RecordedLives") -> "Rule":
+    """A rule that does not say from which age on it judges, for a log whose runs never reach the usual age.
+
+    The first third of the longest run is then taken for its start, which no rule should judge.
+    """
+    longest_ms = int((lives.until_at - lives.from_at).max())
+    if find_key(text) is not None or "after" in text.lower().split() or rule.scope.min_age_ms <= longest_ms:
+        return rule
+    age_ms = longest_ms // 3000 * 1000
+    errors.print(
+        f"{rule.key}: judged from {age_ms // 1000} s of age on, as no run of the log is older than "
+        f"{longest_ms // 1000} s; `after 10s` in the rule or --min-age says otherwise.",
+        style="yellow", highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    return replace(rule, scope=replace(rule.scope, min_age_ms=age_ms))
 
 
 def _zone(name: str) -> tzinfo:
@@ -248,6 +267,10 @@ def _print(found: Sequence["ReplayedRow"], step_ms: int, skipped_lines: int) -> 
     for (key, reason), times in Counter((row.rule.key, row.why_unjudged) for row in unjudged).items():
         where = "" if times == lives else f" on {times} of {lives} lives"
         errors.print(f"{key}: never judged{where} ({reason}).", style="yellow", highlight=False, soft_wrap=True)
+    if any(row.why_unjudged.startswith("younger than") for row in unjudged):
+        errors.print(
+            "--min-age 10s judges younger runs, too; --speed 60 shortens every time in the rules.", style="yellow"
+        )
     if skipped_lines:
         errors.print(f"{count(skipped_lines, 'line')} of the log could not be read.", style="yellow", highlight=False)
 

@@ -42,6 +42,17 @@ def test_violations_are_reported_when_a_log_is_judged() -> None:
     assert 120 < hang["values"]["power p50 < 70%"] < 123
 
 
+def test_short_runs_are_judged_when_the_rule_does_not_say_from_which_age_on() -> None:
+    r2 = "gpu_util p95 > 90% and power p50 < 70%"
+    done = run("rules", "test", r2, "--nvidia-smi", LOG, "--events", EVENTS, "--json")
+    assert {one["workload"] for one in json.loads(done.stdout)["results"] if one["is_broken"]} == {"hang-550"}
+    assert "judged from 15 s of age on" in done.stderr
+    said = run("rules", "test", f"{r2} after 10m", "--nvidia-smi", LOG, "--events", EVENTS)
+    assert "0 violations" in said.stdout
+    assert "never judged (younger than 10m)" in said.stderr
+    assert "--min-age" in said.stderr
+
+
 def test_log_is_one_run_when_no_events_are_given() -> None:
     done = run("rules", "test", "temperature max > 50C after 1m", "--nvidia-smi", LOG)
     assert done.returncode == 0, done.stderr
