@@ -24,9 +24,12 @@ BENCHMARKS = (
     "diagnosis_open",
     "odd_gpu_detection",
     "run_overhead",
+    "run_peers",
+    "run_ingest",
     "scheduling_speed",
     "job_description",
     "trace_import",
+    "trace_marey",
 )
 
 
