@@ -67,7 +67,7 @@ system: .venv/.dev
 
 .venv/.dev: .venv/.runtime
 	@echo "Installing the development packages …"
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev,torch-tests]'
 	@touch $@
 
 web/node_modules/.installed: web/package-lock.json .venv/.runtime
