@@ -34,8 +34,8 @@ def compute_features(values: Floats, *, quantum: float | None = None) -> Feature
 
     All but "silence" and "shape" are about the residual against the median of all GPUs at the same time, in the metric's
     unit: level (median), drift (slope over the whole time), step (largest lasting change), late (end against before),
-    unrest (log of the median deviation), peaks and dips (mean of the outermost hundredth), lag (in samples, positive when
-    behind), shape (Jensen–Shannon distance to all others), silence (share of samples missing).
+    unrest (log of the mean deviation, without its outermost), peaks and dips (mean of the outermost hundredth), lag (in
+    samples, positive when behind), shape (Jensen–Shannon distance to all others), silence (share of samples missing).
     """
     is_missing = np.isnan(values)
     mean, low, high = _shorten(values)
@@ -47,7 +47,7 @@ def compute_features(values: Floats, *, quantum: float | None = None) -> Feature
     least = max(0.01 * scale, quantum)
     level = _column_medians(residual)
     centered = residual - level
-    unrest = _column_medians(np.abs(centered))
+    unrest = _usual_deviation(centered)
     usual_unrest = float(np.nanmedian(unrest)) if np.isfinite(unrest).any() else 0.0
     peaks = high - _spread_out(row_medians(high), np.fmax)[:, None] - level
     dips = _spread_out(row_medians(low), np.fmin)[:, None] + level - low
@@ -80,6 +80,21 @@ def find_quantum(values: Floats) -> float:
     # What differs by rounding alone is the same value.
     different = np.unique(np.rint(chosen / (QUANTUM_TOLERANCE * span)))
     return float(np.diff(different).min()) * QUANTUM_TOLERANCE * span
+
+
+def _usual_deviation(centered: Floats) -> Floats:
+    """Mean deviation of each column, each counting for at most three usual ones of all: peaks and dips are told apart.
+
+    Not the median: of values in steps that would be one step or the next.
+    """
+    deviation = np.abs(centered)
+    known = deviation[~np.isnan(deviation)]
+    if known.size == 0:
+        return np.zeros(centered.shape[1])
+    usual = float(np.mean(known[:: max(1, known.size // QUANTUM_VALUES)]))
+    counts = np.maximum((~np.isnan(deviation)).sum(axis=0), 1)
+    means: Floats = np.where(np.isnan(deviation), 0.0, np.minimum(deviation, 3.0 * usual)).sum(axis=0) / counts
+    return means
 
 
 def _spread_out(course: Floats, extreme: np.ufunc) -> Floats:

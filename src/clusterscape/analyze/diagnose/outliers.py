@@ -15,6 +15,7 @@ TAIL_SHARE = 0.1  # of the GPUs, on each side: what the tail is fitted to …
 SPARED_SHARE = 0.02  # … without the outermost of these, which may be odd
 MIN_TAIL = 24  # fewer GPUs in the tail: both sides are folded into one, from the middle on
 MIN_SIDE = 3
+LEAST_TAIL = 0.15
 MAX_LAG = 40  # samples
 MOST_SHIFTED = 16  # odd GPUs that are tried at other lags
 # What a GPU is said to be odd by: a lag also makes dips, and everything changes the shape, so these come after.
@@ -130,8 +131,8 @@ def compute_log_tail(distance: Floats, tail: int) -> Floats:
         return np.zeros(size)
     scale = (float(kept.sum()) + spared * float(kept[0])) / free
     share = min(tail / size, 1.0)
-    # In units of the spread: a tail thinner than this is an accident of rounding.
-    scale = max(scale, 0.1)
+    # In units of the spread: a tail thinner than this is an accident of rounding. One spread must not be enough.
+    scale = max(scale, LEAST_TAIL)
     excess = np.maximum(distance - start, 0.0) / scale
     log_p = np.log(share) - free * np.log1p(excess / free)
     return np.where(distance > start, log_p, 0.0)

@@ -33,7 +33,7 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
             >
               <i style={{ background: clusterColor(label) }} />
               {clusters.length === 1
-                ? `All ${formatPlural(size, "GPU")} behave alike`
+                ? sayOneCluster(size, odd.length)
                 : (explanation?.sentence ?? formatPlural(size, "GPU"))}
             </button>
           </li>
@@ -56,4 +56,8 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
       )}
     </ul>
   );
+}
+
+function sayOneCluster(size: number, odd: number): string {
+  return odd === 0 ? `All ${formatPlural(size, "GPU")} behave alike` : `${formatPlural(size - odd, "GPU")} behave alike`;
 }

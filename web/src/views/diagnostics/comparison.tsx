@@ -1,4 +1,4 @@
-// Two workloads, or two times of one, side by side: what differs in numbers, then their GPUs and their courses.
+// Two workloads, or two times of one, side by side: what differs in numbers and words, then their GPUs, courses and findings.
 
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
@@ -6,6 +6,8 @@ import { useDiagnosis } from "../../data/diagnosis.ts";
 import type { Compared, DiagnosticsPage } from "../../state/diagnostics.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import styles from "./comparison.module.css";
+import { sayDifferences } from "./differences.ts";
+import { Findings } from "./findings.tsx";
 import { GpuPanel } from "./gpu-panel.tsx";
 import { sayEnergy, sayHours } from "./head.tsx";
 import { type SetPage, SetPageContext, useSetPage } from "./shown.ts";
@@ -36,15 +38,22 @@ export function Comparison({ answer, page, rules, compared }: ComparisonProps) {
       {(second) => (
         <div className={styles.place}>
           <Differences first={answer} second={second} />
+          <ul className={styles.words} aria-label="Differences in words">
+            {sayDifferences(answer, second).map((sentence) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+          </ul>
           <div className={styles.pair}>
             <div className={styles.column}>
               <GpuPanel answer={answer} page={page} rules={rules} whose={sayWhose(answer)} />
               <TimelinePanel answer={answer} page={page} whose={sayWhose(answer)} />
+              <Findings answer={answer} whose={sayWhose(answer)} />
             </div>
             <SetPageContext value={setOther}>
               <div className={styles.column}>
                 <GpuPanel answer={second} page={otherPage} rules={rules} whose={sayWhose(second)} />
                 <TimelinePanel answer={second} page={otherPage} whose={sayWhose(second)} canLeave={false} />
+                <Findings answer={second} whose={sayWhose(second)} />
               </div>
             </SetPageContext>
           </div>
@@ -78,7 +87,10 @@ const ROWS: readonly Row[] = [
     name: "clusters",
     say: ({ clusters }) => clusters.map(({ size }) => formatCount(size)).join(" + ") || "–",
   },
-  { name: "findings", say: ({ findings }) => findings[0]?.title ?? "nothing is odd" },
+  {
+    name: "findings",
+    say: ({ findings }) => (findings.length > 0 ? formatPlural(findings.length, "finding") : "nothing is odd"),
+  },
 ];
 
 function Differences({ first, second }: { first: DiagnosisAnswer; second: DiagnosisAnswer }) {

@@ -3,31 +3,37 @@
 import type { DiagnosisAnswer, FindingAnswer } from "../../api/generated.ts";
 import { formatGpuHours, formatPlural, formatRatio, isKnown } from "../../base/format.ts";
 import { formatDuration } from "../../base/time.ts";
-import { changeDiagnostics, type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import { type DiagnosticsPage, toWindow } from "../../state/diagnostics.ts";
 import styles from "./findings.module.css";
 import { PanelBox } from "./panel-box.tsx";
+import { useSetPage } from "./shown.ts";
 import { sayEstimate, sayP, sayWindow } from "./words.ts";
 
 /** A finding of nearly the whole time does not change the window. */
 const NEARLY_ALL = 0.85;
 const MOST_ODD = 5;
 
-export function Findings({ answer }: { answer: DiagnosisAnswer }) {
-  const change = useChangeScreen();
+interface FindingsProps {
+  readonly answer: DiagnosisAnswer;
+  /** Said in the heading where two are compared. */
+  readonly whose?: string;
+}
+
+export function Findings({ answer, whose }: FindingsProps) {
+  const set = useSetPage();
   const { findings, odd, odd_note, notes } = answer;
   const others = odd.filter(
     ({ unit }) => !findings.some(({ kind, units }) => kind === "odd_gpu" && units.includes(unit)),
   );
   return (
-    <PanelBox title="Findings" className={styles.panel}>
+    <PanelBox title={whose ? `Findings, ${whose}` : "Findings"} className={styles.panel}>
       <ul className={styles.list}>
         {findings.map((finding) => (
           <li key={`${finding.kind} ${finding.title}`} data-severity={finding.severity}>
             <button
               type="button"
               data-tip="Show its GPUs, time and metrics"
-              onClick={() => change(changeDiagnostics(showFinding(finding, answer)))}
+              onClick={() => set(showFinding(finding, answer))}
             >
               <b>{finding.title}</b>
               <span>{finding.reason}</span>
@@ -37,7 +43,7 @@ export function Findings({ answer }: { answer: DiagnosisAnswer }) {
         ))}
         {others.slice(0, MOST_ODD).map(({ unit, sentence, p_value, distance }) => (
           <li key={unit} data-severity="info">
-            <button type="button" onClick={() => change(changeDiagnostics({ units: [unit] }))}>
+            <button type="button" onClick={() => set({ units: [unit] })}>
               <b>{sentence}</b>
               <small>
                 {unit} · distance {distance.toPrecision(2)} · {sayP(p_value)}

@@ -5,7 +5,9 @@ import type { SeriesLine } from "../../api/series.ts";
 import { arrange, isKnown, shortenUnits } from "./arrange.ts";
 import { boundOutliers, findBounds, lightPoints } from "./brushed.ts";
 import { findStrangers } from "./diagnosis-view.tsx";
+import { sayDifferences } from "./differences.ts";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
+import { stepThrough } from "./event-strip.tsx";
 import { chooseUnits, chooseZoom, findWholeClusters } from "./timeline-panel.tsx";
 import { fillHoles, findBand, findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
 import { sayEstimate, sayP, sayValue } from "./words.ts";
@@ -236,6 +238,59 @@ describe("a link", () => {
     expect(findStrangers(answer, { x: null, y: "power_watts", lines: [], units: ["n:0"] })).toEqual([]);
     const notices = findStrangers(answer, { x: "cats", y: null, lines: ["dogs"], units: ["n:9"] });
     expect(notices.join(" ")).toMatch(/cats.*dogs.*n:9/);
+  });
+});
+
+describe("two diagnoses", () => {
+  const cluster = (label: number, units: readonly string[]) => ({
+    label,
+    size: units.length,
+    explanation: null,
+    units: [...units],
+  });
+  const first = {
+    gpus: 4,
+    gpu_hours: 10,
+    wasted_gpu_hours: 1,
+    energy_joules: 1000,
+    clusters: [cluster(0, ["a", "b"]), cluster(1, ["c", "d"])],
+    findings: [],
+    odd: [],
+    metric: "power_watts",
+    units: [],
+  };
+
+  it("are said to be alike where they are", () => {
+    expect(sayDifferences(first, { ...first, energy_joules: 1010 })).toEqual([
+      "Both have the same clusters and findings, and waste and energy are alike.",
+    ]);
+  });
+
+  it("differ in clusters, waste and energy", () => {
+    const second = {
+      ...first,
+      wasted_gpu_hours: 4,
+      energy_joules: 1300,
+      clusters: [cluster(0, ["a", "b", "c"]), cluster(1, ["d"])],
+    };
+    expect(sayDifferences(first, second)).toEqual([
+      "1\u00a0GPU changed the cluster.",
+      "The wasted share of its GPU-hours rises from 10\u00a0% to 40\u00a0%.",
+      "The energy per GPU-hour is 30\u00a0% higher in the second.",
+    ]);
+    expect(sayDifferences(first, { ...first, clusters: [cluster(0, ["x"])] })[0]).toBe(
+      "The first has 2\u00a0clusters (2 + 2), the second 1 (1).",
+    );
+  });
+});
+
+describe("events", () => {
+  it("are gone through by arrows", () => {
+    expect(stepThrough("ArrowRight", 0, 3)).toBe(1);
+    expect(stepThrough("ArrowRight", 2, 3)).toBe(2);
+    expect(stepThrough("End", 0, 3)).toBe(2);
+    expect(stepThrough("Enter", 0, 3)).toBeNull();
+    expect(stepThrough("ArrowRight", 0, 0)).toBeNull();
   });
 });
 
