@@ -102,6 +102,17 @@ def test_mira_table_is_reproduced_but_for_known_gaps_when_promises_are_relaxed(
         assert spreads[name].tells_apart(value), name
 
 
+def test_violation_is_a_fraction_for_less_wait_when_backfilling_is_frugal() -> None:
+    trace = read_trace(reference_data("sched", "alcf", "mira_2018_lumos.csv.gz"))
+    relaxed = measure_spread(make_scenario(trace, MIRA_NODES, Backfill("relaxed", 0.1), "poster"), simulate, runs=10)
+    frugal = measure_spread(make_scenario(trace, MIRA_NODES, Backfill("frugal", 0.03), "poster"), simulate, runs=10)
+    # Asked for: at most half of the violation at no more than 2 % longer waits, beyond the jitter of run times.
+    assert frugal["violation_s"].high <= 0.5 * relaxed["violation_s"].low
+    assert frugal["wait_s"].high <= 1.02 * relaxed["wait_s"].low
+    assert frugal["wait_s"].mean == pytest.approx(33_640, rel=0.02)
+    assert frugal["violation_s"].mean == pytest.approx(92, rel=0.1)
+
+
 @pytest.mark.parametrize(
     ("path", "jobs", "unit"),
     [

@@ -41,6 +41,7 @@ def test_table_is_printed_without_published_rows_when_the_trace_is_another(tmp_p
     rows = json.loads(done.stdout)["rows"]
     assert [row["measure"] for row in rows] == ["wait_s", "bounded_slowdown", "utilization", "violation_s"]
     assert rows[0]["baseline"]["published"] is None
+    assert rows[0]["frugal"]["spread"]["mean"] > 0
 
 
 def test_errors_say_what_to_do_when_something_is_missing(tmp_path: Path) -> None:
@@ -55,4 +56,41 @@ def test_errors_say_what_to_do_when_something_is_missing(tmp_path: Path) -> None
     ):
         done = run("sched", *arguments)
         assert done.returncode == 1
+        assert said in done.stderr
+
+
+def test_sweep_goes_on_where_it_stopped_when_results_are_kept(tmp_path: Path) -> None:
+    trace, cache = tmp_path / "trace.swf", tmp_path / "cache"
+    trace.write_text(SWF)
+    arguments = ("sched", "sweep", str(trace), "--cache", str(cache), "--workers", "2", "--json")
+    first = run(*arguments, "--backfill", "easy")
+    assert first.returncode == 0, first.stderr
+    (kept,) = cache.iterdir()
+    written = kept.stat().st_mtime_ns
+    more = run(*arguments, "--backfill", "easy", "--backfill", "frugal", "--omega", "0.1", "--omega", "0.2")
+    points = json.loads(more.stdout)["points"]
+    assert sorted((point["backfill"], point["omega"]) for point in points) == [
+        ("easy", None),
+        ("frugal", 0.1),
+        ("frugal", 0.2),
+    ]
+    assert kept.stat().st_mtime_ns == written
+    assert json.loads(first.stdout)["points"][0] in points
+    kept.write_text("{")  # broken off while writing: computed again
+    repaired = run(*arguments, "--backfill", "easy")
+    assert json.loads(repaired.stdout) == json.loads(first.stdout)
+    assert json.loads(kept.read_text())["measures"]["jobs"] == 3
+
+
+def test_errors_say_what_to_do_when_a_sweep_cannot_run(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.swf"
+    trace.write_text(SWF)
+    for arguments, said in (
+        (("--backfill", "tight"), "there is no backfilling 'tight'"),
+        (("--policy", "fifo"), "there is no policy 'fifo'"),
+        (("--estimates", "guess"), "there are no estimates"),
+        (("--scheduler", "tcp://127.0.0.1:1", "--cache", str(tmp_path)), "no Dask scheduler answers"),
+    ):
+        done = run("sched", "sweep", str(trace), *arguments)
+        assert done.returncode == 1, done.stdout
         assert said in done.stderr

@@ -1,0 +1,108 @@
+"""``clusterscape sched simulate`` on GPU nodes: how clusters are described, and what is answered."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from unit.cli.test_commands import run
+
+from clusterscape.cli.sched_cluster import describe, read_cluster
+from clusterscape.collect.job_traces import read_trace
+from clusterscape.errors import QueryError
+
+NODES = {"nodes": [{"count": 3, "gpus": 8}]}
+TRACE = """job,user,submit_time,wait_time,run_time,wall_time,gpu_num,node_num,cpu_num
+1,a,0,0,10,20,16,2,4
+2,b,1,0,10,20,8,1,4
+3,a,2,0,5,20,12,2,4
+4,c,3,0,5,5,0.5,1,1
+"""
+
+
+def test_nodes_partitions_outages_and_names_are_read_when_a_cluster_is_described(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.toml"
+    path.write_text(
+        """
+        [[nodes]]
+        count = 2
+        gpus = 8
+        model = "H100"
+        cpus = 96
+        memory_gib = 1024
+        partition = "train"
+        [[nodes]]
+        name = "mig"
+        gpus = 4
+        cpus = 32
+        partition = "small"
+        mig_slices = 7
+        [[partitions]]
+        name = "small"
+        max_gpus_per_user = 2
+        [[outages]]
+        node = "node-0001"
+        from_s = 100
+        [queues]
+        debug = "small"
+        [priorities]
+        debug = 5
+        """
+    )
+    described = read_cluster(path, None)
+    cluster = described.cluster
+    assert cluster.names == ("node-0001", "node-0002", "mig")
+    assert [partition.name for partition in cluster.partitions] == ["small", "train"]
+    assert cluster.partition.tolist() == [1, 1, 0]
+    assert cluster.cpu_milli.tolist() == [96_000, 96_000, 32_000]
+    assert cluster.slices.tolist() == [0, 0, 7]
+    assert cluster.partitions[0].max_gpus_per_user == 2
+    assert described.faults[0].to_s is None
+    assert (described.partition_of, described.priority_of) == ({"debug": "small"}, {"debug": 5})
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({}, "a cluster has nodes"),
+        ({"nodes": [{"gpu": 8}]}, "'gpu' is not known here"),
+        ({"nodes": [{"count": 0}]}, "count from 1 on"),
+        ({"nodes": [{"gpus": 8, "cpus": 4}, {"gpus": 8}]}, "either all groups"),
+        (NODES | {"outages": [{"node": "x", "kind": "boom", "from_s": 1}]}, "an outage has"),
+        (NODES | {"partitions": {"a": 1}}, "a list of tables"),
+        ({"nodes": [{"name": "a", "gpus": 1}, {"name": "a", "gpus": 1}]}, "same name"),
+        ({"nodes": [{"gpus": 1, "mig_slices": 3}]}, "equal parts"),
+    ],
+)
+def test_error_says_what_is_wrong_when_a_cluster_is_not_understood(table: dict[str, object], said: str) -> None:
+    with pytest.raises(QueryError, match=said):
+        describe(table, "test")
+
+
+def test_cluster_is_uniform_when_given_as_a_product() -> None:
+    assert read_cluster(None, "3x8").cluster.gpus.tolist() == [8, 8, 8]
+    with pytest.raises(QueryError, match="is no cluster"):
+        read_cluster(None, "many")
+    assert np.all(read_cluster(None, "2x4").cluster.cpu_milli == 0)
+
+
+def test_measures_sizes_and_schedule_are_told_when_a_trace_runs_on_nodes(tmp_path: Path) -> None:
+    trace, output = tmp_path / "trace.csv", tmp_path / "schedule.swf"
+    trace.write_text(TRACE)
+    cluster = tmp_path / "cluster.toml"
+    cluster.write_text("[[nodes]]\ncount = 3\ngpus = 8\n")
+    arguments = ("sched", "simulate", str(trace), "--policy", "size-priority", "--placement", "fgd")
+    done = run(*arguments, "--cluster", str(cluster), "--output", str(output), "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["jobs"], said["nodes"], said["gpus"], said["placement"]) == (4, 3, 24, "fgd")
+    assert said["measures"]["unfinished_jobs"] == 0
+    assert [one["jobs"] for one in said["sizes"]] == [1, 1, 2]
+    assert said["sizes"][0]["reference_max_s"] is not None
+    written = read_trace(output)
+    assert (len(written), written.total) == (4, 24)
+    again = run(*arguments, "--nodes", "3x8")
+    assert "fairness over users" in again.stdout
+    assert said["fingerprint"][:16] in again.stdout  # an unchanged question has the same answer
+    refused = run("sched", "simulate", str(trace), "--nodes", "3x8", "--backfill", "conservative")
+    assert "not there for clusters" in refused.stderr
