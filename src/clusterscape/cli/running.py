@@ -20,6 +20,8 @@ from clusterscape.serve.state import AppState
 log = logging.getLogger(__name__)
 
 MAINTAIN_EVERY_S = 60.0
+FORECAST_EVERY_S = 30.0
+"""How soon after its submission a workload has its first forecast."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -117,6 +119,7 @@ async def _run(
     ]
     every_s = site.settings.rules.judge_every_s
     judging = asyncio.create_task(_report(asyncio.to_thread(site.watch.run, every_s)), name="rules")
+    forecasting = asyncio.create_task(_report(asyncio.to_thread(site.queries.waits.run, FORECAST_EVERY_S)), name="waits")
     if beside is not None:
         background.append(asyncio.create_task(_report(beside()), name="beside"))
     try:
@@ -129,7 +132,9 @@ async def _run(
                 await task
         site.traces.close()
         site.watch.stop()
+        site.queries.waits.stop()
         await judging
+        await forecasting
 
 
 async def _report(work: Awaitable[None]) -> None:

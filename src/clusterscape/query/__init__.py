@@ -8,6 +8,7 @@ from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
 from clusterscape.query.runs import RunQuery, RunSeriesQuery
 from clusterscape.query.scheduling.description import JobTraceQuery
+from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.search import SearchQuery
 from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
@@ -40,6 +41,7 @@ class Queries:
         self.runs = RunQuery(context)
         self.run_series = RunSeriesQuery(context, self.runs)
         self.job_traces = JobTraceQuery(context)
+        self.waits = WaitQuery(context)
         self.waste = WasteQuery(context, self.cluster)
         self.rules = RuleQuery(context, watch)
         self.rule_notes = RuleNotes(context, watch.book)

@@ -84,7 +84,7 @@ def take_jobs(trace: JobTrace, start_s: Float64s | None = None) -> RanJobs:
 
     A run lasts at least a second. Rows that never ran, have no size or no start are left out.
     """
-    starts = trace.frame["submit_s"] + trace.frame["wait_s"] if start_s is None else pl.Series(start_s)
+    starts = trace.frame["submit_s"] + trace.frame["wait_s"] if start_s is None else pl.Series(start_s).fill_nan(None)
     frame = trace.frame.with_columns(size=trace.size.cast(pl.Float64), start_s=starts)
     frame = frame.filter(
         pl.col("run_s").is_not_null()

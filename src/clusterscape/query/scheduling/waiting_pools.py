@@ -1,0 +1,153 @@
+"""The live queue as the engine takes it: each partition (or one machine type of it) a homogeneous pool of GPUs.
+
+An assumption, and told as one: which node a job's GPUs come from is left out, and so are limits per user and reservations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from clusterscape.analyze.jobs.features import RanJobs, to_ran_jobs
+from clusterscape.model import Node, Partition, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model.jobs import JobStatus
+from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.query.scheduling.models import Learned
+from clusterscape.query.scheduling.waiting_forecast import Question
+from clusterscape.simulate.forecast import QueueState
+from clusterscape.store.records.contract import RecordStore
+
+ASSUMPTIONS = (
+    "Each partition counts as one pool of GPUs: which node they are on is left out.",
+    "Waiting workloads go by priority, then by submission; later ones may fill gaps without delaying the first (EASY).",
+    "Limits per user, reservations, dependencies and pre-emption are left out.",
+    "Whoever comes later comes as in former weeks at this hour.",
+)
+
+UNKNOWN_LIMIT_S = 86_400.0
+"""Of jobs without a time limit, where nothing else is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A job that is not submitted: so many GPUs for so long, by ``user`` where it is said."""
+
+    gpus: int
+    limit_s: float
+    user: str | None = None
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The GPUs of one partition, of one machine type where named. ``running`` with the GPUs each holds here."""
+
+    partition: str
+    machine_type: str | None
+    total: int
+    max_time_s: int | None
+    running: tuple[tuple[Workload, int], ...]
+    waiting: tuple[Workload, ...]
+
+    @property
+    def free(self) -> int:
+        """GPUs nobody holds."""
+        return max(0, self.total - sum(gpus for _, gpus in self.running))
+
+
+def find_pools(records: RecordStore, *, partition: str | None = None, machine_type: str | None = None) -> list[Pool]:
+    """Every open partition that has such GPUs, by name."""
+    nodes = {node.id: node for node in records.nodes()}
+    active = records.active_workloads()
+    pools = []
+    for part in records.partitions():
+        if part.is_up and partition in (None, part.name):
+            pool = _make_pool(part, [nodes[name] for name in part.nodes if name in nodes], active, machine_type)
+            if pool.total:
+                pools.append(pool)
+    return pools
+
+
+def _make_pool(part: Partition, members: list[Node], active: Sequence[Workload], machine_type: str | None) -> Pool:
+    wanted = None if machine_type is None else machine_type.casefold()
+    # "A100" asks for "A100-80G", too.
+    own = [n for n in members if wanted is None or (n.machine_type or "").casefold().startswith(wanted)]
+    names = {node.id for node in own}
+    kinds = {node.machine_type for node in own}
+    running = []
+    for workload in active:
+        here = sum(node in names for node in workload.nodes)
+        if workload.state is not WorkloadState.WAITING and here and workload.gpus_requested:
+            running.append((workload, max(1, round(workload.gpus_requested * here / len(workload.nodes)))))
+    waiting = [w for w in active if w.state is WorkloadState.WAITING and w.partition == part.name and w.gpus_requested]
+    waiting.sort(key=lambda w: (-(w.priority or 0), w.submitted_at or 0, w.id))
+    total = sum(node.gpu_count for node in own if node.state.is_available)
+    return Pool(
+        part.name,
+        next(iter(kinds)) if len(kinds) == 1 else None,
+        total,
+        part.max_time_s,
+        tuple(running),
+        tuple(w for w in waiting if w.gpus_requested <= total),
+    )
+
+
+def make_question(pool: Pool, ask: Ask | None, learned: Learned, now: UnixMs) -> Question:
+    """The state of the pool now; ``ask`` waits behind all others."""
+    now_s = now / 1000
+    longest = float(learned.jobs.request_s.max()) if len(learned.jobs) else UNKNOWN_LIMIT_S
+    jobs = _to_jobs(pool, ask, now_s, longest)
+    held = len(pool.running)
+    elapsed = np.zeros(len(jobs))
+    elapsed[:held] = np.maximum(now_s - jobs.start_s[:held], 0.0)
+    left = np.maximum(jobs.request_s[:held] - elapsed[:held], 1.0)
+    state = QueueState(
+        max(pool.total, 1),
+        _whole(np.array([gpus for _, gpus in pool.running], np.float64)),
+        _whole(left),
+        _whole(jobs.size[held:]),
+        _whole(jobs.request_s[held:]),
+    )
+    return Question(state, learned.history.find(jobs), now_s, elapsed)
+
+
+def _to_jobs(pool: Pool, ask: Ask | None, now_s: float, longest_s: float) -> RanJobs:
+    workloads = [*(workload for workload, _ in pool.running), *pool.waiting]
+    rows = [
+        {
+            "user": w.user,
+            "project": w.project,
+            "queue": w.partition,
+            "submit_s": (w.submitted_at or w.started_at or now_s * 1000) / 1000,
+            "start_s": (w.started_at or now_s * 1000) / 1000,
+            "size": float(w.gpus_requested),
+            "requested_s": float(w.time_limit_s or pool.max_time_s or longest_s),
+        }
+        for w in workloads
+    ]
+    if ask is not None:
+        about = {"user": ask.user, "project": ask.project, "queue": pool.partition, "size": float(ask.gpus)}
+        rows.append(about | {"submit_s": now_s, "start_s": now_s, "requested_s": float(ask.limit_s)})
+    schema = {
+        "user": pl.String(),
+        "project": pl.String(),
+        "queue": pl.String(),
+        "submit_s": pl.Float64(),
+        "start_s": pl.Float64(),
+        "size": pl.Float64(),
+        "requested_s": pl.Float64(),
+    }
+    frame = pl.DataFrame(rows, schema=schema).with_columns(
+        run_s=pl.lit(None, pl.Float64), status=pl.lit(JobStatus.UNKNOWN.value)
+    )
+    return to_ran_jobs(frame)
+
+
+def list_ids(pool: Pool) -> list[WorkloadId]:
+    """Of the waiting workloads, in the order of the queue."""
+    return [workload.id for workload in pool.waiting]
+
+
+def _whole(values: Float64s) -> Int64s:
+    return np.ceil(values).astype(np.int64)
