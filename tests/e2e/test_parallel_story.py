@@ -28,7 +28,7 @@ def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def job(demo_url: str) -> str:
     """A running job to hang traces on."""
     running = get_json(f"{demo_url}/api/v1/workloads?state=running&limit=100")["workloads"]
-    return str(next(each["workload"] for each in running if each["gpus_requested"] > 1))
+    return str([each["workload"] for each in running if each["gpus_requested"] > 1][-1])
 
 
 @pytest.fixture(scope="module")

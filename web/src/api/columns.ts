@@ -133,13 +133,24 @@ function readNumber({ type }: Part, values: ArrayLike<number | bigint>, row: num
   return type.typeId === Type.Bool ? (Number(values[row >> 3]) >> (row & 7)) & 1 : Number(values[row]);
 }
 
+type PlainNumbers = Float64Array | Float32Array | Uint8Array | Uint16Array | Uint32Array | Int16Array | Int32Array;
+
+/** Whether a part's numbers lie as they are: they are copied in one go. Bits and 64-bit integers do not. */
+function isPlain({ type }: Part, values: unknown): values is PlainNumbers {
+  if (type.typeId === Type.Bool || !ArrayBuffer.isView(values) || values instanceof DataView) return false;
+  return !(values instanceof BigInt64Array || values instanceof BigUint64Array);
+}
+
 function decodeNumbers(source: Column<unknown>): Float64Array {
   const numbers = new Float64Array(source.length);
   let start = 0;
   for (const part of partsOf(source)) {
     const { values } = part;
-    for (let row = 0; row < part.length; row += 1) {
-      numbers[start + row] = values === undefined || isNull(part, row) ? Number.NaN : readNumber(part, values, row);
+    if (part.nullCount === 0 && isPlain(part, values)) numbers.set(values.subarray(0, part.length), start);
+    else {
+      for (let row = 0; row < part.length; row += 1) {
+        numbers[start + row] = values === undefined || isNull(part, row) ? Number.NaN : readNumber(part, values, row);
+      }
     }
     start += part.length;
   }

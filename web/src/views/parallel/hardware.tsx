@@ -42,6 +42,11 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
     <section ref={place} className={styles.hardware} aria-label="Hardware around the trace">
       <header>
         <h2>Hardware of {workload} around this window</h2>
+        {known.length === 0 && (
+          <span>
+            {lines.value === undefined && !lines.problem ? "Asking…" : "Its GPUs were not measured at this time."}
+          </span>
+        )}
         <Button
           onClick={() =>
             change((screen) => changeDiagnostics({ window: toWindow(startMs, endMs) })(diagnose(workload)(screen)))
@@ -50,11 +55,7 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
           Diagnostics of this time
         </Button>
       </header>
-      {known.length === 0 ? (
-        <p className={styles.quiet}>
-          {lines.value === undefined && !lines.problem ? "Asking…" : "Its GPUs were not measured at this time."}
-        </p>
-      ) : (
+      {known.length > 0 && (
         <div className={styles.charts}>
           {known.map((metric) => (
             <MetricChart

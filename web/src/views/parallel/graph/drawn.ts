@@ -34,6 +34,7 @@ export interface Drawn {
 
 /** Of a span the search did not find. */
 const UNFOUND = 0.14;
+const WAIT_OPACITY = 0.62;
 /** Of a span of another step than the one looked at. */
 const ELSEWHERE = 0.35;
 const BAND_OPACITY = 0.3;
@@ -145,32 +146,45 @@ function drawSpans(
   const waitColor = look.colorOf("waiting");
   for (let span = 0; span < spans.count; span += 1) {
     const [start, end] = [spans.startNs[span] ?? 0, spans.endNs[span] ?? 0];
-    const row = spans.row[span] ?? 0;
-    const seen = opacity(span);
-    const mark = (from: number, to: number, style: number, color: number, alpha: number, softNs: number) => {
-      const at = marks.count;
-      marks.startNs[at] = from - baseNs;
-      marks.endNs[at] = to - baseNs;
-      marks.row[at] = row;
-      marks.softNs[at] = softNs;
-      marks.color[at] = color;
-      marks.style[at] = style;
-      marks.tier[at] = tiers[span] ?? 0;
-      marks.opacity[at] = alpha * seen;
-      marks.instance[at] = instance[span] ?? 0;
-      marks.count += 1;
-    };
     const wait = waitOf(spans, span);
     const isWaiting = wait > LEAST_WAIT * (end - start);
-    if (isWaiting)
-      mark(start, start + wait, SPAN_STYLES.thin, look.by === "class" ? waitColor : (colors[span] ?? 0), 0.62, 0);
-    const begin = isWaiting ? start + wait : start;
-    if (end - begin <= 0 && isWaiting) continue;
+    const color = colors[span] ?? 0;
+    const seen = opacity(span);
+    if (isWaiting) {
+      const at = addMark(marks, spans, span, start - baseNs, start + wait - baseNs, instance, tiers);
+      marks.style[at] = SPAN_STYLES.thin;
+      marks.color[at] = look.by === "class" ? waitColor : color;
+      marks.opacity[at] = WAIT_OPACITY * seen;
+      if (start + wait >= end) continue;
+    }
+    const at = addMark(marks, spans, span, (isWaiting ? start + wait : start) - baseNs, end - baseNs, instance, tiers);
     const isMerged = (spans.members[span] ?? 1) > 1;
-    const soft = isMerged ? Math.max(0, (spans.maxNs[span] ?? 0) - (spans.medianNs[span] ?? 0)) : 0;
-    mark(begin, end, styleOf(kinds[span] ?? "host", isMerged), colors[span] ?? 0, 1, soft);
+    if (isMerged) marks.softNs[at] = Math.max(0, (spans.maxNs[span] ?? 0) - (spans.medianNs[span] ?? 0));
+    marks.style[at] = styleOf(kinds[span] ?? "host", isMerged);
+    marks.color[at] = color;
+    marks.opacity[at] = seen;
   }
   return marks;
+}
+
+/** Its place among the marks. */
+function addMark(
+  marks: ReturnType<typeof startMarks>,
+  spans: MareySpans,
+  span: number,
+  startNs: number,
+  endNs: number,
+  instance: Float32Array,
+  tiers: Uint8Array,
+): number {
+  const at = marks.count;
+  marks.count += 1;
+  marks.startNs[at] = startNs;
+  marks.endNs[at] = endNs;
+  marks.row[at] = spans.row[span] ?? 0;
+  marks.tier[at] = tiers[span] ?? 0;
+  marks.instance[at] = instance[span] ?? 0;
+  return at;
 }
 
 /** How long a span waits before it works; of merged ones, which may overlap, the share of all their time. */

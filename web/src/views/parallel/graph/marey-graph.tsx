@@ -209,14 +209,14 @@ function useShown(props: DrawingProps, stage: GraphStage | null, drawn: Drawn, s
   const ranks = useRef(props.ranksOf);
   ranks.current = props.ranksOf;
   useEffect(() => {
+    stage?.setWindow(window);
+  }, [stage, window]);
+  useEffect(() => {
     if (stage === null) return;
     stage.onDrawn = () => setShownAs(`${asked.query.fromNs}~${asked.query.toNs}`);
     stage.setDrawn(drawn);
     tell.current?.(stage, drawn);
   }, [stage, drawn, asked]);
-  useEffect(() => {
-    stage?.setWindow(window);
-  }, [stage, window]);
   useEffect(() => {
     stage?.setSelected(selected);
   }, [stage, selected]);

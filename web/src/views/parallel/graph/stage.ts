@@ -65,7 +65,11 @@ export class GraphStage {
     return this.#rows;
   }
 
+  /** Made when first asked for: most pictures are only looked at. */
   get index(): SpanIndex | null {
+    if (this.#index === null && this.#drawn !== null) {
+      this.#index = new SpanIndex(this.#drawn.marey.spans, this.#drawn.marey.rows.length);
+    }
     return this.#index;
   }
 
@@ -99,13 +103,14 @@ export class GraphStage {
     const isOther = drawn.marey !== this.#drawn?.marey;
     const hasOtherRows = drawn.marey.rows !== this.#drawn?.marey.rows;
     this.#drawn = drawn;
-    if (isOther) this.#index = new SpanIndex(drawn.marey.spans, drawn.marey.rows.length);
+    if (isOther) this.#index = null;
     if (isOther) this.#lit = null;
     this.#layer.setSpans(drawn.spans);
     this.#layer.setBands(drawn.bands);
     if (hasOtherRows) this.#placeRows();
     this.#isNew = true;
-    this.#ask();
+    // Whatever else the page has to do for the new picture, this comes first.
+    this.drawNow();
   }
 
   setLook(look: StageLook): void {
@@ -153,7 +158,7 @@ export class GraphStage {
     const timeNs = this.timeAt(x);
     const row = findLane(this.#rows, below);
     const slackNs = (SLACK_PX / this.#size.width) * (this.#window.toNs - this.#window.fromNs);
-    const span = row === null ? null : (this.#index?.find(row, timeNs, slackNs) ?? null);
+    const span = row === null ? null : (this.index?.find(row, timeNs, slackNs) ?? null);
     if (span !== null) return { span, band: null };
     return row === null ? this.#hitBand(timeNs, below) : null;
   }

@@ -1,6 +1,6 @@
 // The traces there are: of the selected workload, or of all; ready, being imported, or failed and why.
 
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { TraceRow } from "../../../api/generated.ts";
 import { formatCount, formatPlural, formatRatio } from "../../../base/format.ts";
 import { toSentence } from "../../../base/problem.ts";
@@ -65,13 +65,17 @@ function Entry({ trace, isCurrent, onOpen }: EntryProps) {
   const client = useTracesClient();
   const renew = useRenewTraces();
   const [isAsked, setAsked] = useState(false);
+  const entry = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isCurrent) entry.current?.scrollIntoView({ block: "nearest" });
+  }, [isCurrent]);
   const remove = async () => {
     await client.remove(trace.trace_id);
     if (isCurrent) onOpen(null);
     renew();
   };
   return (
-    <li data-state={trace.state} data-current={isCurrent || undefined}>
+    <li ref={entry} data-state={trace.state} data-current={isCurrent || undefined}>
       <button type="button" disabled={trace.state !== "ready"} onClick={() => onOpen(trace.trace_id)}>
         <b>{trace.name}</b>
         <small>{describe(trace)}</small>

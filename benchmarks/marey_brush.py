@@ -1,0 +1,137 @@
+"""Brushing the Marey graph: 64 lanes with 100,000 device spans, the real page on a real server, Chromium with software rendering.
+
+From letting go of the mouse until the server's answer for the new window is on the screen, a pixel read back; the coarse picture
+moves at once. Budget: p95 ≤ 100 ms. Beside it what the server needs for the same windows, asked one by one.
+"""
+
+import argparse
+import json
+import os
+import random
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Page
+from servers.browser import chromium
+from servers.demo import get_json, running_demo, wait_until
+
+from benchmarks.report import Report
+from benchmarks.trace_import import make_rank
+
+LANES = 64
+SPANS = 100_000
+STEPS = 5
+EVENTS_PER_KERNEL = 5
+BUDGET_MS = 100.0
+BRUSHES = 40
+READY_MS = 120_000
+
+WATCH = """
+() => {
+  const graph = document.querySelector('[data-drawn]');
+  const gl = graph.querySelectorAll('canvas')[1].getContext('webgl2');
+  const pixel = new Uint8Array(4);
+  window.brushed = { up: 0, drawn: 0 };
+  window.addEventListener('pointerup', (event) => { window.brushed = { up: event.timeStamp, drawn: 0 }; }, true);
+  new MutationObserver(() => {
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
+    if (!window.brushed.drawn) window.brushed.drawn = performance.now();
+  }).observe(graph, { attributeFilter: ['data-drawn'] });
+}
+"""
+
+
+def bring_trace(url: str, lanes: int, spans: int) -> dict[str, Any]:
+    """A made-up run of so many ranks on the server, imported."""
+    row = send("POST", f"{url}/api/v1/traces", json.dumps({"name": "brushed", "workload_id": None}).encode())
+    trace = f"{url}/api/v1/traces/{row['trace_id']}"
+    for rank in range(lanes):
+        made = make_rank(rank, lanes, -(-spans // lanes) * EVENTS_PER_KERNEL, seed=0)
+        send("PUT", f"{trace}/files/rank{rank}.json", json.dumps(made).encode())
+    send("POST", f"{trace}/import", b"")
+    wait_until(lambda: get_json(trace)["row"]["state"] != "importing", 600)
+    answer: dict[str, Any] = get_json(trace)
+    return answer
+
+
+def send(method: str, url: str, body: bytes) -> Any:
+    """One request; its JSON answer."""
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.load(response)
+
+
+def measure_brushes(page: Page, count: int) -> list[float]:
+    """Milliseconds of each brush, of windows of all sizes anywhere in the trace."""
+    generator = random.Random(0)
+    graph = page.locator("[data-drawn]")
+    box = graph.bounding_box()
+    assert box is not None
+    page.evaluate(WATCH)
+    found = []
+    for _ in range(count):
+        width = generator.uniform(0.02, 0.6)
+        left = generator.uniform(0, 1 - width)
+        y = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + left * box["width"], y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + (left + width) * box["width"], y, steps=4)
+        page.mouse.up()
+        page.wait_for_function("window.brushed.drawn > window.brushed.up", timeout=READY_MS)
+        found.append(float(page.evaluate("window.brushed.drawn - window.brushed.up")))
+        page.get_by_role("button", name="All steps").click()
+        page.wait_for_timeout(400)
+    return found
+
+
+def measure_server(url: str, trace: str, extent_ns: float, count: int) -> list[float]:
+    """Milliseconds of the same requests without a page."""
+    generator = random.Random(0)
+    found = []
+    for _ in range(count):
+        width = generator.uniform(0.02, 0.6)
+        start = generator.uniform(0, 1 - width) * extent_ns
+        window = f"level=rank&from_ns={start:.0f}&to_ns={start + width * extent_ns:.0f}&pixels=1250"
+        begin = time.perf_counter()
+        with urllib.request.urlopen(f"{url}/api/v1/traces/{trace}/marey?{window}", timeout=60) as response:
+            response.read()
+        found.append(1000 * (time.perf_counter() - begin))
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lanes", type=int, default=LANES)
+    parser.add_argument("--spans", type=int, default=SPANS, help="device spans of all lanes together")
+    parser.add_argument("--brushes", type=int, default=BRUSHES)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_demo(Path(folder), gpus=8, needs_history=False) as url,
+        chromium() as browser,
+    ):
+        answer = bring_trace(url, options.lanes, options.spans)
+        trace, extent_ns = answer["row"]["trace_id"], answer["extent_ns"]
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{url}/parallel?trace={trace}&ns=0~{extent_ns:.0f}&show=compute,communication")
+        page.wait_for_selector("[data-drawn*='~']", timeout=READY_MS)
+        page.wait_for_timeout(1000)
+        brushes = measure_brushes(page, options.brushes)
+        server = measure_server(url, trace, extent_ns, options.brushes)
+    load = os.getloadavg()[0]
+    report = Report(f"Brushing {options.spans:,} device spans on {options.lanes} lanes (load average {load:.1f})")
+    report.add("brush to refined picture, p95", float(np.percentile(brushes, 95)), "ms", budget=BUDGET_MS)
+    report.add("brush to refined picture, median", float(np.median(brushes)), "ms")
+    report.add("of it the server's answer, p95", float(np.percentile(server, 95)), "ms")
+    report.add("of it the server's answer, median", float(np.median(server)), "ms")
+    print(json.dumps(report.rows) if options.json else report.text())
+
+
+if __name__ == "__main__":
+    main()

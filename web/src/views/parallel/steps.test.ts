@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { findShownSteps, findTypical, listSteps, originOf, windowOf } from "./steps.ts";
+import { type FileToSend, nameTrace } from "./traces/files.ts";
+
+const table = {
+  count: 4,
+  step: Float64Array.of(4, 4, 5, 5),
+  rank: Float64Array.of(0, 1, 0, 1),
+  startNs: Float64Array.of(0, 10, 100, 90),
+  durationNs: Float64Array.of(90, 80, 60, 90),
+  computeNs: Float64Array.of(40, 60, 30, 30),
+  waitNs: Float64Array.of(10, 0, Number.NaN, 0),
+  transferNs: Float64Array.of(10, 0, 0, 0),
+  idleNs: Float64Array.of(30, 20, 30, 60),
+};
+const EXTENT = { fromNs: 0, toNs: 180 };
+
+describe("steps", () => {
+  const steps = listSteps(table);
+
+  it("reach over all ranks and take the mean of them", () => {
+    expect(steps.map(({ step, fromNs, toNs, computeNs }) => [step, fromNs, toNs, computeNs])).toEqual([
+      [4, 0, 90, 50],
+      [5, 90, 180, 30],
+    ]);
+  });
+
+  it("are typical where their length is the median", () => {
+    expect(findTypical(steps)?.step).toBe(5);
+    expect(findTypical([])).toBeNull();
+  });
+
+  it("are shown where their middle is, or where the window lies in one", () => {
+    expect(findShownSteps(steps, { fromNs: -1, toNs: 181 })).toEqual([0, 1]);
+    expect(findShownSteps(steps, { fromNs: 100, toNs: 104 })).toEqual([1, 1]);
+    expect(originOf(steps, { fromNs: 100, toNs: 104 }, EXTENT)).toBe(90);
+    expect(windowOf([], EXTENT).toNs).toBeGreaterThan(180);
+  });
+});
+
+describe("the name of a trace", () => {
+  const files = (...paths: string[]): readonly FileToSend[] =>
+    paths.map((path) => ({ path, file: new File([], path.split("/").at(-1) ?? "") }));
+
+  it("is the folder's, or what its files have in common", () => {
+    expect(nameTrace(files("run3/rank0.json.gz", "run3/rank1.json.gz"))).toBe("run3");
+    expect(nameTrace(files("pipe_rank0.json.gz", "pipe_rank1.json.gz"))).toBe("pipe");
+    expect(nameTrace(files("timeline.json"))).toBe("timeline");
+    expect(nameTrace(files("0.json", "1.json"))).toBe("0");
+    expect(nameTrace([])).toBe("trace");
+  });
+});
