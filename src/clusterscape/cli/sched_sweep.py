@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from clusterscape.model.jobs import JobTrace
-    from clusterscape.simulate.batch import BackfillKind
+    from clusterscape.simulate.batch import BackfillKind, Estimates
     from clusterscape.simulate.sweep import Base, Point, PointResult
 
 GRID = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
@@ -118,7 +118,7 @@ def make_base(
         raise QueryError(f"there are no semantics {semantics!r}", hint=f"There are {', '.join(PRESETS)}.")
     if estimates not in ("request", "actual"):
         raise QueryError(f"there are no estimates {estimates!r}", hint="There are request and actual.")
-    known = "actual" if estimates == "actual" else "request"
+    known: Estimates = "actual" if estimates == "actual" else "request"
     jobs, _ = prepare_jobs(recorded, total, estimates=known, semantics=PRESETS[semantics])
     return recorded, Base(jobs, total, known, PRESETS[semantics], jitter)
 
@@ -170,7 +170,8 @@ def executor_for(scheduler: str | None, workers: int | None, base: Base, tasks: 
             "a Dask cluster needs the package distributed", hint="pip install 'clusterscape[dask]'"
         ) from error
     try:
-        client = Client(scheduler, timeout="10s", set_as_default=False)
+        connect: Any = Client  # the package has no types
+        client = connect(scheduler, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise QueryError(f"no Dask scheduler answers at {scheduler}", hint=str(error)) from error
     try:

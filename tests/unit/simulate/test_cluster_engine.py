@@ -1,5 +1,6 @@
 """The GPU cluster: cases worked out by hand, properties of every schedule, and the same starts as the event engine's."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -49,13 +50,13 @@ def make_cluster(
     )
 
 
-def make_jobs(*rows: dict[str, int | float]) -> ClusterJobs:
+def make_jobs(*rows: Mapping[str, int | float]) -> ClusterJobs:
     """Rows by name; ``share`` is of one GPU. What is not said is 1 GPU of 1 node for 10 s at time 0."""
     usual = {"submit": 0, "run": 10, "nodes": 1, "gpus": 1, "share": 1.0, "cpu": 0, "memory": 0, "models": 0}
     usual |= {"partition": 0, "user": 0, "priority": 0}
 
     def column(name: str, scale: float = 1) -> np.ndarray:
-        return np.array([round((usual | row)[name] * scale) for row in rows], np.int64)
+        return np.array([round((usual | dict(row))[name] * scale) for row in rows], np.int64)
 
     estimate = np.array([row.get("estimate", row.get("run", 10)) for row in rows], np.int64)
     places = np.arange(len(rows))

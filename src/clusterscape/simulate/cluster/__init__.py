@@ -17,6 +17,7 @@ from clusterscape.simulate.cluster.measures import (
     measure_cluster_spread,
 )
 from clusterscape.simulate.cluster.preparing import prepare_cluster_jobs
+from clusterscape.simulate.cluster.standing import Standing, simulate_standing
 
 __all__ = [
     "BACKFILLS",
@@ -27,9 +28,11 @@ __all__ = [
     "ClusterSchedule",
     "Integrals",
     "Partition",
+    "Standing",
     "compute_cluster_measures",
     "jitter_cluster",
     "measure_cluster_spread",
     "prepare_cluster_jobs",
     "simulate_cluster",
+    "simulate_standing",
 ]

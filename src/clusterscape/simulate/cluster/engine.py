@@ -28,10 +28,14 @@ _NOTHING = np.zeros(0, np.int64)
 
 def simulate_cluster(scenario: ClusterScenario, progress: Int64s | None = None) -> ClusterSchedule:
     """When and where every job runs. ``progress[0]`` counts arrivals while it runs, for another thread to look at."""
+    progress = np.zeros(1, np.int64) if progress is None else progress
+    return drive(scenario, make_rules(scenario), open_books(scenario), progress)
+
+
+def drive(scenario: ClusterScenario, rules: Rules, books: Books, progress: Int64s) -> ClusterSchedule:
+    """Run on from what the books say until nothing is left to come."""
     from clusterscape.simulate.cluster.pass_kernels import CHOOSE, OVER, step
 
-    progress = np.zeros(1, np.int64) if progress is None else progress
-    rules, books = _rules(scenario), open_books(scenario)
     placement = scenario.placement.begin(Setting(books, np.random.default_rng(scenario.seed)))
     nodes = books.nodes.view(np.ndarray)
     questions = _Questions(_asks(books), np.asarray(books.jobs["wish"]), np.asarray(books.jobs["nodes"]))
@@ -275,7 +279,8 @@ def _ranks(scenario: ClusterScenario, jobs: ClusterJobs) -> Int64s:
     return ranks
 
 
-def _rules(scenario: ClusterScenario) -> Rules:
+def make_rules(scenario: ClusterScenario) -> Rules:
+    """The choices of a scenario as the kernels take them."""
     from clusterscape.simulate.cluster.pass_kernels import NO_ONE, WHO_FITS, WHO_KEEPS_PROMISE, Rules
 
     how, backfill = scenario.semantics, scenario.backfill
@@ -314,7 +319,10 @@ def _outages(scenario: ClusterScenario) -> list[tuple[int, int, int]]:
 
 def _asks(books: Books) -> list[Ask]:
     columns = (books.wishes[name].tolist() for name in ("gpus", "units", "cpu", "memory"))
-    return [Ask(*row, shape=shape) for shape, row in enumerate(zip(*columns, strict=True))]
+    return [
+        Ask(gpus, units, cpu, memory, shape)
+        for shape, (gpus, units, cpu, memory) in enumerate(zip(*columns, strict=True))
+    ]
 
 
 def _schedule(scenario: ClusterScenario, books: Books) -> ClusterSchedule:
