@@ -32,6 +32,7 @@ class NvmlListener:
         self._run_joules: dict[tuple[str, int], float] = {}
         self._estimated: set[tuple[str, int]] = set()
         self._mps_servers: dict[int, bool] = {}
+        self._running: dict[str, ListenedRun] = {}
 
     def open(self, runs: Sequence[ListenedRun]) -> None:
         """Find the driver."""
@@ -45,6 +46,7 @@ class NvmlListener:
 
     def sample(self, runs: Sequence[ListenedRun], time_us: int) -> None:
         """All GPUs once; every run gets those it uses. Energy and who is on them is looked up once a second."""
+        self._running = {run.id: run for run in runs}
         with_processes = time_us >= self._processes_due_us
         readings = self._sampler.read(with_processes=with_processes)
         if with_processes and readings:
@@ -61,9 +63,11 @@ class NvmlListener:
                         self._tell_processes(gpu.gpu, run, time_us)
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
-        """The counters at the end, for the energy of the whole run."""
+        """The counters at the end, for the energy of the whole run; the others get their part of the time until now."""
+        sharing = list({**self._running, run.id: run}.values())
+        self._running.pop(run.id, None)
         for gpu in self._sampler.read(with_processes=True):
-            self._share_energy(gpu, [run])
+            self._share_energy(gpu, sharing)
             if self._uses(gpu.gpu, run):
                 self._tell_device(gpu, run, time_us)
 

@@ -1,0 +1,65 @@
+"""Energy of a GPU that runs share: whatever the counter rose by is somebody's, also when one of them ends in between."""
+
+from pathlib import Path
+from typing import cast
+
+from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
+from clusterscape.track.listeners.host_sampler import HostSampler
+from clusterscape.track.listeners.nvml import NvmlListener
+from clusterscape.track.listeners.nvml_reading import GpuReading, ProcessReading
+from clusterscape.track.spool import Spool
+from clusterscape.track.tree import ProcessStat, RunTree
+
+
+class Readings:
+    """A sampler that says what it is told."""
+
+    def __init__(self) -> None:
+        self.joules = 0.0
+        self.pids = [-1, -2]
+
+    def read(self, *, with_processes: bool) -> list[GpuReading]:
+        del with_processes
+        processes = [ProcessReading(pid, None, None) for pid in self.pids]
+        return [GpuReading(0, {"energy_joules": self.joules}, processes)]
+
+
+class Kept:
+    """A spool that keeps the last energy of the run's own."""
+
+    def __init__(self) -> None:
+        self.energy: tuple[float, str] | None = None
+
+    def sample(self, time_us: int, name: str, value: float, *, unit: str, scope: str, method: str = "measured") -> None:
+        del time_us, unit
+        if (name, scope) == ("energy_joules", "process"):
+            self.energy = (value, method)
+
+
+class Tree:
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def find(self) -> list[ProcessStat]:
+        return [ProcessStat(self._pid, 0, 0, "R", 0, 1, 0, 0)]
+
+
+def test_nothing_is_lost_when_one_of_two_runs_ends_first(tmp_path: Path) -> None:
+    listener = NvmlListener(ListenerContext("n1", tmp_path, None))
+    readings, kept = Readings(), {"a": Kept(), "b": Kept()}
+    listener._sampler = cast(HostSampler, readings)
+    a, b = (
+        ListenedRun(name, cast(Spool, kept[name]), cast(RunTree, Tree(pid)), (0,))
+        for name, pid in (("a", -1), ("b", -2))
+    )
+    listener.sample([a, b], 0)
+    readings.joules = 100.0
+    listener.sample([a, b], 1_000_000)
+    readings.joules = 160.0
+    listener.finish(a, 1_500_000)
+    readings.joules, readings.pids = 200.0, [-2]
+    listener.sample([b], 2_000_000)
+    readings.joules = 230.0
+    listener.finish(b, 2_300_000)
+    assert kept["a"].energy == (80.0, "estimated")
+    assert kept["b"].energy == (150.0, "estimated")
