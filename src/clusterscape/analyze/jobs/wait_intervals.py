@@ -60,6 +60,7 @@ class WaitCalibration:
             if place != MIDDLE:
                 moved[:, place] += shift.find(kinds)
         seconds = np.maximum(from_scale(moved), 0.0)
+        seconds[:, MIDDLE] = quantiles_s[:, MIDDLE]
         seconds[:, :MIDDLE] = np.minimum(seconds[:, :MIDDLE], quantiles_s[:, [MIDDLE]])
         seconds[:, MIDDLE + 1 :] = np.maximum(seconds[:, MIDDLE + 1 :], quantiles_s[:, [MIDDLE]])
         return np.sort(seconds, axis=1)
@@ -120,7 +121,7 @@ def measure_coverage(quantiles_s: Float64s, wait_s: Float64s) -> list[Coverage]:
         return []
     found = []
     for nominal, (low, high) in INTERVALS.items():
-        # A minute of grace at both ends of nothing: a job that starts at once is inside [0, 0].
+        # Whole seconds: a job that starts at once is inside [0, 0].
         inside = (wait_s >= quantiles_s[:, low] - 1) & (wait_s <= quantiles_s[:, high] + 1)
         found.append(Coverage(nominal=nominal, covered=float(inside.mean()), jobs=len(wait_s)))
     return found

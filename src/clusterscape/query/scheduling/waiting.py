@@ -224,8 +224,8 @@ class WaitQuery:
             yield LoggedForecast(
                 workload=workload.id,
                 made_at=now,
-                sampled_s=[round(value, 1) for value in sampled[place]],
-                told_s=[round(value, 1) for value in told[place]],
+                sampled_s=np.round(sampled[place], 1).tolist(),
+                told_s=np.round(told[place], 1).tolist(),
                 size_ratio=workload.gpus_requested / pool.total,
                 ahead=place,
             )

@@ -92,8 +92,8 @@ def test_arrivals_are_those_of_former_weeks_when_history_is_long() -> None:
     everything = np.ones(40)
     past = PastArrivals(submit, submit + 60, everything * 60, everything * 600, everything * 2)
     now = 19 * week + 50
-    found = past.sample(now, hour, 8, 1, np.random.default_rng(0))
-    assert found.offsets[-1] >= 4
+    found = past.sample(now, hour, 64, 1, np.random.default_rng(0))
+    assert 16 < found.offsets[-1] < 64  # a stretch begins up to an hour early or late
     assert (found.at_s >= 1).all()
     assert (found.at_s <= 2 * hour).all()
     assert (found.size == 1).all()  # never more than the machine

@@ -1,0 +1,155 @@
+"""Run-time prediction on planted habits: what is known when, what is learned, whether quantiles keep their promise."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from clusterscape.analyze.jobs.conformal import Shifts, cut_bins, everything, find_shifts
+from clusterscape.analyze.jobs.features import FEATURES, RanJobs, RunHistory, to_ran_jobs
+from clusterscape.analyze.jobs.runtime import LEVELS, compute_accuracy, draw_moments
+from clusterscape.analyze.jobs.runtime_elapsed import train_elapsed
+from clusterscape.analyze.jobs.runtime_last2 import LastTwo
+from clusterscape.analyze.jobs.runtime_report import bootstrap_mean, compare_predictors
+from clusterscape.analyze.jobs.runtime_request import RequestedTime
+from clusterscape.errors import QueryError
+
+
+def make_jobs(count: int = 1500, seed: int = 3) -> RanJobs:
+    """Users 0–4 run 600·(user + 1) s; a third of the jobs of all fail within a minute; everybody asks for four hours."""
+    random = np.random.default_rng(seed)
+    user = random.integers(0, 5, count)
+    fails = random.random(count) < 1 / 3
+    run = np.where(fails, random.uniform(5, 60, count), 600.0 * (user + 1) * random.lognormal(0, 0.1, count))
+    submit = np.sort(random.uniform(0, 40 * 86_400, count))
+    return to_ran_jobs(
+        pl.DataFrame(
+            {
+                "user": [f"u{one}" for one in user],
+                "project": ["p"] * count,
+                "queue": ["q"] * count,
+                "submit_s": submit,
+                "start_s": submit + 60,
+                "run_s": run,
+                "size": random.integers(1, 5, count).astype(float),
+                "requested_s": [14_400.0] * count,
+                "status": ["failed" if one else "completed" for one in fails],
+            }
+        )
+    )
+
+
+def test_only_ended_jobs_are_known_when_a_job_is_described() -> None:
+    jobs = to_ran_jobs(
+        pl.DataFrame(
+            {
+                "user": ["a", "a", "a", "b"],
+                "project": [None, None, None, None],
+                "queue": ["q"] * 4,
+                "submit_s": [0.0, 0.0, 0.0, 0.0],
+                "start_s": [0.0, 0.0, 0.0, 0.0],
+                "run_s": [100.0, 200.0, 400.0, None],
+                "size": [1.0, 1.0, 1.0, 1.0],
+                "requested_s": [1000.0] * 4,
+                "status": ["completed", "failed", "completed", "unknown"],
+            },
+            schema_overrides={"project": pl.String()},
+        )
+    )
+    history = RunHistory(jobs)
+    asked = history.find(jobs).take(np.array([0, 0, 0, 3]))
+    at, elapsed = np.array([99.0, 250.0, 400.0, 1e6]), np.array([0.0, 150.0, 0.0, 0.0])
+    table = history.describe(asked, at, elapsed)
+    name = FEATURES.index
+    assert table[:, name("user_count")].tolist() == pytest.approx([0.0, np.log(3), np.log(4), 0.0])
+    assert np.isnan(table[0, name("user_last")])
+    assert np.exp(table[1, name("user_last")]) == pytest.approx(200)
+    assert table[1, name("user_outlived")] == 0.5  # one of two ran longer than 150 s
+    assert np.exp(table[1, name("user_outlived_median")]) == pytest.approx(200)
+    assert table[2, name("user_completed")] == pytest.approx(2 / 3)
+    assert np.isnan(table[3, name("project_last")])  # an unknown project is nobody's
+    assert table[3, name("all_count")] == pytest.approx(np.log(4))
+
+
+def test_last_two_runs_are_averaged_when_a_user_has_them() -> None:
+    jobs = make_jobs(400)
+    history = RunHistory(jobs)
+    rows = np.array([0, 399])
+    predicted = LastTwo(history).predict(history.find(jobs).take(rows), jobs.submit_s[rows], np.zeros(2))
+    known = np.flatnonzero(
+        (jobs.end_s <= jobs.submit_s[399]) & (jobs.frame["user"] == jobs.frame["user"][399]).to_numpy()
+    )
+    last = known[np.argsort(jobs.end_s[known])][-2:]
+    assert predicted.tolist() == pytest.approx([14_400.0, jobs.run_s[last].mean()])
+
+
+def test_elapsed_time_tells_failures_apart_when_a_job_outlives_them() -> None:
+    jobs = make_jobs()
+    history = RunHistory(jobs)
+    cut = 1000
+    aware = train_elapsed(jobs, history, float(jobs.submit_s[cut]))
+    rows = np.arange(cut, len(jobs))
+    rows = rows[jobs.run_s[rows] > 120]
+    elapsed = np.full(len(rows), 120.0)
+    asked = history.find(jobs).take(rows)
+    predicted = aware.predict(asked, jobs.start_s[rows] + 120, elapsed)
+    assert compute_accuracy(predicted, jobs.run_s[rows]).mean() > 0.88
+    at_word = RequestedTime().predict(asked, jobs.submit_s[rows], elapsed)
+    assert compute_accuracy(at_word, jobs.run_s[rows]).mean() < 0.2
+    quantiles = aware.quantiles(asked, jobs.start_s[rows] + 120, elapsed)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    assert (quantiles > 120).all()
+    # The promise is about moments as one meets them, not about one elapsed time.
+    pairs = draw_moments(jobs, np.arange(cut, len(jobs)), np.random.default_rng(9))
+    met = aware.quantiles(history.find(jobs).take(pairs.row), pairs.at_s, pairs.elapsed_s)
+    under = (jobs.run_s[pairs.row] > met[:, LEVELS.tolist().index(0.9)]).mean()
+    assert under == pytest.approx(0.1, abs=0.04)
+
+
+def test_the_report_compares_all_ways_when_a_history_is_long_enough() -> None:
+    report = compare_predictors(make_jobs())
+    assert report.tested == 450
+    first, later = report.tables
+    assert [row.name for row in first.rows] == ["user request", "Last2", "LightGBM", "elapsed-aware"]
+    assert later.elapsed_s > 0
+    best = max(later.rows, key=lambda row: row.accuracy.value)
+    assert best.name == "elapsed-aware"
+    assert best.accuracy.low <= best.accuracy.value <= best.accuracy.high
+    assert report == compare_predictors(make_jobs())
+
+
+def test_learning_is_refused_when_too_few_jobs_ended() -> None:
+    with pytest.raises(QueryError, match="too few"):
+        compare_predictors(make_jobs(40))
+
+
+def test_moments_are_drawn_independently_of_runs_when_pairs_are_made() -> None:
+    jobs = make_jobs(300)
+    pairs = draw_moments(jobs, np.arange(300), np.random.default_rng(0))
+    assert (jobs.run_s[pairs.row] > pairs.elapsed_s).all()
+    assert (pairs.elapsed_s[:300] == 0).all()
+    late = pairs.elapsed_s > 0
+    assert (pairs.at_s[late] == jobs.start_s[pairs.row[late]] + pairs.elapsed_s[late]).all()
+
+
+def test_shifts_give_the_promised_share_when_errors_are_exchangeable() -> None:
+    random = np.random.default_rng(0)
+    errors = random.normal(2.0, 1.0, 4000)
+    bins = (cut_bins(random.random(4000), (0.5,)), everything(4000))
+    shifts = find_shifts(errors[:2000], 0.9, [column[:2000] for column in bins])
+    moved = shifts.find([column[2000:] for column in bins])
+    assert (errors[2000:] <= moved).mean() == pytest.approx(0.9, abs=0.02)
+    assert Shifts.from_document(shifts.to_document()) == shifts
+
+
+def test_the_wider_bin_answers_when_a_bin_is_thin() -> None:
+    errors = np.concatenate([np.zeros(100), np.full(5, 9.0)])
+    fine = np.concatenate([np.zeros(100, np.int64), np.ones(5, np.int64)])
+    shifts = find_shifts(errors, 0.5, (fine, everything(105)))
+    assert shifts.find((np.array([0, 1]), np.array([0, 0]))).tolist() == [0.0, 0.0]
+    assert 1 not in shifts.by_bin[0]
+
+
+def test_intervals_hold_the_mean_when_blocks_are_redrawn() -> None:
+    found = bootstrap_mean(np.random.default_rng(0).normal(5, 1, 2000), 0)
+    assert found.low < 5 < found.high
+    assert found.high - found.low < 0.2
