@@ -29,6 +29,7 @@ BENCHMARKS = (
     "scheduling_speed",
     "job_description",
     "trace_import",
+    "marey_brush",
     "trace_marey",
 )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Page
+from playwright.sync_api import CDPSession, Page
 from servers.browser import chromium
 from servers.demo import get_json, running_demo, wait_until
 
@@ -65,14 +65,20 @@ def send(method: str, url: str, body: bytes) -> Any:
         return json.load(response)
 
 
-def measure_brushes(page: Page, count: int) -> list[float]:
-    """Milliseconds of each brush, of windows of all sizes anywhere in the trace."""
+def read_cpu_ms(session: CDPSession) -> float:
+    """Processor time of the page's main thread until now."""
+    metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+    return 1000 * float(metrics["TaskDuration"])
+
+
+def measure_brushes(page: Page, session: CDPSession, count: int) -> tuple[list[float], list[float]]:
+    """Milliseconds of each brush, of windows of all sizes anywhere in the trace; and those the main thread worked for it."""
     generator = random.Random(0)
     graph = page.locator("[data-drawn]")
     box = graph.bounding_box()
     assert box is not None
     page.evaluate(WATCH)
-    found = []
+    found, worked = [], []
     for _ in range(count):
         width = generator.uniform(0.02, 0.6)
         left = generator.uniform(0, 1 - width)
@@ -80,12 +86,14 @@ def measure_brushes(page: Page, count: int) -> list[float]:
         page.mouse.move(box["x"] + left * box["width"], y)
         page.mouse.down()
         page.mouse.move(box["x"] + (left + width) * box["width"], y, steps=4)
+        before = read_cpu_ms(session)
         page.mouse.up()
         page.wait_for_function("window.brushed.drawn > window.brushed.up", timeout=READY_MS)
         found.append(float(page.evaluate("window.brushed.drawn - window.brushed.up")))
+        worked.append(read_cpu_ms(session) - before)
         page.get_by_role("button", name="All steps").click()
         page.wait_for_timeout(400)
-    return found
+    return found, worked
 
 
 def measure_server(url: str, trace: str, extent_ns: float, count: int) -> list[float]:
@@ -122,12 +130,15 @@ def main() -> None:
         page.goto(f"{url}/parallel?trace={trace}&ns=0~{extent_ns:.0f}&show=compute,communication")
         page.wait_for_selector("[data-drawn*='~']", timeout=READY_MS)
         page.wait_for_timeout(1000)
-        brushes = measure_brushes(page, options.brushes)
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        brushes, worked = measure_brushes(page, session, options.brushes)
         server = measure_server(url, trace, extent_ns, options.brushes)
     load = os.getloadavg()[0]
     report = Report(f"Brushing {options.spans:,} device spans on {options.lanes} lanes (load average {load:.1f})")
     report.add("brush to refined picture, p95", float(np.percentile(brushes, 95)), "ms", budget=BUDGET_MS)
     report.add("brush to refined picture, median", float(np.median(brushes)), "ms")
+    report.add("of it work of the page's main thread, median", float(np.median(worked)), "ms of CPU")
     report.add("of it the server's answer, p95", float(np.percentile(server, 95)), "ms")
     report.add("of it the server's answer, median", float(np.median(server)), "ms")
     print(json.dumps(report.rows) if options.json else report.text())
