@@ -119,7 +119,10 @@ async def _run(
     ]
     every_s = site.settings.rules.judge_every_s
     judging = asyncio.create_task(_report(asyncio.to_thread(site.watch.run, every_s)), name="rules")
-    forecasting = asyncio.create_task(_report(asyncio.to_thread(site.queries.waits.run, FORECAST_EVERY_S)), name="waits")
+    forecasting = asyncio.create_task(
+        _report(asyncio.to_thread(site.queries.waits.run, FORECAST_EVERY_S)), name="waits"
+    )
+    promising = asyncio.create_task(_report(asyncio.to_thread(site.queries.promises.run)), name="promises")
     if beside is not None:
         background.append(asyncio.create_task(_report(beside()), name="beside"))
     try:
@@ -133,8 +136,10 @@ async def _run(
         site.traces.close()
         site.watch.stop()
         site.queries.waits.stop()
+        site.queries.promises.stop()
         await judging
         await forecasting
+        await promising
 
 
 async def _report(work: Awaitable[None]) -> None:

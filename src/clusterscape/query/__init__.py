@@ -8,7 +8,10 @@ from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
 from clusterscape.query.runs import RunQuery, RunSeriesQuery
 from clusterscape.query.scheduling.description import JobTraceQuery
+from clusterscape.query.scheduling.promises_keeper import PromiseKeeper
+from clusterscape.query.scheduling.queue import QueueQuery
 from clusterscape.query.scheduling.waiting import WaitQuery
+from clusterscape.query.scheduling.whatif import WhatIfQuery
 from clusterscape.query.search import SearchQuery
 from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
@@ -42,6 +45,10 @@ class Queries:
         self.run_series = RunSeriesQuery(context, self.runs)
         self.job_traces = JobTraceQuery(context)
         self.waits = WaitQuery(context)
+        self.promises = PromiseKeeper(context)
+        self.queue = QueueQuery(context, self.promises, self.waits)
+        self.what_if = WhatIfQuery(context, self.queue, self.waits)
+        self.promises.after_look = self.what_if.tend
         self.waste = WasteQuery(context, self.cluster)
         self.rules = RuleQuery(context, watch)
         self.rule_notes = RuleNotes(context, watch.book)

@@ -4,6 +4,16 @@
 /** A statistic of the whole workload, from those of its units. */
 export type Across = "spread" | "least" | "most" | "average";
 
+/** A workload that goes first, and why in words. */
+export interface AheadRow {
+  readonly gpus: number;
+  readonly planned_at: number | null;
+  readonly priority: number | null;
+  readonly user: string | null;
+  readonly why: string;
+  readonly workload: string;
+}
+
 /** All channels. `unposted`: turns that wait in memory because the disk takes none. */
 export interface AlertState {
   readonly channels: readonly ChannelAnswer[];
@@ -22,6 +32,12 @@ export interface AllocationAnswer {
 
 /** How we know who holds a unit, best first. */
 export type AllocationSource = "scheduler_index" | "pod_resources" | "exporter_label" | "process" | "whole_node";
+
+/** What to ask for instead. `change`: fewer_gpus, shorter or partition. */
+export interface Alternative {
+  readonly change: string;
+  readonly start: StartForecast;
+}
 
 /** Submissions. Hours and weekdays are those of `timezone`; null where the trace does not say when it began. `jobs_by_weekday_hour`: 7 × 24, Monday first. `jobs_per_hour_by_*`: mean of the hours of that kind; the intervals come from how much such hours (and such days) differ from one another, not from a Poisson law, which these never keep. `burstiness`: standard deviation over mean of the gaps; 1 where submissions are independent. */
 export interface Arrivals {
@@ -48,6 +64,19 @@ export interface ChannelAnswer {
   readonly next_attempt_at: number | null;
   readonly waiting: number;
   readonly waiting_turns: number;
+}
+
+/** What else to ask for, and when it would start then by the same plan. `cost`: share of the request given up. */
+export interface CheaperChange {
+  readonly cost: number;
+  readonly gain_s: number;
+  readonly gpus_per_node: number;
+  readonly kind: string;
+  readonly limit_s: number;
+  readonly nodes: number;
+  readonly partition: string;
+  readonly start_at: number;
+  readonly words: string;
 }
 
 /** Which units to write. */
@@ -148,6 +177,13 @@ export type Completion = readonly [string, number, string];
 export interface CompletionQuestion {
   readonly cursor?: number | null;
   readonly text: string;
+}
+
+/** How often waits fell into intervals of a nominal level. */
+export interface Coverage {
+  readonly covered: number;
+  readonly jobs: number;
+  readonly nominal: number;
 }
 
 /** A metric that can be looked at; `has_samples`: the workload's GPUs have it. */
@@ -359,6 +395,25 @@ export interface Health {
 /** What a search result is. */
 export type HitKind = "workload" | "user" | "project" | "node";
 
+/** A running workload on the nodes that are planned for this one. `likely_end_at`: predicted, never after the limit. */
+export interface HolderRow {
+  readonly ends_by: number;
+  readonly gpus: number;
+  readonly likely_end_at: number | null;
+  readonly name: string | null;
+  readonly nodes: readonly string[];
+  readonly started_at: number | null;
+  readonly user: string | null;
+  readonly workload: string;
+}
+
+/** An estimate and the middle 95 % of its bootstrap. */
+export interface Interval {
+  readonly high: number;
+  readonly low: number;
+  readonly value: number;
+}
+
 /** How a job ended. `unknown` is for traces that do not say, or in a word we do not know. */
 export type JobStatus = "completed" | "failed" | "cancelled" | "timeout" | "unknown";
 
@@ -391,11 +446,32 @@ export interface LastArriver {
   readonly times: number;
 }
 
+/** When a workload likely starts: with probability `level` between the two ends. */
+export interface LikelyStart {
+  readonly from_at: number;
+  readonly level: number;
+  readonly likely_at: number;
+  readonly to_at: number;
+}
+
 /** `counts[i]` values lie in [`edges[i]`, `edges[i + 1]`); `zeros` are below every edge of a logarithmic grid. */
 export interface LogHistogram {
   readonly counts: readonly number[];
   readonly edges: readonly number[];
   readonly zeros: number;
+}
+
+/** A measure as it is and as it would be: means over the same futures, their paired difference and its 95 % interval. `verdict`: better, worse, unclear (the interval holds 0) or same. */
+export interface MeasureChange {
+  readonly baseline: number;
+  readonly changed: number;
+  readonly difference: number;
+  readonly high: number;
+  readonly low: number;
+  readonly name: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly verdict: string;
 }
 
 /** A value and its 95 % interval; no interval where there is nothing to make one from. */
@@ -422,6 +498,26 @@ export type MetricKind = "gauge" | "counter";
 /** Canonical units; the client formats by these. */
 export type MetricUnit = "ratio" | "watts" | "joules" | "bytes" | "bytes_per_second" | "hertz" | "celsius" | "seconds" | "count";
 
+/** What a model was made from and how good it is. `report` is on the last 30 % of the jobs, which its twin did not see. */
+export interface ModelCard {
+  readonly first_submit_at: number | null;
+  readonly is_trained: boolean;
+  readonly jobs: number;
+  readonly last_submit_at: number | null;
+  readonly limits: readonly string[];
+  readonly method: string;
+  readonly name: string;
+  readonly report: PredictionReport | null;
+  readonly retrained_after: number;
+  readonly trained_at: number | null;
+}
+
+/** Every model in use. */
+export interface ModelCards {
+  readonly assumptions: readonly string[];
+  readonly models: readonly ModelCard[];
+}
+
 /** Nobody is told of these violations until `expires_at`. */
 export interface MuteAnswer {
   readonly author: string;
@@ -440,6 +536,17 @@ export interface MuteRequest {
   readonly reason: string;
   readonly rule: string;
   readonly workload?: string | null;
+}
+
+/** What must come free: `missing_gpus` more on `missing_nodes` nodes; 0: there is room, and others are to have it. */
+export interface Needed {
+  readonly gpus_per_node: number;
+  readonly machine_type: string | null;
+  readonly missing_gpus: number;
+  readonly missing_nodes: number;
+  readonly nodes: number;
+  readonly ready_nodes: number;
+  readonly text: string;
 }
 
 /** What to write about a workload. */
@@ -476,6 +583,14 @@ export interface NodeAnswer {
 export interface NodeDetail {
   readonly node: NodeAnswer;
   readonly workloads: readonly WorkloadAnswer[];
+}
+
+/** A node at the picture's time: who holds each GPU, null where nobody does; is and would be. */
+export interface NodePicture {
+  readonly baseline: readonly (string | null)[];
+  readonly changed: readonly (string | null)[];
+  readonly node: string;
+  readonly partition: string;
 }
 
 /** A node's state for scheduling, reduced to what a reader must tell apart. */
@@ -535,6 +650,17 @@ export interface PaperClaim {
   readonly verdict: ClaimVerdict;
 }
 
+/** One partition's queue in numbers; `drained_at`: when the last of those that wait for room is planned to start. */
+export interface PartitionQueue {
+  readonly drained_at: number | null;
+  readonly gpus_asked: number;
+  readonly gpus_free: number;
+  readonly held: number;
+  readonly is_up: boolean;
+  readonly name: string;
+  readonly waiting: number;
+}
+
 /** One partition in numbers. A node in several partitions is counted in each. */
 export interface PartitionSummary {
   readonly gpu_util_ratio: number | null;
@@ -558,6 +684,30 @@ export interface PathPart {
   readonly rank: number;
 }
 
+/** Learned from the first part by submission, tested on the last; nothing that ended after the cut was learned from. */
+export interface PredictionReport {
+  readonly cut_s: number;
+  readonly tables: readonly PredictionTable[];
+  readonly tested: number;
+  readonly trained: number;
+}
+
+/** All ways on the same jobs, which had run for `elapsed_s`. `q90_under_ratio`: how many ran longer than the calibrated 90 % quantile (ideal 0.1). */
+export interface PredictionTable {
+  readonly elapsed_s: number;
+  readonly interval_90_cover_ratio: Interval;
+  readonly jobs: number;
+  readonly q90_under_ratio: Interval;
+  readonly rows: readonly PredictorRow[];
+}
+
+/** How good one way is. `under_ratio`: share of jobs that ran longer than predicted. */
+export interface PredictorRow {
+  readonly accuracy: Interval;
+  readonly name: string;
+  readonly under_ratio: Interval;
+}
+
 /** What was wrong and what to do. */
 export interface Problem {
   readonly code: string;
@@ -570,6 +720,17 @@ export interface ProblemAnswer {
   readonly error: Problem;
 }
 
+/** The slips sum to `last_at` (or the start) − `first_at`. */
+export interface PromiseStory {
+  readonly first_at: number;
+  readonly first_told_at: number;
+  readonly is_schedulers: boolean;
+  readonly last_at: number;
+  readonly slipped_s: number;
+  readonly slips: readonly SlipRow[];
+  readonly started_at: number | null;
+}
+
 /** Of the values that are known. */
 export interface Quantiles {
   readonly maximum: number;
@@ -580,6 +741,44 @@ export interface Quantiles {
   readonly p75: number;
   readonly p95: number;
   readonly p99: number;
+}
+
+/** All that wait, in queue order. `drained_at`: likely start of the last one, or planned where nothing is forecast. */
+export interface QueueAnswer {
+  readonly assumptions: readonly string[];
+  readonly at: number;
+  readonly drained_at: number | null;
+  readonly gpus_asked: number;
+  readonly is_learned: boolean;
+  readonly longest_wait_s: number | null;
+  readonly partitions: readonly PartitionQueue[];
+  readonly workloads: readonly QueueRow[];
+}
+
+/** A waiting workload. `position` counts those of its partition that wait for room only; null: something else holds it. `planned_at`: at the latest by limits if nobody else comes. `slipped_s` > 0: later than first promised. */
+export interface QueueRow {
+  readonly ahead: number;
+  readonly ahead_gpus: number;
+  readonly gpus: number;
+  readonly likely: LikelyStart | null;
+  readonly limit_s: number;
+  readonly machine_type: string | null;
+  readonly name: string | null;
+  readonly nodes: number;
+  readonly partition: string;
+  readonly planned_at: number | null;
+  readonly position: number | null;
+  readonly priority: number | null;
+  readonly project: string | null;
+  readonly promised_at: number | null;
+  readonly qos: string | null;
+  readonly reason: string | null;
+  readonly reason_text: string | null;
+  readonly slipped_s: number | null;
+  readonly submitted_at: number | null;
+  readonly user: string | null;
+  readonly waited_s: number | null;
+  readonly workload: string;
 }
 
 /** Jobs that found [`low`, `high`] waiting: what was submitted then. */
@@ -642,6 +841,17 @@ export interface RelatedSpan {
   readonly span: number;
   readonly span_class: string;
   readonly start_ns: number;
+}
+
+/** Forecasts that were shown, against what happened. `told` should equal nominal; `sampled` is before calibration. */
+export interface ReliabilityAnswer {
+  readonly bins: readonly WaitBinRow[];
+  readonly jobs: number;
+  readonly median_error_s: number | null;
+  readonly open: number;
+  readonly sampled: readonly Coverage[];
+  readonly since: number | null;
+  readonly told: readonly Coverage[];
 }
 
 /** Groups of a user's jobs of the same size and a run time within 10 % of the group's mean when they came. `cover[i]`: the share of all jobs that lie in the i + 1 largest groups of their users. `top_10_cover`: the last of these, users resampled. `mean_user_cover`: its mean over users, each counted once. */
@@ -988,6 +1198,18 @@ export interface SignIn {
 /** What a finding's size counts. */
 export type SizeUnit = "gpu_hours" | "seconds" | "share";
 
+/** Why a promised start moved. */
+export type SlipCause = "overdue" | "limit_changed" | "nodes_changed" | "ended" | "left" | "started" | "arrived" | "reordered" | "scheduler" | "unseen" | "own_start";
+
+/** One move of the promise, in words. */
+export interface SlipRow {
+  readonly at: number;
+  readonly by: readonly string[];
+  readonly cause: SlipCause;
+  readonly change_s: number;
+  readonly words: string;
+}
+
 /** One source that fails, or stands for all well ones of its kind. */
 export interface SourceAnswer {
   readonly at: number;
@@ -1049,6 +1271,41 @@ export interface SpanAnswer {
   readonly start_ns: number;
   readonly step: number | null;
   readonly wait_ns: number | null;
+}
+
+/** When a waiting workload starts, in the middle of the futures; `change_s` with the middle 80 % of the differences. */
+export interface StartChange {
+  readonly baseline_at: number | null;
+  readonly change_s: number | null;
+  readonly changed_at: number | null;
+  readonly gpus: number;
+  readonly high_s: number | null;
+  readonly low_s: number | null;
+  readonly partition: string;
+  readonly user: string | null;
+  readonly workload: string;
+}
+
+/** When a job would start. `plan_at`: if all jobs used their whole limits and nobody else came. */
+export interface StartForecast {
+  readonly ahead: number;
+  readonly free_gpus: number;
+  readonly gpus: number;
+  readonly hours: number;
+  readonly intervals: readonly StartInterval[];
+  readonly is_at_once: boolean;
+  readonly likely_at: number;
+  readonly machine_type: string | null;
+  readonly partition: string;
+  readonly plan_at: number;
+  readonly wait_s: number;
+}
+
+/** The start lies between these with probability `level`. Unix ms. */
+export interface StartInterval {
+  readonly from_at: number;
+  readonly level: number;
+  readonly to_at: number;
 }
 
 /** The view to open the page with: a saved one, `builtin:…` for one of the page's own, or null for its choice. */
@@ -1264,7 +1521,7 @@ export interface TraceReportAnswer {
   readonly slack: readonly RankSlack[];
   readonly steps: readonly TraceStep[];
   readonly verdicts: readonly Verdict[];
-  readonly what_if: readonly WhatIf[];
+  readonly what_if: readonly WhatIf-Output[];
 }
 
 /** A trace in a list. `progress`: 0–1 while it is being read; `headline`: the first verdict, null where none is. */
@@ -1450,12 +1707,61 @@ export interface ViolationSpan {
   readonly until: number | null;
 }
 
+/** A job that is not submitted: when it would start, and what would start sooner. `is_learned`: run times come from this cluster's history; else any share of a limit counts as likely as another. `calibrated_on`: waits that the intervals were calibrated with; 0: not yet. */
+export interface WaitAnswer {
+  readonly alternatives: readonly Alternative[];
+  readonly assumptions: readonly string[];
+  readonly at: number;
+  readonly calibrated_on: number;
+  readonly is_learned: boolean;
+  readonly start: StartForecast;
+}
+
+/** Forecasts of jobs of like size and like queue. `size` and `queue` say the bin in words. */
+export interface WaitBinRow {
+  readonly jobs: number;
+  readonly median_error_s: number;
+  readonly queue: string;
+  readonly size: string;
+}
+
 /** Recorded waits. `mean_bounded_slowdown`: max(1, (wait + run) / max(run, 10 s)) over the jobs that ran. */
 export interface Waiting {
   readonly by_size: readonly ClassWaits[];
   readonly by_waiting_jobs: readonly ClassWaits[];
   readonly mean_bounded_slowdown: number | null;
   readonly wait_s: ValueSpread;
+}
+
+/** A waiting workload. `scheduler_at`: when the scheduler itself expects to start it. */
+export interface WaitingForecast {
+  readonly scheduler_at: number | null;
+  readonly start: StartForecast;
+  readonly user: string | null;
+  readonly workload: string;
+}
+
+/** All waiting workloads that fit into their partition, queue by queue. */
+export interface WaitingForecasts {
+  readonly assumptions: readonly string[];
+  readonly at: number;
+  readonly calibrated_on: number;
+  readonly is_learned: boolean;
+  readonly workloads: readonly WaitingForecast[];
+}
+
+/** Why one workload waits. `changes`: what would start it sooner, the cheapest first. */
+export interface WaitingStory {
+  readonly ahead: readonly AheadRow[];
+  readonly assumptions: readonly string[];
+  readonly at: number;
+  readonly changes: readonly CheaperChange[];
+  readonly holders: readonly HolderRow[];
+  readonly needed: Needed | null;
+  readonly planned_nodes: readonly string[];
+  readonly promise: PromiseStory | null;
+  readonly row: QueueRow;
+  readonly text: readonly string[];
 }
 
 /** GPU-hours of [start, end) that were held, measured, and held idle; defined in `query/waste.py`. */
@@ -1468,8 +1774,22 @@ export interface WasteAnswer {
   readonly wasted_gpu_hours: number | null;
 }
 
+/** What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities. `added`: nodes by partition, like those it has most of. `limits`: the most GPUs one workload may ask for, by partition. `first`: workloads put first. `priorities`: others, by workload. `picture_in_s`: when the picture is of, from now. */
+export interface WhatIf-Input {
+  readonly added?: Readonly<Record<string, number>>;
+  readonly backfill?: string | null;
+  readonly drained?: readonly string[];
+  readonly first?: readonly string[];
+  readonly futures?: number;
+  readonly limits?: Readonly<Record<string, number>>;
+  readonly picture_in_s?: number;
+  readonly placement?: string | null;
+  readonly policy?: string | null;
+  readonly priorities?: Readonly<Record<string, number>>;
+}
+
 /** A question with the step it would give. `error_s`: how far the simulation of the unchanged step is from the measured one; `speed_up_low`/`speed_up_high`: the 95 % interval over steps, null with too few. */
-export interface WhatIf {
+export interface WhatIf-Output {
   readonly error_s: number;
   readonly now_s: number;
   readonly question: string;
@@ -1477,6 +1797,24 @@ export interface WhatIf {
   readonly speed_up_high: number | null;
   readonly speed_up_low: number | null;
   readonly then_s: number;
+}
+
+/** What would be otherwise. The picture is of the future in which every run takes its middle time and nobody comes. */
+export interface WhatIfAnswer {
+  readonly assumptions: readonly string[];
+  readonly at: number;
+  readonly backfills: readonly string[];
+  readonly changes: readonly string[];
+  readonly futures: number;
+  readonly is_unchanged: boolean;
+  readonly measures: readonly MeasureChange[];
+  readonly nodes: readonly NodePicture[];
+  readonly picture_at: number;
+  readonly placements: readonly string[];
+  readonly policies: readonly string[];
+  readonly simulated: number;
+  readonly warnings: readonly WhatIfWarning[];
+  readonly workloads: readonly StartChange[];
 }
 
 /** What is changed: a `straggler` (`rank`) as fast as its peers, stages in `balance`, every `link` (or those of one `process_group`) or `compute` (of a `rank`, a `stage` or all) `factor` times as fast, perfect `overlap`, or another `schedule` (`micro_batches`, `schedule`) of a pipeline. */
@@ -1493,6 +1831,14 @@ export interface WhatIfChange {
 /** One question. */
 export interface WhatIfQuestion {
   readonly change: WhatIfChange;
+}
+
+/** A side effect. `kind`: starvation, fragmentation, never or refused. */
+export interface WhatIfWarning {
+  readonly kind: string;
+  readonly text: string;
+  readonly title: string;
+  readonly workloads: readonly string[];
 }
 
 /** A workload with what follows from its times. */

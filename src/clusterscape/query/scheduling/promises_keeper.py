@@ -5,7 +5,7 @@ Two documents hold them: the open ledgers, and those of the last workloads that 
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from clusterscape.errors import ClusterScapeError
@@ -32,6 +32,8 @@ class PromiseKeeper:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._seen: int | None = None
+        self.after_look: Callable[[], None] = lambda: None
+        """Called by ``run`` after each look: what else follows the queue, off the requests."""
 
     def ledger(self, workload: str) -> Ledger | None:
         """What a workload was promised, waiting or not; None where that is not known."""
@@ -87,6 +89,7 @@ class PromiseKeeper:
                 continue
             try:
                 self.look()
+                self.after_look()
             except ClusterScapeError as error:
                 log.warning("promises could not be kept: %s %s", error.message, error.hint or "")
 

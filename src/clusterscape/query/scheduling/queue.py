@@ -1,0 +1,280 @@
+"""The live queue: every waiting workload with its place, its reason in words and its likely start; one of them in full."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterscape.errors import ClusterScapeError, NotFoundError
+from clusterscape.model import UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.query.context import QueryContext
+from clusterscape.query.reasons import explain_pending
+from clusterscape.query.scheduling.explaining import (
+    describe_span,
+    explain_ahead,
+    find_ahead,
+    find_changes,
+    find_holders,
+    find_needed,
+    free_by_node,
+    tell_promise,
+)
+from clusterscape.query.scheduling.models import Learned
+from clusterscape.query.scheduling.promises import Ledger
+from clusterscape.query.scheduling.promises_keeper import PromiseKeeper
+from clusterscape.query.scheduling.queue_answers import (
+    LikelyStart,
+    PartitionQueue,
+    QueueAnswer,
+    QueueRow,
+    WaitingStory,
+)
+from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob, lay_out, plan_queue
+from clusterscape.query.scheduling.waiting import WaitQuery
+from clusterscape.query.scheduling.waiting_pools import find_pools, make_question
+
+ASSUMPTIONS = (
+    "The plan is by time limits: every workload runs to its limit and nobody else comes, so a start is at the latest.",
+    "Whoever is ahead by priority, then by time in the queue, is planned first; later ones fill gaps that delay nobody.",
+    "Only GPUs on nodes are counted: CPUs, memory, quotas and reservations may forbid more.",
+)
+LEVEL = 0.8
+TOLD_WITHIN_S = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One moment of the queue, planned."""
+
+    queue: LiveQueue
+    starts: Mapping[str, int]
+    nodes: Mapping[str, tuple[str, ...]]
+    workloads: Mapping[str, Workload]
+
+
+class QueueQuery:
+    """Questions about who waits."""
+
+    def __init__(self, context: QueryContext, promises: PromiseKeeper, waits: WaitQuery) -> None:
+        self._context = context
+        self.promises = promises
+        self.likely: Mapping[str, LikelyStart] = {}
+        """Sampled on nodes, kept up to date in the background; forecasts of whole partitions stand in until then."""
+        self._waits = waits
+
+    def seen(self) -> Seen:
+        """The queue now, planned once per version and quarter of a minute."""
+        version = (self._context.changes.versions.inventory, self._context.clock() // (TOLD_WITHIN_S * 1000))
+        return self._context.cache.get("live-queue", version, self._see)
+
+    def _see(self) -> Seen:
+        queue = self.promises.queue()
+        layout = lay_out(queue)
+        starts, plan = plan_queue(queue, layout)
+        jobs = [job for job in queue.planned() if job.partition in layout.pool_of]
+        nodes = {
+            job.workload: tuple(layout.names[node] for node in plan.nodes[first : first + job.nodes].tolist())
+            for job, first in zip(jobs, plan.first.tolist(), strict=True)
+            if job.workload in starts
+        }
+        workloads: dict[str, Workload] = {each.id: each for each in self._context.records.active_workloads()}
+        return Seen(queue, starts, nodes, workloads)
+
+    def all(self) -> QueueAnswer:
+        """Everything that waits."""
+        seen = self.seen()
+        forecasts, is_learned = self._forecasts()
+        ledgers = self.promises.open_ledgers()
+        rows = _Places(seen).rows(forecasts, ledgers)
+        ends = [row.likely.likely_at if row.likely else row.planned_at for row in rows]
+        known = [end for end in ends if end is not None]
+        return QueueAnswer(
+            at=seen.queue.now_s * 1000,
+            workloads=rows,
+            partitions=self._partitions(seen, rows),
+            gpus_asked=sum(row.gpus for row in rows),
+            longest_wait_s=max((row.waited_s for row in rows if row.waited_s is not None), default=None),
+            drained_at=max(known, default=None),
+            is_learned=is_learned,
+            assumptions=list(ASSUMPTIONS),
+        )
+
+    def story(self, workload: str) -> WaitingStory:
+        """Why one workload waits; raises NotFoundError where it does not."""
+        seen = self.seen()
+        job = next((each for each in seen.queue.waiting if each.workload == workload), None)
+        if job is None:
+            raise self._refuse(workload)
+        forecasts, _ = self._forecasts()
+        ledger = self.promises.ledger(workload)
+        row = next(
+            each
+            for each in _Places(seen).rows(forecasts, {} if ledger is None else {workload: ledger})
+            if each.workload == workload
+        )
+        ahead = find_ahead(seen.queue, job) if job.is_planned else []
+        needed = find_needed(seen.queue, job, len(ahead)) if job.is_planned else None
+        start = seen.starts.get(workload)
+        nodes = seen.nodes.get(workload, ())
+        holders = [] if start is None else find_holders(seen.queue, nodes, start, seen.workloads, self.likely_ends())
+        changes = self._context.cache.get(
+            ("sooner", workload),
+            seen.queue.now_s,
+            lambda: [] if start is None else find_changes(seen.queue, job, start),
+        )
+        story = WaitingStory(
+            at=seen.queue.now_s * 1000,
+            row=row,
+            ahead=explain_ahead(ahead, job, seen.starts, seen.workloads),
+            needed=needed,
+            holders=holders,
+            planned_nodes=sorted(nodes),
+            promise=None if ledger is None else tell_promise(ledger),
+            changes=changes,
+            text=[],
+            assumptions=list(ASSUMPTIONS),
+        )
+        story.text.extend(_tell(story))
+        return story
+
+    def likely_ends(self) -> dict[str, float]:
+        """Predicted ends of running workloads in Unix seconds, by name: the middle of what the models say."""
+        runs = self.run_quantiles()
+        return {name: started + float(row[row.size // 2]) for name, (started, row) in runs.items()}
+
+    def run_quantiles(self) -> dict[str, tuple[float, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]:
+        """Whole run times at the models' levels by workload, and when it started (or now, where it waits)."""
+        learned = self._waits.models.current()
+        version = (self._context.changes.versions.inventory, learned.trained_at)
+        return self._context.cache.get("run-quantiles", version, lambda: self._predict(learned))
+
+    def _predict(self, learned: Learned) -> dict[str, tuple[float, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]:
+        now: UnixMs = self._context.clock()
+        found = {}
+        for pool in find_pools(self._context.records):
+            question = make_question(pool, None, learned, now)
+            if not len(question.asked):
+                continue
+            at = np.full(len(question.asked), question.now_s)
+            runs = learned.runs.quantiles(question.asked, at, question.elapsed_s)
+            runs = np.minimum(runs, question.asked.request_s[:, None])
+            names = [*(workload.id for workload, _ in pool.running), *(workload.id for workload in pool.waiting)]
+            for place, name in enumerate(names):
+                found[str(name)] = (question.now_s - float(question.elapsed_s[place]), runs[place])
+        return found
+
+    def _forecasts(self) -> tuple[dict[str, LikelyStart], bool]:
+        """Of those that wait for room; nothing where a forecast cannot be made."""
+        is_learned = self._waits.models.current().trained_at is not None
+        if self.likely:
+            return dict(self.likely), is_learned
+        try:
+            told = self._waits.waiting()
+        except ClusterScapeError:
+            return {}, False
+        found = {}
+        for each in told.workloads:
+            interval = next((one for one in each.start.intervals if one.level == LEVEL), None)
+            if interval is not None:
+                found[each.workload] = LikelyStart(
+                    likely_at=each.start.likely_at, from_at=interval.from_at, to_at=interval.to_at, level=LEVEL
+                )
+        return found, is_learned
+
+    def _partitions(self, seen: Seen, rows: list[QueueRow]) -> list[PartitionQueue]:
+        free = free_by_node(seen.queue)
+        answers = []
+        for partition in self._context.records.partitions():
+            mine = [row for row in rows if row.partition == partition.name]
+            planned = [row.planned_at for row in mine if row.planned_at is not None]
+            answers.append(
+                PartitionQueue(
+                    name=partition.name,
+                    is_up=partition.is_up,
+                    waiting=len(mine),
+                    held=sum(row.position is None for row in mine),
+                    gpus_asked=sum(row.gpus for row in mine),
+                    gpus_free=sum(free.get(node, 0) for node in partition.nodes),
+                    drained_at=max(planned, default=None),
+                )
+            )
+        return answers
+
+    def _refuse(self, workload: str) -> ClusterScapeError:
+        known = self._context.records.workload(WorkloadId(workload))
+        if known is None:
+            return NotFoundError(
+                f"there is no workload {workload!r}", hint="GET /api/v1/scheduling/queue lists who waits."
+            )
+        why = "asks for no GPU" if known.state is WorkloadState.WAITING else f"is {known.state.value}"
+        return NotFoundError(f"{workload} does not wait for GPUs: it {why}", hint="Only who waits can be explained.")
+
+
+class _Places:
+    """Positions, computed once for all rows."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def rows(self, forecasts: Mapping[str, LikelyStart], ledgers: Mapping[str, Ledger]) -> list[QueueRow]:
+        """One for each waiting workload, in queue order."""
+        ahead: dict[str, int] = {}
+        gpus: dict[str, int] = {}
+        rows = []
+        for job in self._seen.queue.waiting:
+            before, before_gpus = ahead.get(job.partition, 0), gpus.get(job.partition, 0)
+            ledger = ledgers.get(job.workload)
+            rows.append(self._row(job, before, before_gpus, forecasts.get(job.workload), ledger))
+            if job.is_planned:
+                ahead[job.partition] = before + 1
+                gpus[job.partition] = before_gpus + job.total_gpus
+        return rows
+
+    def _row(
+        self, job: QueueJob, ahead: int, ahead_gpus: int, likely: LikelyStart | None, ledger: Ledger | None
+    ) -> QueueRow:
+        workload = self._seen.workloads[job.workload]
+        start = self._seen.starts.get(job.workload)
+        submitted = workload.submitted_at
+        return QueueRow(
+            workload=job.workload,
+            name=workload.name,
+            user=workload.user,
+            project=workload.project,
+            partition=job.partition,
+            machine_type=job.machine_type,
+            gpus=workload.gpus_requested,
+            nodes=job.nodes,
+            limit_s=job.limit_s,
+            qos=workload.qos,
+            priority=workload.priority,
+            submitted_at=submitted,
+            waited_s=None if submitted is None else self._seen.queue.now_s - submitted / 1000,
+            position=ahead + 1 if job.is_planned else None,
+            ahead=ahead if job.is_planned else 0,
+            ahead_gpus=ahead_gpus if job.is_planned else 0,
+            reason=workload.pending_reason,
+            reason_text=explain_pending(workload.pending_reason),
+            planned_at=None if start is None else start * 1000,
+            promised_at=None if ledger is None else ledger.last_s * 1000,
+            slipped_s=None if ledger is None else ledger.slipped_s,
+            likely=likely if job.is_planned else None,
+        )
+
+
+def _tell(story: WaitingStory) -> list[str]:
+    """The story in sentences."""
+    row = story.row
+    lines = [row.reason_text or "The scheduler gives no reason."]
+    if row.position is None:
+        return [*lines, "It is not in line for GPUs until that is over, so nothing is planned for it."]
+    who = f"{row.ahead} {'is' if row.ahead == 1 else 'are'} ahead, asking for {row.ahead_gpus:,} GPUs"
+    lines.append(f"It is number {row.position} in {row.partition}" + (f": {who}." if row.ahead else "."))
+    if story.needed is not None:
+        lines.append(story.needed.text)
+    if row.planned_at is None:
+        lines.append("No plan has room for it with the nodes in service.")
+    elif story.changes:
+        best = story.changes[0]
+        lines.append(f"Cheapest change: {best.words}; it would start {describe_span(best.gain_s)} sooner.")
+    return lines

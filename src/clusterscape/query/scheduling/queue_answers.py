@@ -1,0 +1,167 @@
+"""The shapes of answers about the live queue. Times are Unix ms, spans seconds, missing is null."""
+
+from dataclasses import dataclass
+
+from clusterscape.query.scheduling.promises import SlipCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikelyStart:
+    """When a workload likely starts: with probability ``level`` between the two ends."""
+
+    likely_at: int
+    from_at: int
+    to_at: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """A waiting workload. ``position`` counts those of its partition that wait for room only; null: something else holds it.
+
+    ``planned_at``: at the latest by limits if nobody else comes. ``slipped_s`` > 0: later than first promised.
+    """
+
+    workload: str
+    name: str | None
+    user: str | None
+    project: str | None
+    partition: str
+    machine_type: str | None
+    gpus: int
+    nodes: int
+    limit_s: int
+    qos: str | None
+    priority: int | None
+    submitted_at: int | None
+    waited_s: float | None
+    position: int | None
+    ahead: int
+    ahead_gpus: int
+    reason: str | None
+    reason_text: str | None
+    planned_at: int | None
+    promised_at: int | None
+    slipped_s: int | None
+    likely: LikelyStart | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionQueue:
+    """One partition's queue in numbers; ``drained_at``: when the last of those that wait for room is planned to start."""
+
+    name: str
+    is_up: bool
+    waiting: int
+    held: int
+    gpus_asked: int
+    gpus_free: int
+    drained_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueAnswer:
+    """All that wait, in queue order. ``drained_at``: likely start of the last one, or planned where nothing is forecast."""
+
+    at: int
+    workloads: list[QueueRow]
+    partitions: list[PartitionQueue]
+    gpus_asked: int
+    longest_wait_s: float | None
+    drained_at: int | None
+    is_learned: bool
+    assumptions: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AheadRow:
+    """A workload that goes first, and why in words."""
+
+    workload: str
+    user: str | None
+    gpus: int
+    priority: int | None
+    why: str
+    planned_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """What must come free: ``missing_gpus`` more on ``missing_nodes`` nodes; 0: there is room, and others are to have it."""
+
+    nodes: int
+    gpus_per_node: int
+    machine_type: str | None
+    ready_nodes: int
+    missing_nodes: int
+    missing_gpus: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderRow:
+    """A running workload on the nodes that are planned for this one. ``likely_end_at``: predicted, never after the limit."""
+
+    workload: str
+    name: str | None
+    user: str | None
+    nodes: list[str]
+    gpus: int
+    started_at: int | None
+    ends_by: int
+    likely_end_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlipRow:
+    """One move of the promise, in words."""
+
+    at: int
+    cause: SlipCause
+    change_s: int
+    words: str
+    by: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromiseStory:
+    """The slips sum to ``last_at`` (or the start) − ``first_at``."""
+
+    first_told_at: int
+    first_at: int
+    last_at: int
+    started_at: int | None
+    is_schedulers: bool
+    slipped_s: int
+    slips: list[SlipRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheaperChange:
+    """What else to ask for, and when it would start then by the same plan. ``cost``: share of the request given up."""
+
+    kind: str  # split, shorter, partition, fewer
+    words: str
+    cost: float
+    start_at: int
+    gain_s: int
+    partition: str
+    nodes: int
+    gpus_per_node: int
+    limit_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingStory:
+    """Why one workload waits. ``changes``: what would start it sooner, the cheapest first."""
+
+    at: int
+    row: QueueRow
+    ahead: list[AheadRow]
+    needed: Needed | None
+    holders: list[HolderRow]
+    planned_nodes: list[str]
+    promise: PromiseStory | None
+    changes: list[CheaperChange]
+    text: list[str]
+    assumptions: list[str]

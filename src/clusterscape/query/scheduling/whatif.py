@@ -1,0 +1,349 @@
+"""What another policy, placement, limit, node or priority would do to the queue as it is now.
+
+The queue and its changed twin are simulated on the same sampled futures, so that their differences are paired. Reads run times
+from the models; knows nothing of requests.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from clusterscape.errors import QueryError
+from clusterscape.model.samples import Float64s
+from clusterscape.query.context import QueryContext
+from clusterscape.query.scheduling.queue import QueueQuery, Seen
+from clusterscape.query.scheduling.queue_answers import LikelyStart
+from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob
+from clusterscape.query.scheduling.waiting import WaitQuery
+from clusterscape.query.scheduling.whatif_answers import (
+    MeasureChange,
+    NodePicture,
+    StartChange,
+    WhatIf,
+    WhatIfAnswer,
+)
+from clusterscape.query.scheduling.whatif_scenario import Future, Prepared, change_queue, prepare
+from clusterscape.query.scheduling.whatif_warnings import find_small, find_warnings
+from clusterscape.simulate.batch.measures import BOUND_S
+from clusterscape.simulate.batch.policies import policy_names
+from clusterscape.simulate.cluster.contract import BACKFILLS, ClusterSchedule
+from clusterscape.simulate.forecast import RunQuantiles, sample_runs
+from clusterscape.simulate.placements import placement_names
+
+ARRIVE_FOR_S = 6 * 3600
+MOST_FUTURES = 100
+MOST_NODES = 2_000
+SHOWN_FUTURES, FEWEST_FUTURES, AFFORDABLE_JOBS = 24, 8, 100
+SEED = 7
+
+ASSUMPTIONS = (
+    "Run times are drawn from what the models say of each workload; the same draws are used with and without the change.",
+    "For six hours others come as in former weeks at this hour; then nobody.",
+    "As it is: by priority, then first come first served, EASY backfilling, the fullest node that fits.",
+    "Who waits for something else than room (held, a dependency, a quota) is left out.",
+)
+
+MEASURES: tuple[tuple[str, str, str, bool], ...] = (
+    ("wait_s", "Mean wait of those in the queue", "s", True),
+    ("small_wait_s", "Mean wait of small workloads", "s", True),
+    ("large_wait_s", "Mean wait of the others", "s", True),
+    ("slowdown", "Mean bounded slowdown", "", True),
+    ("drained_s", "Until the queue of now has started", "s", True),
+    ("fragmented_gpus", "GPUs idle in fragments", "GPUs", True),
+    ("blocked_gpu_h", "Idle GPU-hours beside a blocked gang", "GPU-h", True),
+)
+"""Name, title, unit, whether less is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One future, simulated: the start of each waiting workload (NaN: never) and the measures."""
+
+    start_s: Float64s
+    measures: Mapping[str, float]
+    schedule: ClusterSchedule
+    prepared: Prepared
+
+
+class WhatIfQuery:
+    """Simulates the live queue, as it is and changed."""
+
+    def __init__(self, context: QueryContext, queue: QueueQuery, waits: WaitQuery) -> None:
+        self._context = context
+        self._queue = queue
+        self._waits = waits
+
+    def ask(self, what: WhatIf) -> WhatIfAnswer:
+        """The differences; raises QueryError where a change names what is not there."""
+        if not 2 <= what.futures <= MOST_FUTURES or not 0 <= what.picture_in_s <= 14 * 86_400:
+            raise QueryError(f"there may be 2 to {MOST_FUTURES} futures, and a picture of at most 14 days ahead")
+        seen = self._queue.seen()
+        changed = change_queue(seen.queue, what)
+        names = [job.workload for job in seen.queue.planned()]
+        small = find_small(seen.queue)
+        usual = WhatIf(futures=what.futures, picture_in_s=what.picture_in_s)
+        futures = self._draw(seen.queue, what.futures)
+        pairs = [
+            (_play(seen.queue, usual, future, names, small, at), _play(changed, what, future, names, small, at))
+            for at, future in enumerate(futures)
+        ]
+        middle = Future(self._middle())
+        typical = (
+            _play(seen.queue, usual, middle, names, small, 0),
+            _play(changed, what, middle, names, small, 0),
+        )
+        measures = [_compare(*about, pairs) for about in MEASURES]
+        starts = _starts(seen, names, pairs)
+        picture_s = seen.queue.now_s + what.picture_in_s
+        return WhatIfAnswer(
+            at=seen.queue.now_s * 1000,
+            is_unchanged=what == usual,
+            changes=describe_changes(what),
+            futures=what.futures,
+            simulated=len(names),
+            measures=measures,
+            workloads=starts,
+            warnings=find_warnings(measures, starts, small, typical[1].prepared.refused, what),
+            picture_at=picture_s * 1000,
+            nodes=_picture(changed, seen.queue, typical, picture_s),
+            policies=policy_names(),
+            backfills=list(BACKFILLS),
+            placements=placement_names(),
+            assumptions=list(ASSUMPTIONS),
+        )
+
+    def tend(self) -> None:
+        """Sample when those that wait start as things are, for the queue's own page. Fewer futures for longer queues."""
+        seen = self._queue.seen()
+        names = [job.workload for job in seen.queue.planned()]
+        if not names:
+            self._queue.likely = {}
+            return
+        count = max(FEWEST_FUTURES, min(SHOWN_FUTURES, SHOWN_FUTURES * AFFORDABLE_JOBS // len(names)))
+        futures = self._draw(seen.queue, count)
+        starts = np.stack(
+            [_play(seen.queue, WhatIf(), each, names, frozenset(), at).start_s for at, each in enumerate(futures)]
+        )
+        known = {name: starts[np.isfinite(starts[:, at]), at] for at, name in enumerate(names)}
+        self._queue.likely = {
+            name: LikelyStart(
+                likely_at=int(np.median(column) * 1000),
+                from_at=int(np.quantile(column, 0.1) * 1000),
+                to_at=int(np.quantile(column, 0.9) * 1000),
+                level=0.8,
+            )
+            for name, column in known.items()
+            if column.size > count / 2
+        }
+
+    def _middle(self) -> dict[str, float]:
+        """What is left of each run if it takes its middle time."""
+        now_s = self._context.clock() / 1000
+        return {
+            name: max(1.0, started + float(row[row.size // 2]) - now_s)
+            for name, (started, row) in self._queue.run_quantiles().items()
+        }
+
+    def _draw(self, queue: LiveQueue, count: int) -> list[Future]:
+        """Futures that go evenly through what the models say, the same for the same queue."""
+        runs = self._queue.run_quantiles()
+        names = sorted(runs)
+        random = np.random.default_rng([SEED, len(names), count])
+        now_s = self._context.clock() / 1000
+        drawn = np.zeros((count, 0))
+        if names:
+            drawn = sample_runs(RunQuantiles(np.stack([runs[name][1] for name in names])), count, random)
+        elapsed = np.array([now_s - runs[name][0] for name in names])
+        left = np.maximum(drawn - elapsed, 1.0)
+        arrivals = self._arrivals(queue, count, random)
+        return [
+            Future(dict(zip(names, left[at].tolist(), strict=True)), arrivals[at] if arrivals else ())
+            for at in range(count)
+        ]
+
+    def _arrivals(
+        self, queue: LiveQueue, count: int, random: np.random.Generator
+    ) -> list[tuple[tuple[QueueJob, int], ...]]:
+        learned = self._waits.models.current()
+        found: list[list[tuple[QueueJob, int]]] = [[] for _ in range(count)]
+        for partition in queue.max_times_s:
+            here = [node for node in queue.nodes.values() if partition in node.partitions and node.is_open]
+            if not here:
+                continue
+            largest, total = max(node.gpus for node in here), sum(node.gpus for node in here)
+            priorities = [job.priority for job in queue.waiting if job.partition == partition]
+            priority = int(np.median(priorities)) if priorities else 0
+            come = learned.arrivals_of(partition).sample(queue.now_s, ARRIVE_FOR_S, count, total, random)
+            for future in range(count):
+                for at in range(int(come.offsets[future]), int(come.offsets[future + 1])):
+                    size = int(come.size[at])
+                    nodes = -(-size // largest)
+                    job = QueueJob(
+                        workload=f"later {future} {at}",
+                        partition=partition,
+                        machine_type=None,
+                        nodes=nodes,
+                        gpus=-(-size // nodes),
+                        limit_s=int(come.limit_s[at]),
+                        priority=priority,
+                        queued_s=queue.now_s + int(come.at_s[at]),
+                        is_planned=True,
+                    )
+                    found[future].append((job, int(come.run_s[at])))
+        return [tuple(each) for each in found]
+
+
+def describe_changes(what: WhatIf) -> list[str]:
+    """The changes in words."""
+    return [
+        *([f"policy {what.policy}"] if what.policy else []),
+        *([f"backfilling {what.backfill}"] if what.backfill else []),
+        *([f"placement {what.placement}"] if what.placement else []),
+        *(f"{name} drained" for name in what.drained),
+        *(f"{count} more nodes in {partition}" for partition, count in what.added.items()),
+        *(f"at most {gpus} GPUs a workload in {partition}" for partition, gpus in what.limits.items()),
+        *(f"{name} first" for name in what.first),
+        *(f"{name} with priority {priority:,}" for name, priority in what.priorities.items()),
+    ]
+
+
+def _play(queue: LiveQueue, what: WhatIf, future: Future, names: list[str], small: frozenset[str], seed: int) -> Played:
+    from clusterscape.simulate.cluster.standing import simulate_standing
+
+    prepared = prepare(queue, what, future, seed=seed)
+    schedule = simulate_standing(prepared.scenario, prepared.standing)
+    start = np.full(len(names), np.nan)
+    for at, name in enumerate(names):
+        row = prepared.rows.get(name)
+        if row is not None and schedule.has_started[row]:
+            start[at] = schedule.start_s[row]
+    return Played(start, _measure(queue, schedule, prepared, start, names, small), schedule, prepared)
+
+
+def _measure(
+    queue: LiveQueue,
+    schedule: ClusterSchedule,
+    prepared: Prepared,
+    start: Float64s,
+    names: list[str],
+    small: frozenset[str],
+) -> dict[str, float]:
+    jobs = prepared.scenario.jobs
+    queued = {job.workload: job.queued_s for job in queue.waiting}
+    wait = start - np.array([queued[name] for name in names], float) if names else start
+    rows = [prepared.rows.get(name) for name in names]
+    run = np.array([np.nan if row is None else float(jobs.run_s[row]) for row in rows])
+    is_small = np.array([name in small for name in names], bool)
+    ends = schedule.end_s[schedule.has_ended]
+    span = float(ends.max() - queue.now_s) if ends.size else 1.0
+    return {
+        "wait_s": _mean(wait),
+        "small_wait_s": _mean(wait[is_small]),
+        "large_wait_s": _mean(wait[~is_small]),
+        "slowdown": _mean(np.maximum(1.0, (wait + run) / np.maximum(run, BOUND_S))),
+        "drained_s": float(np.nanmax(start) - queue.now_s) if np.isfinite(start).any() else 0.0,
+        "fragmented_gpus": schedule.integrals.fragmented / max(span, 1.0),
+        "blocked_gpu_h": schedule.integrals.blocked / 3600,
+    }
+
+
+def _mean(values: Float64s) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else 0.0
+
+
+def _compare(
+    name: str, title: str, unit: str, less_is_better: bool, pairs: list[tuple[Played, Played]]
+) -> MeasureChange:
+    """The mean difference with its 95 % interval (Student's t over the futures)."""
+    from scipy.special import stdtrit
+
+    before = np.array([pair[0].measures[name] for pair in pairs])
+    after = np.array([pair[1].measures[name] for pair in pairs])
+    apart = after - before
+    mean = float(apart.mean())
+    half = float(stdtrit(len(apart) - 1, 0.975)) * float(apart.std(ddof=1)) / len(apart) ** 0.5
+    low, high = mean - half, mean + half
+    if not apart.any():
+        verdict = "same"
+    elif low <= 0 <= high:
+        verdict = "unclear"
+    else:
+        verdict = "better" if (mean < 0) == less_is_better else "worse"
+    return MeasureChange(
+        name=name,
+        title=title,
+        unit=unit,
+        baseline=float(before.mean()),
+        changed=float(after.mean()),
+        difference=mean,
+        low=low,
+        high=high,
+        verdict=verdict,
+    )
+
+
+def _starts(seen: Seen, names: list[str], pairs: list[tuple[Played, Played]]) -> list[StartChange]:
+    before = np.stack([pair[0].start_s for pair in pairs])
+    after = np.stack([pair[1].start_s for pair in pairs])
+    rows = []
+    jobs = {job.workload: job for job in seen.queue.waiting}
+    for at, name in enumerate(names):
+        both = np.isfinite(before[:, at]) & np.isfinite(after[:, at])
+        apart = (after - before)[both, at]
+        known = seen.workloads.get(name)
+        rows.append(
+            StartChange(
+                workload=name,
+                user=known.user if known else None,
+                partition=jobs[name].partition,
+                gpus=jobs[name].total_gpus,
+                baseline_at=_middle_ms(before[:, at]),
+                changed_at=_middle_ms(after[:, at]),
+                change_s=float(np.median(apart)) if apart.size else None,
+                low_s=float(np.quantile(apart, 0.1)) if apart.size else None,
+                high_s=float(np.quantile(apart, 0.9)) if apart.size else None,
+            )
+        )
+    return rows
+
+
+def _middle_ms(starts: Float64s) -> int | None:
+    known = starts[np.isfinite(starts)]
+    return int(np.median(known) * 1000) if known.size > starts.size / 2 else None
+
+
+def _picture(changed: LiveQueue, queue: LiveQueue, typical: tuple[Played, Played], at_s: int) -> list[NodePicture]:
+    """Who holds which GPU then. Added nodes are in it; drained ones, too."""
+    held = [_held_at(played, at_s) for played in typical]
+    rows = []
+    for node in list(changed.nodes.values())[:MOST_NODES]:
+        was = queue.nodes.get(node.name)
+        rows.append(
+            NodePicture(
+                node=node.name,
+                partition=node.partitions[0] if node.partitions else "",
+                baseline=_fill(held[0].get(node.name, []), was.gpus if was else 0),
+                changed=_fill(held[1].get(node.name, []), node.gpus),
+            )
+        )
+    return rows
+
+
+def _fill(holders: list[str], gpus: int) -> list[str | None]:
+    return [*holders[:gpus], *([None] * (gpus - len(holders)))]
+
+
+def _held_at(played: Played, at_s: int) -> dict[str, list[str]]:
+    schedule, prepared = played.schedule, played.prepared
+    jobs, names = prepared.scenario.jobs, prepared.scenario.cluster.names
+    there = schedule.has_started & (schedule.start_s <= at_s) & (~schedule.has_ended | (schedule.end_s > at_s))
+    held: dict[str, list[str]] = {}
+    for row in np.flatnonzero(there).tolist():
+        holder = prepared.holders[row]
+        first = int(schedule.first_pod[row])
+        for node in schedule.nodes[first : first + int(jobs.nodes[row])].tolist():
+            if node >= 0:
+                held.setdefault(names[node], []).extend([holder or "later"] * int(jobs.gpus[row]))
+    return {name: sorted(each) for name, each in held.items()}
