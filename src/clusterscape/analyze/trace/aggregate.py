@@ -4,6 +4,7 @@ Every merged span knows how many it stands for, their total, least, median and l
 3 times as long as is usual is never merged with others than its like.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -41,11 +42,14 @@ class Window:
 class Merged:
     """Output spans of some blocks of one level, in no particular order.
 
-    ``owner``: for each entry of the level its output span, −1 where it is not in the picture. ``codes`` as ``drawn.CODES``.
+    ``entry``: the level's entries that are in the picture; ``group``: the output span of each, ascending. The others have one row
+    per output span; ``codes`` as ``drawn.CODES``.
     """
 
-    owner: NDArray[np.int32]
+    entry: NDArray[np.int64]
+    group: NDArray[np.int64]
     block: NDArray[np.int64]
+    key: NDArray[np.int32]
     kind: NDArray[np.uint8]
     outlier: NDArray[np.bool_]
     numbers: NDArray[np.float64]
@@ -54,33 +58,44 @@ class Merged:
 
 
 def merge_level(
-    trace: DrawnTrace, spans: LevelSpans, blocks: Sequence[int], window: Window, classes: Sequence[str], merge: Merge
+    trace: DrawnTrace,
+    spans: LevelSpans,
+    blocks: Sequence[int],
+    window: Window,
+    classes: Sequence[str],
+    merge: Merge,
+    *,
+    gap_ns: float | None = None,
+    longest_ns: float = math.inf,
 ) -> Merged:
-    """Merge the spans of the wanted blocks of a level that touch the window."""
-    from clusterscape.analyze.trace.marey_kernels import merge_spans, sum_up
+    """Merge the spans of the wanted blocks of a level that touch the window; by default those a pixel apart, however many."""
+    from clusterscape.analyze.trace.marey_kernels import cut_runs, merge_spans, sum_up
 
     order = np.sort(np.asarray(blocks, np.int64))
-    lows, highs = spans.offsets[order], spans.offsets[order + 1]
-    wanted = np.array([name in classes for name in CLASSES])
-    owner, first, last, _ = merge_spans(
+    first, last = (
+        np.searchsorted(spans.runs, spans.offsets[order]),
+        np.searchsorted(spans.runs, spans.offsets[order + 1]),
+    )
+    lows, highs = cut_runs(first, last, spans.runs, spans.start, spans.reach, window.start_ns, window.end_ns)
+    entry, offsets = merge_spans(
         lows,
         highs,
         spans.start,
         spans.end,
         spans.key,
         spans.kind,
-        spans.codes[:, -1].copy(),
+        spans.codes,
         spans.outlier,
-        wanted,
+        np.array([name in classes for name in CLASSES]),
         window.start_ns,
         window.end_ns,
-        window.pixel_ns,
+        window.pixel_ns if gap_ns is None else gap_ns,
+        longest_ns,
         MERGE_MODES[merge],
     )
     numbers, worst, codes = sum_up(
-        owner,
-        first,
-        last,
+        entry,
+        offsets,
         spans.start,
         spans.end,
         spans.early,
@@ -98,5 +113,7 @@ def merge_level(
         trace.parent,
         trace.depth_of,
     )
-    block = order[np.searchsorted(lows, first, side="right") - 1] if first.size else first
-    return Merged(owner, block, spans.kind[first], spans.outlier[first], numbers, worst, codes)
+    lead = entry[offsets[:-1]]
+    block = np.searchsorted(spans.offsets, lead, side="right") - 1
+    group = np.repeat(np.arange(lead.size), np.diff(offsets))
+    return Merged(entry, group, block, spans.key[lead], spans.kind[lead], spans.outlier[lead], numbers, worst, codes)

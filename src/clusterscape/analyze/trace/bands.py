@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from clusterscape.analyze.trace.drawn import CODES, DrawnTrace
+from clusterscape.analyze.trace.drawn import CODES, DrawnTrace, Links
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,17 +40,10 @@ BAND_SCHEMA: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is on the screen. ``owner``: for each span of the trace the output span it is in, −1 where in none that is joined.
-
-    The arrays after it have one entry per output span. ``order`` is the place of its row among rows that are joined (lanes of one
-    rank share it, −1: not joined), ``stage`` the place of its stage.
+    """Output spans as bands see them. ``order`` is the place of its row among rows that are joined (lanes of one rank share it,
+    −1: not joined), ``stage`` the place of its stage; ``codes`` as ``drawn.CODES``.
     """
 
-    owner: NDArray[np.int32]
-    chosen: Ints
-    """Spans that are in the picture, one output span after another."""
-    talk: Ints
-    """Those of them that communicate."""
     order: Ints
     stage: Ints
     is_compute: NDArray[np.bool_]
@@ -59,30 +52,48 @@ class Shown:
     codes: NDArray[np.int32]
 
 
-def find_bands(trace: DrawnTrace, shown: Shown) -> pl.DataFrame:
-    """All bands of the picture (``BAND_SCHEMA``); ``from_span``/``to_span`` are output spans."""
-    sends = shown.talk[trace.is_send[shown.talk]]
-    found = [
-        _join(trace, shown, shown.chosen, trace.following[shown.chosen], BandKind.SAME),
-        _join(trace, shown, shown.talk, trace.collective_following[shown.talk], BandKind.COLLECTIVE),
-        _join(trace, shown, sends, trace.partner[sends], BandKind.MESSAGE),
-        _join_passes(shown),
-    ]
-    return pl.concat(found)
+def link_spans(trace: DrawnTrace, owner: NDArray[np.int32], chosen: Ints, talk: Ints) -> Links:
+    """Bands between output spans, from the spans in them.
 
-
-def _join(trace: DrawnTrace, shown: Shown, spans: Ints, following: Ints, kind: BandKind) -> pl.DataFrame:
+    ``owner``: for each span of the trace its output span, −1 where it has none that is joined; ``chosen``: those that have one,
+    one output span after another; ``talk``: those that communicate.
+    """
     from clusterscape.analyze.trace.marey_kernels import join_spans
 
-    known = following >= 0
-    pairs, numbers = join_spans(spans[known], following[known], shown.owner, trace.start, trace.end)
+    sends = talk[trace.is_send[talk]]
+    pairs = {
+        BandKind.SAME: (chosen, trace.following[chosen]),
+        BandKind.COLLECTIVE: (talk, trace.collective_following[talk]),
+        BandKind.MESSAGE: (sends, trace.partner[sends]),
+    }
+    found = {}
+    for kind, (spans, following) in pairs.items():
+        known = following >= 0
+        found[kind.value] = join_spans(spans[known], following[known], owner, trace.start, trace.end)
+    return found
+
+
+def relink(links: Links, owner: NDArray[np.int32]) -> Links:
+    """Bands between output spans, from those between their entries; ``owner``: of each entry, −1 where it has none."""
+    from clusterscape.analyze.trace.marey_kernels import join_links
+
+    return {kind: join_links(pairs, edges, owner) for kind, (pairs, edges) in links.items()}
+
+
+def find_bands(links: Links, shown: Shown) -> pl.DataFrame:
+    """All bands of the picture (``BAND_SCHEMA``); ``from_span``/``to_span`` are output spans."""
+    return pl.concat([*(_table(pairs, edges, kind) for kind, (pairs, edges) in links.items()), _join_passes(shown)])
+
+
+def _table(pairs: Ints, edges: Floats, kind: str) -> pl.DataFrame:
+    """A pair of output spans may have come several times: once in the answer."""
     table = pl.DataFrame(
         {
             "from_span": pairs[:, 0],
             "to_span": pairs[:, 1],
-            **{name: numbers[:, at] for at, name in enumerate(EDGES)},
+            **{name: edges[:, at] for at, name in enumerate(EDGES)},
             "count": pairs[:, 2],
-            "max_skew_ns": numbers[:, 4],
+            "max_skew_ns": edges[:, 4],
         }
     )
     if table.height and not table.select("from_span", "to_span").is_unique().all():
@@ -124,11 +135,11 @@ def _join_passes(shown: Shown) -> pl.DataFrame:
         pl.lit(1).alias("count"),
         (pl.col("start_next") - pl.col("start")).abs().alias("max_skew_ns"),
     )
-    return _typed(joined, BandKind.SAME)
+    return _typed(joined, BandKind.SAME.value)
 
 
-def _typed(table: pl.DataFrame, kind: BandKind) -> pl.DataFrame:
-    return table.with_columns(pl.lit(kind.value, BAND_KINDS).alias("kind")).select(
+def _typed(table: pl.DataFrame, kind: str) -> pl.DataFrame:
+    return table.with_columns(pl.lit(kind, BAND_KINDS).alias("kind")).select(
         pl.col(name).cast(dtype) for name, dtype in BAND_SCHEMA.items()
     )
 

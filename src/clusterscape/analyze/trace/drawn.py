@@ -3,7 +3,8 @@
 Made from the table of ``relations.py`` when a trace is opened, kept while it is looked at. Owns no window and no pixels.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -58,6 +59,10 @@ class LevelSpans:
     """
 
     offsets: Ints
+    runs: Ints
+    """Offsets of runs of entries that may be merged with one another; within one, ``start`` and ``reach`` ascend."""
+    reach: Floats
+    """The latest end of the run so far."""
     span: Ints
     start: Floats
     end: Floats
@@ -80,6 +85,19 @@ class LevelSpans:
     """Spans of communication (rows of the trace) …"""
     talk_entry: Ints
     """… and the entry that each is part of."""
+
+
+Links = dict[str, tuple[Ints, Floats]]
+"""Bands by their kind: (from, to, count) of entries or output spans, and edges with the largest skew (``bands.py``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Spans of a level merged wherever at most ``gap_ns`` lies between them, and the bands between these (``pyramid.py``)."""
+
+    gap_ns: float
+    spans: LevelSpans
+    links: Links
 
 
 class DrawnTrace:
@@ -106,6 +124,8 @@ class DrawnTrace:
         self.namespaces, self.parent, self.depth_of, own = _namespace_tree(table["namespace"])
         self._namespace = own
         self._levels: dict[tuple[Level, bool], LevelSpans] = {}
+        self._blank: list[Codes] = []
+        self.copies: dict[Level, tuple[Copy, ...]] = {}
 
     @property
     def stages(self) -> tuple[int | None, ...]:
@@ -118,6 +138,18 @@ class DrawnTrace:
         if found is None:
             found = self._levels[level, by_key] = self._make(level, by_key)
         return found
+
+    @contextmanager
+    def blank_owners(self) -> Iterator[tuple[Codes, list[Ints]]]:
+        """An array of −1 for every span, and a list to put the spans into that were given another value. Kept for the next
+        picture: filling millions takes longer than drawing thousands.
+        """
+        owner = self._blank.pop() if self._blank else np.full(self.start.size, -1, np.int32)
+        touched: list[Ints] = []
+        yield owner, touched
+        for spans in touched:
+            owner[spans] = -1
+        self._blank.append(owner)
 
     @cached_property
     def following(self) -> Ints:
@@ -150,8 +182,9 @@ class DrawnTrace:
                 *(length.alias(name) for name in ("total", "least", "middle", "most")),
                 pl.col("span").alias("worst"),
             )
-        table = table.sort(block, "key" if by_key else "kind", "start", "span")
-        return _pack(table, block, count, codes)
+        order = "key" if by_key else "kind"
+        table = table.sort(block, order, "start", "span")
+        return _pack(table, block, order, count, codes)
 
     def _code(self, name: str) -> Codes:
         own = {"name": self._name, "collective": self._collective, "phase": self._phase, "namespace": self._namespace}
@@ -284,8 +317,19 @@ def _next_rows(chosen: pl.DataFrame, by: str, size: int, *, neighbors_only: bool
     return found
 
 
-def _pack(table: pl.DataFrame, block: str, blocks: int, codes: Codes) -> LevelSpans:
+def find_runs(place: Ints | Codes, order: Codes | NDArray[np.uint8], end: Floats) -> tuple[Ints, Floats]:
+    """Offsets of runs of equal place and order, and the latest end so far within each."""
+    is_new = np.ones(place.size, bool)
+    is_new[1:] = (place[1:] != place[:-1]) | (order[1:] != order[:-1])
+    runs = np.append(np.flatnonzero(is_new), place.size).astype(np.int64)
+    number = pl.Series(np.cumsum(is_new))
+    reach = pl.DataFrame({"run": number, "end": end}).select(pl.col("end").cum_max().over("run")).to_series()
+    return runs, reach.to_numpy()
+
+
+def _pack(table: pl.DataFrame, block: str, order: str, blocks: int, codes: Codes) -> LevelSpans:
     place = table[block].to_numpy()
+    runs, reach = find_runs(place, table[order].to_numpy(), table["end"].to_numpy())
     worst = table["worst"].cast(pl.Int64).to_numpy()
     is_talk = table["kind"].to_numpy() == CLASSES.index(SpanClass.COMMUNICATION.value)
     if "members" in table.columns:
@@ -301,6 +345,8 @@ def _pack(table: pl.DataFrame, block: str, blocks: int, codes: Codes) -> LevelSp
 
     return LevelSpans(
         offsets=np.searchsorted(place, np.arange(blocks + 1)).astype(np.int64),
+        runs=runs,
+        reach=reach,
         span=span,
         **{name: floats(name) for name in ("start", "end", "early", "late", "total", "least", "middle", "most")},
         key=table["key"].to_numpy(),

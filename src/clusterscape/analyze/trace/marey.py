@@ -8,8 +8,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.analyze.trace.aggregate import MAX_UNMERGED, NUMBERS, Merge, Merged, Window, merge_level
-from clusterscape.analyze.trace.bands import Shown, find_bands, renumber
-from clusterscape.analyze.trace.drawn import CLASSES, CODES, PHASE_CLASS, SHOWN_CLASSES, DrawnTrace, Level, LevelSpans
+from clusterscape.analyze.trace.bands import Shown, find_bands, link_spans, relink, renumber
+from clusterscape.analyze.trace.drawn import (
+    CLASSES,
+    CODES,
+    PHASE_CLASS,
+    SHOWN_CLASSES,
+    DrawnTrace,
+    Level,
+    LevelSpans,
+    Links,
+)
+from clusterscape.analyze.trace.pyramid import find_copy
 
 DEPTHS: dict[Level, int] = {"stage": 0, "rank": 1, "lane": 2}
 
@@ -89,33 +99,29 @@ def draw_marey(
     """The picture of a window."""
     rows = lay_out_rows(trace, level, opened)
     levels: list[Level] = [each for each in DEPTHS if any(row.level == each for row in rows)]
-    taken = {each: trace.level(each, by_key=merge == "gap") for each in levels}
-    if merge == "none" and sum(spans.span.size for spans in taken.values()) > MAX_UNMERGED:
-        parts = [_merge(trace, taken[each], rows, each, window, classes, merge) for each in levels]
-        if sum(part.worst.size for part in parts) > MAX_UNMERGED:
-            return draw_marey(trace, window, level=level, opened=opened, classes=classes, merge="gap")
-    else:
-        parts = [_merge(trace, taken[each], rows, each, window, classes, merge) for each in levels]
+    # Where rows of several levels stand side by side, bands between them need the spans themselves.
+    copy = find_copy(trace, levels[0], window.pixel_ns) if merge == "gap" and len(levels) == 1 else None
+    taken = {each: trace.level(each, by_key=merge == "gap") if copy is None else copy.spans for each in levels}
+    parts = []
+    for each in levels:
+        blocks = [row.block for row in rows if row.level == each]
+        parts.append(merge_level(trace, taken[each], blocks, window, classes, merge))
+    if merge == "none" and sum(part.worst.size for part in parts) > MAX_UNMERGED:
+        return draw_marey(trace, window, level=level, opened=opened, classes=classes, merge="gap")
     row = np.concatenate([_rows_of(rows, each, part.block) for each, part in zip(levels, parts, strict=True)])
     merged = _concat(parts)
-    shown = _shown(trace, rows, levels, taken, parts, merged, row)
-    bands = find_bands(trace, shown)
+    shown = _shown(trace, rows, merged, row)
+    if copy is None:
+        links = _link(trace, [(each, taken[each], part) for each, part in zip(levels, parts, strict=True)], shown)
+    else:
+        owner = np.full(copy.spans.start.size, -1, np.int32)
+        owner[merged.entry] = merged.group
+        links = relink(copy.links, owner)
+    bands = find_bands(links, shown)
     at = np.lexsort((merged.numbers[:, 0], row))
     places = np.empty(at.size, np.int64)
     places[at] = np.arange(at.size)
     return MareyGraph(_span_table(trace, merged, row, at), _row_table(rows), renumber(bands, places))
-
-
-def _merge(
-    trace: DrawnTrace,
-    spans: LevelSpans,
-    rows: Sequence[Row],
-    level: Level,
-    window: Window,
-    classes: Sequence[str],
-    merge: Merge,
-) -> Merged:
-    return merge_level(trace, spans, [row.block for row in rows if row.level == level], window, classes, merge)
 
 
 def _rows_of(rows: Sequence[Row], level: Level, block: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -129,57 +135,48 @@ def _rows_of(rows: Sequence[Row], level: Level, block: NDArray[np.int64]) -> NDA
 
 
 def _concat(parts: Sequence[Merged]) -> Merged:
-    """All levels one after another; ``owner`` stays with the levels."""
+    """All levels one after another; entries stay with the levels."""
     if len(parts) == 1:
         return parts[0]
-    return Merged(
-        np.zeros(0, np.int32),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("block", "kind", "outlier", "numbers", "worst", "codes")
-        ),
-    )
+    none = np.zeros(0, np.int64)
+    names = ("block", "key", "kind", "outlier", "numbers", "worst", "codes")
+    return Merged(none, none, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _shown(
-    trace: DrawnTrace,
-    rows: Sequence[Row],
-    levels: Sequence[Level],
-    taken: dict[Level, LevelSpans],
-    parts: Sequence[Merged],
-    merged: Merged,
-    row: NDArray[np.int64],
-) -> Shown:
-    """Which output span every span of the trace is in, where its row is one that bands join."""
-    order = np.array([each.order for each in rows], np.int64)
+def _shown(trace: DrawnTrace, rows: Sequence[Row], merged: Merged, row: NDArray[np.int64]) -> Shown:
     stage_places = {stage: at for at, stage in enumerate(trace.stages)}
-    stage = np.array([stage_places[each.stage] for each in rows], np.int64)
-    owner = np.full(trace.start.size, -1, np.int32)
-    chosen, talk, before = [], [], 0
-    for level, part in zip(levels, parts, strict=True):
-        spans = taken[level]
-        is_joined = order[row[before : before + part.worst.size]] >= 0
-        own = np.where((part.owner >= 0) & np.append(is_joined, False)[part.owner], part.owner, -1)
-        if level != "stage":
-            at = np.flatnonzero(own >= 0)
-            owner[spans.span[at]] = own[at] + before
-            chosen.append(spans.span[at])
-        at = np.flatnonzero(own[spans.talk_entry] >= 0)
-        owner[spans.talk_span[at]] = own[spans.talk_entry[at]] + before
-        talk.append(spans.talk_span[at])
-        before += part.worst.size
-    empty = np.zeros(0, np.int64)
     return Shown(
-        owner=owner,
-        chosen=np.concatenate(chosen) if chosen else empty,
-        talk=np.concatenate(talk) if talk else empty,
-        order=order[row],
-        stage=stage[row],
+        order=np.array([each.order for each in rows], np.int64)[row],
+        stage=np.array([stage_places[each.stage] for each in rows], np.int64)[row],
         is_compute=np.isin(merged.kind, [CLASSES.index("compute"), CLASSES.index(PHASE_CLASS)]),
         start=merged.numbers[:, 0],
         end=merged.numbers[:, 1],
         codes=merged.codes,
     )
+
+
+def _link(trace: DrawnTrace, parts: Sequence[tuple[Level, LevelSpans, Merged]], shown: Shown) -> Links:
+    """Bands from the spans of rows that are joined; opened rows only head those below them."""
+    chosen, talk, before = [], [], 0
+    with trace.blank_owners() as (owner, touched):
+        for level, spans, part in parts:
+            joined = shown.order[before + part.group] >= 0
+            entry, group = part.entry[joined], part.group[joined] + before
+            if level == "stage":
+                entry_owner = np.full(spans.start.size, -1, np.int32)
+                entry_owner[entry] = group
+                own = entry_owner[spans.talk_entry].astype(np.int64)
+                mine, group = spans.talk_span[own >= 0], own[own >= 0]
+                talk.append(mine)
+            else:
+                mine = spans.span[entry]
+                chosen.append(mine)
+                talk.append(mine[spans.kind[entry] == CLASSES.index("communication")])
+            owner[mine] = group
+            touched.append(mine)
+            before += part.worst.size
+        empty = np.zeros(0, np.int64)
+        return link_spans(trace, owner, np.concatenate([empty, *chosen]), np.concatenate([empty, *talk]))
 
 
 def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: NDArray[np.int64]) -> pl.DataFrame:

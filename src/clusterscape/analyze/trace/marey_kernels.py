@@ -48,6 +48,35 @@ def find_nesting(lane: Ints, kind: Ints, start: Ints, end: Ints) -> tuple[NDArra
 
 
 @njit(cache=True)
+def cut_runs(
+    first: Ints, last: Ints, runs: Ints, start: Floats, reach: Floats, from_ns: float, to_ns: float
+) -> tuple[Ints, Ints]:
+    """The part of each run that can touch the window: where it begins and ends, empty parts left out.
+
+    Runs ``first[b] … last[b]`` of every wanted block; ``runs`` are their offsets; within a run ``start`` and ``reach`` (the
+    latest end so far) ascend.
+    """
+    count = 0
+    for b in range(first.size):
+        count += last[b] - first[b]
+    lows, highs = np.empty(count, np.int64), np.empty(count, np.int64)
+    found = 0
+    for b in range(first.size):
+        for run in range(first[b], last[b]):
+            low, high = runs[run], runs[run + 1]
+            if start[low] > to_ns or reach[high - 1] < from_ns:
+                continue
+            if reach[low] < from_ns:
+                low += np.searchsorted(reach[low:high], from_ns)
+            if start[high - 1] > to_ns:
+                high = low + np.searchsorted(start[low:high], to_ns, side="right")
+            if low < high:
+                lows[found], highs[found] = low, high
+                found += 1
+    return lows[:found].copy(), highs[:found].copy()
+
+
+@njit(cache=True)
 def merge_spans(
     lows: Ints,
     highs: Ints,
@@ -55,26 +84,28 @@ def merge_spans(
     end: Floats,
     key: NDArray[np.int32],
     kind: NDArray[np.uint8],
-    namespace: NDArray[np.int32],
+    codes: NDArray[np.int32],
     outlier: Flags,
     wanted: Flags,
     from_ns: float,
     to_ns: float,
     pixel_ns: float,
+    longest_ns: float,
     mode: int,
-) -> tuple[NDArray[np.int32], Ints, Ints, int]:
-    """Which output span each input span goes into (−1: not in the picture), and the first and last input of each.
+) -> tuple[Ints, Ints]:
+    """The input spans that are in the picture, one output span after another, and where each output span begins among them.
 
-    ``lows``/``highs``: the blocks of the wanted rows. ``mode``: 0 none, 1 by gap, 2 by namespace. ``key`` stands for what may
-    be merged by gap; in mode 2 inputs are ordered by kind and start instead.
+    Only inputs of the same range ``lows``–``highs`` are merged. ``mode``: 0 none, 1 by gap, 2 by namespace (the last of
+    ``codes``). ``key`` stands for what may be merged by gap, up to ``longest_ns``; in mode 2 inputs are ordered by kind and start
+    instead.
     """
-    owner = np.full(start.size, -1, np.int32)
     total = 0
     for b in range(lows.size):
         total += highs[b] - lows[b]
-    first = np.empty(total, np.int64)
-    last = np.empty(total, np.int64)
-    found = 0
+    entry = np.empty(total, np.int64)
+    offsets = np.empty(total + 1, np.int64)
+    seen = found = 0
+    last_code = codes.shape[1] - 1
     for b in range(lows.size):
         previous = -1
         begin = reach = 0.0
@@ -83,9 +114,10 @@ def merge_spans(
                 continue
             joined = False
             if previous >= 0 and mode == 1:
-                joined = key[i] == key[previous] and start[i] - reach <= pixel_ns
+                is_near = start[i] - reach <= pixel_ns and end[i] - begin <= longest_ns
+                joined = is_near and key[i] == key[previous]
             elif previous >= 0 and mode == 2 and not outlier[i] and not outlier[previous]:
-                is_same = namespace[i] == namespace[previous] and namespace[i] >= 0
+                is_same = codes[i, last_code] == codes[previous, last_code] and codes[i, last_code] >= 0
                 is_narrow = (
                     reach - begin < NARROW_PIXELS * pixel_ns
                     and end[i] - start[i] < NARROW_PIXELS * pixel_ns
@@ -93,23 +125,22 @@ def merge_spans(
                 )
                 joined = kind[i] == kind[previous] and (is_same or is_narrow)
             if joined:
-                last[found - 1] = i
                 reach = max(reach, end[i])
             else:
-                first[found] = i
-                last[found] = i
+                offsets[found] = seen
                 begin, reach = start[i], end[i]
                 found += 1
-            owner[i] = found - 1
+            entry[seen] = i
+            seen += 1
             previous = i
-    return owner, first[:found].copy(), last[:found].copy(), found
+    offsets[found] = seen
+    return entry[:seen].copy(), offsets[: found + 1].copy()
 
 
 @njit(cache=True)
 def sum_up(
-    owner: NDArray[np.int32],
-    first: Ints,
-    last: Ints,
+    entry: Ints,
+    offsets: Ints,
     start: Floats,
     end: Floats,
     early: Floats,
@@ -127,19 +158,19 @@ def sum_up(
     parent: NDArray[np.int32],
     level: NDArray[np.int32],
 ) -> tuple[Floats, Ints, NDArray[np.int32]]:
-    """Numbers (10 columns), the worst member and codes of every output span.
+    """Numbers (12 columns), the worst member and codes of every output span, from its inputs.
 
     Numbers: start, end, earliest, latest, count, total, least, median, most, wait, critical, slack. ``codes`` (columns: name,
     collective, phase, micro-batch, step, pass, namespace): −1 where members differ; for the namespace the deepest common one.
     """
-    size = first.size
+    size = offsets.size - 1
     numbers = np.empty((size, 12), np.float64)
     worst_of = np.empty(size, np.int64)
     out = np.empty((size, codes.shape[1]), np.int32)
     deepest = codes.shape[1] - 1
     sample = np.empty(MEDIAN_SAMPLE, np.float64)
     for g in range(size):
-        lead = first[g]
+        lead = entry[offsets[g]]
         for c in range(codes.shape[1]):
             out[g, c] = codes[lead, c]
         low, high, early_ns, late_ns = start[lead], end[lead], early[lead], late[lead]
@@ -147,11 +178,8 @@ def sum_up(
         least_ns, most_ns, slack_ns = least[lead], most[lead], slack[lead]
         worst_of[g] = worst[lead]
         has_wait = False
-        parts = 0
-        for i in range(lead, last[g] + 1):
-            if owner[i] != g:
-                continue
-            parts += 1
+        for at in range(offsets[g], offsets[g + 1]):
+            i = entry[at]
             low, high = min(low, start[i]), max(high, end[i])
             early_ns, late_ns = min(early_ns, early[i]), max(late_ns, late[i])
             members += count[i]
@@ -170,15 +198,11 @@ def sum_up(
                 if codes[i, c] != out[g, c]:
                     out[g, c] = -1
             out[g, deepest] = common_parent(codes[i, deepest], out[g, deepest], parent, level)
-        stride = max(1, -(-parts // MEDIAN_SAMPLE))
-        taken = seen = 0
-        for i in range(lead, last[g] + 1):
-            if owner[i] != g:
-                continue
-            if seen % stride == 0:
-                sample[taken] = middle[i]
-                taken += 1
-            seen += 1
+        stride = max(1, -(-(offsets[g + 1] - offsets[g]) // MEDIAN_SAMPLE))
+        taken = 0
+        for at in range(offsets[g], offsets[g + 1], stride):
+            sample[taken] = middle[entry[at]]
+            taken += 1
         numbers[g, 0], numbers[g, 1], numbers[g, 2], numbers[g, 3] = low, high, early_ns, late_ns
         numbers[g, 4], numbers[g, 5], numbers[g, 6] = members, summed, least_ns
         numbers[g, 7] = sample[0] if taken == 1 else np.median(sample[:taken])
@@ -234,3 +258,27 @@ def join_spans(
         numbers[found, 4] = skew
         found += 1
     return pairs[:found].copy(), numbers[:found].copy()
+
+
+@njit(cache=True)
+def join_links(pairs: Ints, edges: Floats, owner: NDArray[np.int32]) -> tuple[Ints, Floats]:
+    """Bands between output spans from bands between their inputs (both as ``join_spans`` gives them)."""
+    joined = np.empty_like(pairs)
+    numbers = np.empty_like(edges)
+    found = 0
+    for place in range(pairs.shape[0]):
+        one, other = owner[pairs[place, 0]], owner[pairs[place, 1]]
+        if one < 0 or other < 0 or one == other:
+            continue
+        if found and joined[found - 1, 0] == one and joined[found - 1, 1] == other:
+            k = found - 1
+            joined[k, 2] += pairs[place, 2]
+            numbers[k, 0], numbers[k, 2] = min(numbers[k, 0], edges[place, 0]), min(numbers[k, 2], edges[place, 2])
+            numbers[k, 1], numbers[k, 3] = max(numbers[k, 1], edges[place, 1]), max(numbers[k, 3], edges[place, 3])
+            numbers[k, 4] = max(numbers[k, 4], edges[place, 4])
+            continue
+        joined[found, 0], joined[found, 1], joined[found, 2] = one, other, pairs[place, 2]
+        for c in range(5):
+            numbers[found, c] = edges[place, c]
+        found += 1
+    return joined[:found].copy(), numbers[:found].copy()

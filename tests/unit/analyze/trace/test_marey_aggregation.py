@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.analyze.trace.made_traces import analyze, collective, draw, kernel, random_rows, step_of
 
+from clusterscape.analyze.trace import pyramid
 from clusterscape.analyze.trace.aggregate import Merge, Window
 from clusterscape.analyze.trace.drawn import CLASSES, DrawnTrace, Level
 from clusterscape.analyze.trace.marey import MareyGraph, draw_marey
@@ -190,3 +191,46 @@ def test_only_what_is_asked_for_is_drawn_when_classes_are_named(name: str) -> No
     _, drawn = trace_of(0)
     graph = draw_marey(drawn, Window(0, drawn.extent_ns, 100), classes=[name])
     assert set(graph.spans["class"].cast(pl.String)) <= {name}
+
+
+@pytest.fixture
+def with_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For traces far smaller than those that need them."""
+    monkeypatch.setattr(pyramid, "MIN_ENTRIES", 10)
+    monkeypatch.setattr(pyramid, "WORTHWHILE", 1.0)
+    monkeypatch.setattr(pyramid, "GAPS", (4096, 1024, 256, 64, 16))
+
+
+@pytest.mark.usefixtures("with_copies")
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("level", ["rank", "stage"])
+def test_picture_is_the_same_when_it_is_made_from_coarser_copies(seed: int, level: Level) -> None:
+    stages: dict[int, int | None] = {0: 0, 1: 0, 2: 1, 3: 1} if seed % 2 else dict.fromkeys(range(4))
+    _, drawn = draw(analyze(random_rows(seed + 10, count=1_000), stages))
+    for pixels in (16, 100, 700):
+        window = Window(0, drawn.extent_ns, pixels)
+        coarse = draw_marey(drawn, window, level=level)
+        assert pyramid.find_copy(drawn, level, window.pixel_ns) is not None
+        copies, drawn.copies[level] = drawn.copies[level], ()
+        exact = draw_marey(drawn, window, level=level)
+        drawn.copies[level] = copies
+        names = ["row", "start_ns", "class", "start_ns", "end_ns", "count", "max_ns", "worst_span", "is_outlier"]
+        order = ["row", "start_ns", "end_ns", "class"]
+        columns = [pl.col(name) for name in dict.fromkeys(names)]
+        assert coarse.spans.sort(order).select(columns).equals(exact.spans.sort(order).select(columns))
+        assert coarse.spans["total_ns"].sum() == pytest.approx(exact.spans["total_ns"].sum())
+        assert coarse.bands.height == exact.bands.height
+        assert coarse.bands["count"].sum() == exact.bands["count"].sum()
+        edges = ["from_start", "from_end", "to_start", "to_end"]
+        assert coarse.bands.select(edges).sort(edges).equals(exact.bands.select(edges).sort(edges))
+
+
+@pytest.mark.usefixtures("with_copies")
+def test_little_more_than_the_window_is_counted_when_a_part_is_made_from_copies() -> None:
+    spans, drawn = draw(analyze(random_rows(20, count=1_000), dict.fromkeys(range(4))))
+    for low, high in ((0.2, 0.7), (0.45, 0.55)):
+        window = Window(low * drawn.extent_ns, high * drawn.extent_ns, 100)
+        beside = pyramid.LONGEST_GAPS * window.pixel_ns
+        wider = Window(window.start_ns - beside, window.end_ns + beside, 100)
+        counted = draw_marey(drawn, window, classes=SHOWN).spans["count"].sum()
+        assert in_window(spans, drawn, window).height <= counted <= in_window(spans, drawn, wider).height
