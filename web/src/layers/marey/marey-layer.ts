@@ -1,6 +1,7 @@
 // All spans and bands of a Marey graph on one WebGL2 canvas, in two draw calls. Owns the GL context and its textures; knows
 // nothing of React, of traces or of what colors mean.
 
+import { linkProgram } from "../link-program.ts";
 import type { BandMarks, MareyFrame, RowPlaces, SpanMarks } from "./marks.ts";
 import { BAND_FRAGMENT_SHADER, BAND_VERTEX_SHADER, SPAN_FRAGMENT_SHADER, SPAN_VERTEX_SHADER } from "./shaders.ts";
 import {
@@ -70,19 +71,6 @@ export class MareyLayer {
     gl.clear(gl.COLOR_BUFFER_BIT);
     this.#drawQuads(this.#bands, this.#bandCount, frame);
     this.#drawQuads(this.#spans, this.#spanCount, frame);
-  }
-
-  /** To be asked whether all that was drawn until now is on the screen's buffer. */
-  watchDone(): () => boolean {
-    const gl = this.#gl;
-    const sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
-    gl.flush();
-    return () => {
-      if (sync === null || gl.isContextLost()) return true;
-      if (gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
-      gl.deleteSync(sync);
-      return true;
-    };
   }
 
   dispose(): void {
@@ -163,27 +151,4 @@ function createProgram(
       lit: locate("lit"),
     },
   };
-}
-
-function linkProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
-  const program = gl.createProgram();
-  for (const [kind, source] of [
-    [gl.VERTEX_SHADER, vertex],
-    [gl.FRAGMENT_SHADER, fragment],
-  ] as const) {
-    const shader = gl.createShader(kind);
-    if (shader === null) throw new Error("The graphics context was lost");
-    gl.shaderSource(shader, source);
-    gl.compileShader(shader);
-    gl.attachShader(program, shader);
-    gl.deleteShader(shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) {
-      throw new Error(`A shader does not compile: ${gl.getShaderInfoLog(shader)}`);
-    }
-  }
-  gl.linkProgram(program);
-  if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-    throw new Error(`The shaders do not link: ${gl.getProgramInfoLog(program)}`);
-  }
-  return program;
 }

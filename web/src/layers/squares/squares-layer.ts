@@ -1,6 +1,7 @@
 // All units in one draw call on one WebGL2 canvas. Owns the GL context and its textures; knows nothing of React, of units
 // or of what colors mean. Why not deck.gl: docs/design/overview.md.
 
+import { linkProgram } from "../link-program.ts";
 import type { Marks, Places, Projection, SlotNames } from "./marks.ts";
 import { makeFragmentShader, makeVertexShader, type Primitive } from "./shaders.ts";
 import { carryPlaces, countTextureRows, mixTexels, packMarks, packPlaces, TEXTURE_WIDTH } from "./texels.ts";
@@ -179,7 +180,7 @@ function createResources(gl: WebGL2RenderingContext): Resources {
 }
 
 function createProgram(gl: WebGL2RenderingContext, primitive: Primitive): Program {
-  const program = linkProgram(gl, primitive);
+  const program = linkProgram(gl, makeVertexShader(primitive), makeFragmentShader(primitive));
   const locate = (name: UniformName) => gl.getUniformLocation(program, name);
   // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's own name
   gl.useProgram(program);
@@ -196,27 +197,4 @@ function createProgram(gl: WebGL2RenderingContext, primitive: Primitive): Progra
       pixelRatio: locate("pixelRatio"),
     },
   };
-}
-
-function linkProgram(gl: WebGL2RenderingContext, primitive: Primitive): WebGLProgram {
-  const program = gl.createProgram();
-  for (const [kind, source] of [
-    [gl.VERTEX_SHADER, makeVertexShader(primitive)],
-    [gl.FRAGMENT_SHADER, makeFragmentShader(primitive)],
-  ] as const) {
-    const shader = gl.createShader(kind);
-    if (shader === null) throw new Error("The graphics context was lost");
-    gl.shaderSource(shader, source);
-    gl.compileShader(shader);
-    gl.attachShader(program, shader);
-    gl.deleteShader(shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) {
-      throw new Error(`A shader does not compile: ${gl.getShaderInfoLog(shader)}`);
-    }
-  }
-  gl.linkProgram(program);
-  if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-    throw new Error(`The shaders do not link: ${gl.getProgramInfoLog(program)}`);
-  }
-  return program;
 }
