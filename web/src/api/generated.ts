@@ -792,6 +792,20 @@ export interface QueueThird {
   readonly median_size_units: number;
 }
 
+/** What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities. `added`: nodes by partition, like those it has most of. `limits`: the most GPUs one workload may ask for, by partition. `first`: workloads put first. `priorities`: others, by workload. `picture_in_s`: when the picture is of, from now. */
+export interface QueueWhatIf {
+  readonly added?: Readonly<Record<string, number>>;
+  readonly backfill?: string | null;
+  readonly drained?: readonly string[];
+  readonly first?: readonly string[];
+  readonly futures?: number;
+  readonly limits?: Readonly<Record<string, number>>;
+  readonly picture_in_s?: number;
+  readonly placement?: string | null;
+  readonly policy?: string | null;
+  readonly priorities?: Readonly<Record<string, number>>;
+}
+
 /** Mean seconds of a step: compute + exposed + idle = step; exposed = waiting + transferring. */
 export interface RankBreakdown {
   readonly communication_s: number;
@@ -1521,7 +1535,7 @@ export interface TraceReportAnswer {
   readonly slack: readonly RankSlack[];
   readonly steps: readonly TraceStep[];
   readonly verdicts: readonly Verdict[];
-  readonly what_if: readonly WhatIf-Output[];
+  readonly what_if: readonly WhatIf[];
 }
 
 /** A trace in a list. `progress`: 0–1 while it is being read; `headline`: the first verdict, null where none is. */
@@ -1750,7 +1764,7 @@ export interface WaitingForecasts {
   readonly workloads: readonly WaitingForecast[];
 }
 
-/** Why one workload waits. `changes`: what would start it sooner, the cheapest first. */
+/** Why one workload waits, or (`row` is null) waited. `changes`: what would start it sooner, the cheapest first. */
 export interface WaitingStory {
   readonly ahead: readonly AheadRow[];
   readonly assumptions: readonly string[];
@@ -1760,8 +1774,9 @@ export interface WaitingStory {
   readonly needed: Needed | null;
   readonly planned_nodes: readonly string[];
   readonly promise: PromiseStory | null;
-  readonly row: QueueRow;
+  readonly row: QueueRow | null;
   readonly text: readonly string[];
+  readonly workload: string;
 }
 
 /** GPU-hours of [start, end) that were held, measured, and held idle; defined in `query/waste.py`. */
@@ -1774,22 +1789,8 @@ export interface WasteAnswer {
   readonly wasted_gpu_hours: number | null;
 }
 
-/** What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities. `added`: nodes by partition, like those it has most of. `limits`: the most GPUs one workload may ask for, by partition. `first`: workloads put first. `priorities`: others, by workload. `picture_in_s`: when the picture is of, from now. */
-export interface WhatIf-Input {
-  readonly added?: Readonly<Record<string, number>>;
-  readonly backfill?: string | null;
-  readonly drained?: readonly string[];
-  readonly first?: readonly string[];
-  readonly futures?: number;
-  readonly limits?: Readonly<Record<string, number>>;
-  readonly picture_in_s?: number;
-  readonly placement?: string | null;
-  readonly policy?: string | null;
-  readonly priorities?: Readonly<Record<string, number>>;
-}
-
 /** A question with the step it would give. `error_s`: how far the simulation of the unchanged step is from the measured one; `speed_up_low`/`speed_up_high`: the 95 % interval over steps, null with too few. */
-export interface WhatIf-Output {
+export interface WhatIf {
   readonly error_s: number;
   readonly now_s: number;
   readonly question: string;

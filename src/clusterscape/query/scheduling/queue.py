@@ -100,11 +100,11 @@ class QueueQuery:
         )
 
     def story(self, workload: str) -> WaitingStory:
-        """Why one workload waits; raises NotFoundError where it does not."""
+        """Why one workload waits, or waited; raises NotFoundError where nothing is known of that."""
         seen = self.seen()
         job = next((each for each in seen.queue.waiting if each.workload == workload), None)
         if job is None:
-            raise self._refuse(workload)
+            return self._past(workload)
         forecasts, _ = self._forecasts()
         ledger = self.promises.ledger(workload)
         row = next(
@@ -124,6 +124,7 @@ class QueueQuery:
         )
         story = WaitingStory(
             at=seen.queue.now_s * 1000,
+            workload=workload,
             row=row,
             ahead=explain_ahead(ahead, job, seen.starts, seen.workloads),
             needed=needed,
@@ -134,7 +135,7 @@ class QueueQuery:
             text=[],
             assumptions=list(ASSUMPTIONS),
         )
-        story.text.extend(_tell(story))
+        story.text.extend(_tell(story, row))
         return story
 
     def likely_ends(self) -> dict[str, float]:
@@ -200,14 +201,32 @@ class QueueQuery:
             )
         return answers
 
-    def _refuse(self, workload: str) -> ClusterScapeError:
+    def _past(self, workload: str) -> WaitingStory:
         known = self._context.records.workload(WorkloadId(workload))
         if known is None:
-            return NotFoundError(
+            raise NotFoundError(
                 f"there is no workload {workload!r}", hint="GET /api/v1/scheduling/queue lists who waits."
             )
-        why = "asks for no GPU" if known.state is WorkloadState.WAITING else f"is {known.state.value}"
-        return NotFoundError(f"{workload} does not wait for GPUs: it {why}", hint="Only who waits can be explained.")
+        if known.state is WorkloadState.WAITING or known.started_at is None or known.submitted_at is None:
+            raise NotFoundError(f"{workload} does not wait for GPUs", hint="Only who asks for GPUs can be explained.")
+        ledger = self.promises.ledger(workload)
+        waited_s = (known.started_at - known.submitted_at) / 1000
+        lines = [f"It waited {describe_span(max(waited_s, 0))} and does not wait any more."]
+        if ledger is None:
+            lines.append("What it was promised meanwhile is not known.")
+        return WaitingStory(
+            at=self._context.clock(),
+            workload=workload,
+            row=None,
+            ahead=[],
+            needed=None,
+            holders=[],
+            planned_nodes=[],
+            promise=None if ledger is None else tell_promise(ledger),
+            changes=[],
+            text=lines,
+            assumptions=list(ASSUMPTIONS),
+        )
 
 
 class _Places:
@@ -262,9 +281,8 @@ class _Places:
         )
 
 
-def _tell(story: WaitingStory) -> list[str]:
+def _tell(story: WaitingStory, row: QueueRow) -> list[str]:
     """The story in sentences."""
-    row = story.row
     lines = [row.reason_text or "The scheduler gives no reason."]
     if row.position is None:
         return [*lines, "It is not in line for GPUs until that is over, so nothing is planned for it."]

@@ -153,10 +153,11 @@ class CheaperChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingStory:
-    """Why one workload waits. ``changes``: what would start it sooner, the cheapest first."""
+    """Why one workload waits, or (``row`` is null) waited. ``changes``: what would start it sooner, the cheapest first."""
 
     at: int
-    row: QueueRow
+    workload: str
+    row: QueueRow | None
     ahead: list[AheadRow]
     needed: Needed | None
     holders: list[HolderRow]

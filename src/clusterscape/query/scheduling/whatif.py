@@ -20,7 +20,7 @@ from clusterscape.query.scheduling.whatif_answers import (
     MeasureChange,
     NodePicture,
     StartChange,
-    WhatIf,
+    QueueWhatIf,
     WhatIfAnswer,
 )
 from clusterscape.query.scheduling.whatif_scenario import Future, Prepared, change_queue, prepare
@@ -74,7 +74,7 @@ class WhatIfQuery:
         self._queue = queue
         self._waits = waits
 
-    def ask(self, what: WhatIf) -> WhatIfAnswer:
+    def ask(self, what: QueueWhatIf) -> WhatIfAnswer:
         """The differences; raises QueryError where a change names what is not there."""
         if not 2 <= what.futures <= MOST_FUTURES or not 0 <= what.picture_in_s <= 14 * 86_400:
             raise QueryError(f"there may be 2 to {MOST_FUTURES} futures, and a picture of at most 14 days ahead")
@@ -82,7 +82,7 @@ class WhatIfQuery:
         changed = change_queue(seen.queue, what)
         names = [job.workload for job in seen.queue.planned()]
         small = find_small(seen.queue)
-        usual = WhatIf(futures=what.futures, picture_in_s=what.picture_in_s)
+        usual = QueueWhatIf(futures=what.futures, picture_in_s=what.picture_in_s)
         futures = self._draw(seen.queue, what.futures)
         pairs = [
             (_play(seen.queue, usual, future, names, small, at), _play(changed, what, future, names, small, at))
@@ -123,7 +123,7 @@ class WhatIfQuery:
         count = max(FEWEST_FUTURES, min(SHOWN_FUTURES, SHOWN_FUTURES * AFFORDABLE_JOBS // len(names)))
         futures = self._draw(seen.queue, count)
         starts = np.stack(
-            [_play(seen.queue, WhatIf(), each, names, frozenset(), at).start_s for at, each in enumerate(futures)]
+            [_play(seen.queue, QueueWhatIf(), each, names, frozenset(), at).start_s for at, each in enumerate(futures)]
         )
         known = {name: starts[np.isfinite(starts[:, at]), at] for at, name in enumerate(names)}
         self._queue.likely = {
@@ -194,7 +194,7 @@ class WhatIfQuery:
         return [tuple(each) for each in found]
 
 
-def describe_changes(what: WhatIf) -> list[str]:
+def describe_changes(what: QueueWhatIf) -> list[str]:
     """The changes in words."""
     return [
         *([f"policy {what.policy}"] if what.policy else []),
@@ -208,7 +208,9 @@ def describe_changes(what: WhatIf) -> list[str]:
     ]
 
 
-def _play(queue: LiveQueue, what: WhatIf, future: Future, names: list[str], small: frozenset[str], seed: int) -> Played:
+def _play(
+    queue: LiveQueue, what: QueueWhatIf, future: Future, names: list[str], small: frozenset[str], seed: int
+) -> Played:
     from clusterscape.simulate.cluster.standing import simulate_standing
 
     prepared = prepare(queue, what, future, seed=seed)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
+class QueueWhatIf:
     """What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities.
 
     ``added``: nodes by partition, like those it has most of. ``limits``: the most GPUs one workload may ask for, by partition.

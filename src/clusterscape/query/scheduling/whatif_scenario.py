@@ -9,7 +9,7 @@ import numpy as np
 from clusterscape.errors import QueryError
 from clusterscape.model.samples import Int64s
 from clusterscape.query.scheduling.queue_state import OVERDUE_S, LiveQueue, QueueJob, QueueNode, lay_out
-from clusterscape.query.scheduling.whatif_answers import WhatIf
+from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
 from clusterscape.simulate.batch.contract import Backfill, BackfillKind
 from clusterscape.simulate.batch.policies import find_policy
 from clusterscape.simulate.cluster.contract import BACKFILLS, Cluster, ClusterJobs, ClusterScenario, Partition
@@ -41,7 +41,7 @@ class Prepared:
     refused: tuple[str, ...]
 
 
-def change_queue(queue: LiveQueue, what: WhatIf) -> LiveQueue:
+def change_queue(queue: LiveQueue, what: QueueWhatIf) -> LiveQueue:
     """The cluster and its queue with the changes; raises QueryError where they name what is not there."""
     nodes = dict(queue.nodes)
     for name in what.drained:
@@ -77,7 +77,7 @@ def _more_nodes(queue: LiveQueue, partition: str, count: int) -> Iterable[QueueN
     return [QueueNode(f"new-{partition}-{at + 1}", gpus, machine_type, partitions, True) for at in range(count)]
 
 
-def prepare(queue: LiveQueue, what: WhatIf, future: Future, *, seed: int = 0) -> Prepared:
+def prepare(queue: LiveQueue, what: QueueWhatIf, future: Future, *, seed: int = 0) -> Prepared:
     """A scenario for one future. Who waits for something else than room, or is refused by a limit, is left out."""
     layout = lay_out(queue)
     jobs = [job for job in queue.planned() if job.partition in layout.pool_of]

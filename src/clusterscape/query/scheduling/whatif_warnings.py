@@ -2,7 +2,7 @@
 
 from clusterscape.query.scheduling.explaining import describe_span
 from clusterscape.query.scheduling.queue_state import LiveQueue
-from clusterscape.query.scheduling.whatif_answers import MeasureChange, StartChange, WhatIf, WhatIfWarning
+from clusterscape.query.scheduling.whatif_answers import MeasureChange, StartChange, QueueWhatIf, WhatIfWarning
 
 STARVED_S = 1800
 """A small workload that starts so much later, in the middle of the futures and in nine of ten clearly later, starves."""
@@ -24,7 +24,7 @@ def find_warnings(
     starts: list[StartChange],
     small: frozenset[str],
     refused: tuple[str, ...],
-    what: WhatIf,
+    what: QueueWhatIf,
 ) -> list[WhatIfWarning]:
     """Everything a reader should know before doing it, the worst first."""
     by_name = {measure.name: measure for measure in measures}

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from clusterscape.query.scheduling.queue_answers import QueueAnswer, WaitingStory
-from clusterscape.query.scheduling.whatif_answers import WhatIf, WhatIfAnswer
+from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfAnswer
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1/scheduling", tags=["scheduling"])
@@ -26,6 +26,6 @@ def explain_waiting(
 
 
 @router.post("/whatif")
-def simulate_what_if(what: WhatIf, state: State) -> WhatIfAnswer:
+def simulate_what_if(what: QueueWhatIf, state: State) -> WhatIfAnswer:
     """The queue as it is and changed, simulated on the same sampled futures; differences are paired. Takes seconds."""
     return state.queries.what_if.ask(what)
