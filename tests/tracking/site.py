@@ -14,7 +14,7 @@ from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.records import open_record_store
-from clusterscape.track.spooled import spool_files
+from clusterscape.track.spooled import read_run, spool_files
 
 RECORDED = Path(__file__).parents[1] / "data/h200/runs"
 NOW = UnixMs(1_794_800_000_000)
@@ -32,9 +32,9 @@ class RunStores:
 
     def take_recorded(self, name: str) -> str:
         """A run recorded on an H200; its id."""
-        (file,) = spool_files(RECORDED / name)
-        run = {"solo": "20261115-133626-6356f4", "mps_a": "20261115-133455-088e94"}.get(name, name)
-        self.take(run, file.read_bytes())
+        run = str(read_run(RECORDED / name).about["run"])
+        for file in sorted(spool_files(RECORDED / name), key=lambda file: file.name != "tracker.spool"):
+            self.take(run, file.read_bytes(), file.name)
         return run
 
 

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tracking.site import run_stores
 
 from clusterscape.track.spooled import SpooledRun, read_run
 
 FOLDER = Path(__file__).parents[2] / "data/h200/runs"
-OUTSIDE_JOULES = {"solo": 6058.1, "mps": 4659.0}
+OUTSIDE_JOULES = {"solo": 6058.1, "mps": 4659.0, "train_alone": 13395.9, "train_slices": 27342.1, "train_mps": 25460.0}
 """The GPU's own counter, read around the whole command by another process."""
 
 
@@ -40,3 +41,20 @@ def test_energy_adds_up_and_says_that_it_is_estimated_when_two_shared_the_gpu() 
     assert not [
         metric for run in runs for metric in run.metrics if (metric.name, metric.scope) == ("gpu_util_ratio", "process")
     ]
+
+
+def test_sharing_costs_what_it_did_when_trainings_are_compared_with_running_alone(tmp_path: Path) -> None:
+    names = ("train_alone", "train_slices_a", "train_slices_b", "train_mps_a", "train_mps_b")
+    with run_stores(tmp_path) as stores:
+        for name in names:
+            stores.take_recorded(name)
+        (experiment,) = stores.queries.runs.tree().experiments
+    found = {workload.group: workload for workload in experiment.workloads}
+    for group, workload in found.items():
+        assert workload.energy is not None
+        assert workload.energy.joules == pytest.approx(OUTSIDE_JOULES[f"train_{group}"], rel=0.005)
+        assert workload.energy.method == ("measured" if group == "alone" else "estimated")
+    assert found["slices"].slowdown == pytest.approx(2.12, abs=0.02)
+    assert found["mps"].slowdown == pytest.approx(1.97, abs=0.02)
+    assert found["mps"].fairness == pytest.approx(1.0, abs=0.001)
+    assert found["alone"].work_unit == "samples"
