@@ -3,25 +3,34 @@
 import numpy as np
 from numba import njit
 
-from clusterscape.analyze.stats.kernels import COUNT, LAST_MS, RING_FROM, RING_TIMES, Bools, Uint32s
+from clusterscape.analyze.stats.kernels import COUNT, INTERVAL_MS, LAST_MS, RING_FROM, RING_TIMES, Bools, Uint32s
 from clusterscape.model.samples import Float64s, Int64s
+
+GUESSES = 3
 
 
 @njit(cache=True, nogil=True)
 def _count_recent(m: Float64s, ring_time: Uint32s, after_ms: int) -> int:
-    """How many samples of one row's ring are later than ``after_ms``: newest first, their ages ascend."""
+    """How many samples of one row's ring are later than ``after_ms``: newest first, their ages ascend.
+
+    Looked for where it would be if samples came evenly, then by halves: each place that is looked at is far away in memory.
+    """
     capacity, last_ms = len(ring_time), np.int64(m[LAST_MS])
     newest, span_ms = (int(m[COUNT]) - 1) % capacity, last_ms - after_ms
     low, high = 0, min(int(m[COUNT] - m[RING_FROM]), capacity)
     if span_ms <= 0:
         return 0
+    guess, guesses = int(span_ms / max(m[INTERVAL_MS], 1.0)), GUESSES
     while low < high:
         middle = (low + high) // 2
+        if guesses > 0:
+            middle = min(max(guess, low), high - 1)
+            guesses -= 1
         place = newest - middle if newest >= middle else newest - middle + capacity
         if (last_ms - np.int64(ring_time[place])) & (RING_TIMES - 1) < span_ms:
-            low = middle + 1
+            low = guess = middle + 1
         else:
-            high = middle
+            high, guess = middle, middle - 1
     return low
 
 

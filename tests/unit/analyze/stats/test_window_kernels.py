@@ -114,3 +114,16 @@ def test_percentiles_stay_exact_when_hints_of_the_last_reading_fit_or_do_not(
         found = sketch.recent_percentiles(turned, np.full(len(rows), count), RANKS, brackets)
         expected = np.quantile(table[turned, used - count : used], RANKS, axis=1)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), samples=st.integers(1, 200))
+def test_samples_of_a_window_are_counted_right_when_pauses_are_uneven(seed: int, samples: int) -> None:
+    rng = np.random.default_rng(seed)
+    times = irregular_times(rng, samples)
+    sketch = filled(times, rng.random((1, samples)))
+    row, kept = np.zeros(1, np.int64), times[-RING:]
+    for after_ms in [*(kept[:: max(1, len(kept) // 8)] + rng.integers(-2, 2)), times[0] - 1, times[-1] + 1]:
+        counts, are_all = sketch.count_recent(row, np.array([after_ms]))
+        assert counts[0] == (kept > after_ms).sum()
+        assert are_all[0] == (counts[0] == (times > after_ms).sum() and (counts[0] < len(kept) or samples <= RING))
