@@ -1,7 +1,7 @@
 // A Marey graph as what the layer draws: colors by what the reader asked for, waiting apart from working, one number for all
 // spans that bands join. Pure.
 
-import type { Marey, MareySpans } from "../../../api/marey.ts";
+import type { Marey, MareyBands, MareySpans } from "../../../api/marey.ts";
 import { type BandMarks, type PackedColor, SPAN_STYLES, type SpanMarks, TIERS } from "../../../layers/marey/marks.ts";
 import type { SpanColor } from "../../../state/parallel.ts";
 import { kindsOf, type SpanKind } from "./kinds.ts";
@@ -69,7 +69,8 @@ export function drawMarey(marey: Marey, baseNs: number, look: DrawnLook): Drawn 
 
 /** Spans that bands join, over however many rows, have one number: that of their first span. */
 function joinInstances({ spans, bands }: Marey): Float32Array {
-  const parent = Uint32Array.from({ length: spans.count }, (_, span) => span);
+  const parent = new Uint32Array(spans.count);
+  for (let span = 0; span < spans.count; span += 1) parent[span] = span;
   const rootOf = (span: number): number => {
     let root = span;
     while (parent[root] !== root) root = parent[root] ?? root;
@@ -81,7 +82,9 @@ function joinInstances({ spans, bands }: Marey): Float32Array {
     const to = rootOf(bands.toSpan[band] ?? 0);
     parent[Math.max(from, to)] = Math.min(from, to);
   }
-  return Float32Array.from({ length: spans.count }, (_, span) => rootOf(span));
+  const instance = new Float32Array(spans.count);
+  for (let span = 0; span < spans.count; span += 1) instance[span] = rootOf(span);
+  return instance;
 }
 
 /** One per span: whether it was found; null where nothing is searched. Names are compared once each, not once per span. */
@@ -115,11 +118,13 @@ function colorSpans(spans: MareySpans, kinds: readonly SpanKind[], { by, colorOf
     const length = (spans.endNs[span] ?? 0) - (spans.startNs[span] ?? 0);
     return (spans.waitNs[span] ?? Number.NaN) / Math.max(1, length);
   };
-  return Uint32Array.from(kinds, (kind, span) => {
-    if (by === "class") return ofKind(kind);
-    const value = share(span);
-    return Number.isNaN(value) ? ofKind("launch") : rampOf(value);
-  });
+  const colors = new Uint32Array(spans.count);
+  for (let span = 0; span < spans.count; span += 1) {
+    const value = by === "class" ? 0 : share(span);
+    if (by === "class") colors[span] = ofKind(kinds[span] ?? "host");
+    else colors[span] = Number.isNaN(value) ? ofKind("launch") : rampOf(value);
+  }
+  return colors;
 }
 
 function largest(values: Float64Array): number {
@@ -263,32 +268,45 @@ function drawBands(
   baseNs: number,
   { instance, tiers, opacity, colors }: Pick<Parts, "instance" | "tiers" | "opacity" | "colors">,
 ): BandMarks {
-  const from = (band: number) => bands.fromSpan[band] ?? 0;
-  const to = (band: number) => bands.toSpan[band] ?? 0;
-  const shift = (times: Float64Array) => Float32Array.from(times, (time) => time - baseNs);
-  const each = Array.from({ length: bands.count }, (_, band) => band);
   const message = bands.kind.names.indexOf("message");
-  const isMessage = (band: number) => message >= 0 && bands.kind.codes[band] === message;
-  /** A message is on its way from its send to the part of the receive that does not wait. */
-  const arrive = (band: number) => {
-    const start = bands.toStartNs[band] ?? 0;
-    if (!isMessage(band) || (spans.members[to(band)] ?? 1) > 1) return start;
-    return Math.max(start, (spans.startNs[to(band)] ?? 0) + (spans.waitNs[to(band)] || 0));
-  };
-  const strength = (band: number) => {
-    const isQuiet = isMessage(band) || tiers[from(band)] === TIERS.lower;
-    return (isQuiet ? QUIET_BAND_OPACITY : BAND_OPACITY) * Math.min(opacity(from(band)), opacity(to(band)));
-  };
+  const marks = startBands(bands.count);
+  // Loops and not `from`: typed arrays are filled by iterators several times more slowly, and there may be tens of thousands.
+  for (let band = 0; band < bands.count; band += 1) {
+    const [from, to] = [bands.fromSpan[band] ?? 0, bands.toSpan[band] ?? 0];
+    const isMessage = message >= 0 && bands.kind.codes[band] === message;
+    const isQuiet = isMessage || tiers[from] === TIERS.lower;
+    marks.fromStartNs[band] = (bands.fromStartNs[band] ?? 0) - baseNs;
+    marks.fromEndNs[band] = (bands.fromEndNs[band] ?? 0) - baseNs;
+    marks.toStartNs[band] = (isMessage ? arrivalOf(spans, bands, band) : (bands.toStartNs[band] ?? 0)) - baseNs;
+    marks.toEndNs[band] = (bands.toEndNs[band] ?? 0) - baseNs;
+    marks.fromRow[band] = spans.row[from] ?? 0;
+    marks.toRow[band] = spans.row[to] ?? 0;
+    marks.color[band] = colors[to] ?? 0;
+    marks.opacity[band] = (isQuiet ? QUIET_BAND_OPACITY : BAND_OPACITY) * Math.min(opacity(from), opacity(to));
+    marks.instance[band] = instance[from] ?? 0;
+  }
+  return marks;
+}
+
+/** A message is on its way from its send to the part of the receive that does not wait. */
+function arrivalOf(spans: MareySpans, bands: MareyBands, band: number): number {
+  const to = bands.toSpan[band] ?? 0;
+  const start = bands.toStartNs[band] ?? 0;
+  if ((spans.members[to] ?? 1) > 1) return start;
+  return Math.max(start, (spans.startNs[to] ?? 0) + (spans.waitNs[to] || 0));
+}
+
+function startBands(count: number) {
   return {
-    count: bands.count,
-    fromStartNs: shift(bands.fromStartNs),
-    fromEndNs: shift(bands.fromEndNs),
-    toStartNs: Float32Array.from(each, (band) => arrive(band) - baseNs),
-    toEndNs: shift(bands.toEndNs),
-    fromRow: Uint16Array.from(each, (band) => spans.row[from(band)] ?? 0),
-    toRow: Uint16Array.from(each, (band) => spans.row[to(band)] ?? 0),
-    color: Uint32Array.from(each, (band) => colors[to(band)] ?? 0),
-    opacity: Float32Array.from(each, strength),
-    instance: Float32Array.from(each, (band) => instance[from(band)] ?? 0),
+    count,
+    fromStartNs: new Float32Array(count),
+    fromEndNs: new Float32Array(count),
+    toStartNs: new Float32Array(count),
+    toEndNs: new Float32Array(count),
+    fromRow: new Uint16Array(count),
+    toRow: new Uint16Array(count),
+    color: new Uint32Array(count),
+    opacity: new Float32Array(count),
+    instance: new Float32Array(count),
   };
 }

@@ -75,13 +75,15 @@ export function kindOf(spanClass: string | null, phase: string | null): SpanKind
 export function kindsOf(spanClass: NameColumn, phase: NameColumn, count: number): readonly SpanKind[] {
   const known = new Map<number, SpanKind>();
   const phases = phase.names.length;
-  return Array.from({ length: count }, (_, span) => {
+  const kinds: SpanKind[] = [];
+  for (let span = 0; span < count; span += 1) {
     const key = (spanClass.codes[span] ?? 0) * phases + (phase.codes[span] ?? 0);
     let kind = known.get(key);
     if (kind === undefined) {
       kind = kindOf(nameAt(spanClass, span), nameAt(phase, span));
       known.set(key, kind);
     }
-    return kind;
-  });
+    kinds.push(kind);
+  }
+  return kinds;
 }
