@@ -48,9 +48,10 @@ def _panel(across: str, up: str, lines: Sequence[Line]) -> list[str]:
     parts.append(f'<text x="{EDGE}" y="8" fill="#1c1f26">{up}</text>')
     for place, (name, line) in enumerate(lines):
         color = COLORS[place % len(COLORS)]
-        drawn = " ".join("{:.1f},{:.1f}".format(*at(x, y)) for x, y in line)
+        places = [at(x, y) for x, y in line]
+        drawn = " ".join(f"{right:.1f},{down:.1f}" for right, down in places)
         parts.append(f'<polyline points="{drawn}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts += ['<circle cx="{:.1f}" cy="{:.1f}" r="3" fill="{}"/>'.format(*at(x, y), color) for x, y in line]
-        end_x, end_y = at(*line[-1])
+        parts += [f'<circle cx="{right:.1f}" cy="{down:.1f}" r="3" fill="{color}"/>' for right, down in places]
+        end_x, end_y = places[-1]
         parts.append(f'<text x="{end_x:.1f}" y="{end_y - 8:.1f}" text-anchor="end" fill="{color}">{name}</text>')
     return parts

@@ -20,7 +20,7 @@ from clusterscape.errors import ConfigError, QueryError
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-    from clusterscape.model.jobs import JobTrace
+    from clusterscape.model.jobs import CleaningNote, JobTrace
     from clusterscape.simulate.batch import BackfillKind, Estimates
     from clusterscape.simulate.sweep import Base, Point, PointResult
 
@@ -62,11 +62,11 @@ def sweep(
     from clusterscape.cli.sched_sweep_output import print_points
     from clusterscape.simulate.sweep import plan_points
 
-    recorded, base = make_base(trace, processors, estimates, semantics, jitter, format, timezone)
+    recorded, notes, base = make_base(trace, processors, estimates, semantics, jitter, format, timezone)
     kinds = cast("list[BackfillKind]", backfill or ["easy"])
     points = plan_points(policy or ["fcfs"], kinds, omega or [0.1], queue or [150.0])
     results = run_points(base, points, scheduler=scheduler, workers=workers, cache=cache)
-    print_points(recorded, semantics, base.jitter_runs, points, results, as_json=as_json)
+    print_points(recorded, notes, semantics, base.jitter_runs, points, results, as_json=as_json)
 
 
 def frontier(
@@ -85,10 +85,10 @@ def frontier(
     from clusterscape.cli.sched_sweep_output import print_points
     from clusterscape.simulate.sweep import RELAXED, plan_points
 
-    recorded, base = make_base(trace, processors, "request", semantics, jitter, format, timezone)
+    recorded, notes, base = make_base(trace, processors, "request", semantics, jitter, format, timezone)
     points = plan_points(["fcfs"], RELAXED, GRID, [150.0])
     results = run_points(base, points, scheduler=scheduler, workers=workers, cache=cache)
-    print_points(recorded, semantics, base.jitter_runs, points, results, as_json=as_json)
+    print_points(recorded, notes, semantics, base.jitter_runs, points, results, as_json=as_json)
 
 
 def make_base(
@@ -99,8 +99,8 @@ def make_base(
     jitter: int,
     format: str | None,
     timezone: str,
-) -> tuple[JobTrace, Base]:
-    """Read the trace and say what all points have in common."""
+) -> tuple[JobTrace, tuple[CleaningNote, ...], Base]:
+    """Read the trace; what was done to its rows, and what all points have in common."""
     from clusterscape.cli.sched_published import find_published, find_trace
     from clusterscape.collect.job_traces import read_trace
     from clusterscape.simulate.batch import PRESETS, prepare_jobs
@@ -119,8 +119,8 @@ def make_base(
     if estimates not in ("request", "actual"):
         raise QueryError(f"there are no estimates {estimates!r}", hint="There are request and actual.")
     known: Estimates = "actual" if estimates == "actual" else "request"
-    jobs, _ = prepare_jobs(recorded, total, estimates=known, semantics=PRESETS[semantics])
-    return recorded, Base(jobs, total, known, PRESETS[semantics], jitter)
+    jobs, notes = prepare_jobs(recorded, total, estimates=known, semantics=PRESETS[semantics])
+    return recorded, (*recorded.notes, *notes), Base(jobs, total, known, PRESETS[semantics], jitter)
 
 
 def run_points(

@@ -7,7 +7,8 @@ from typing import Any
 from rich.table import Table
 
 from clusterscape.cli.output import answers, print_json
-from clusterscape.model.jobs import JobTrace
+from clusterscape.cli.sched_output import print_notes
+from clusterscape.model.jobs import CleaningNote, JobTrace
 from clusterscape.simulate.sweep import RELAXED, Point, PointResult, find_frontier
 
 _COLUMNS = (("wait_s", "wait, s", 0), ("bounded_slowdown", "slowdown", 2), ("utilization", "utilization", 4))
@@ -15,6 +16,7 @@ _COLUMNS = (("wait_s", "wait, s", 0), ("bounded_slowdown", "slowdown", 2), ("uti
 
 def print_points(
     trace: JobTrace,
+    notes: Sequence[CleaningNote],
     semantics: str,
     runs: int,
     points: Sequence[Point],
@@ -25,7 +27,15 @@ def print_points(
     """All points, best wait first."""
     rows = _rows(points, results)
     if as_json:
-        print_json({"trace": trace.name, "semantics": semantics, "runs": runs, "points": rows})
+        print_json(
+            {
+                "trace": trace.name,
+                "semantics": semantics,
+                "runs": runs,
+                "points": rows,
+                "notes": [asdict(note) for note in notes],
+            }
+        )
         return
     how = f"mean ± sd of {runs} runs with ±1 s run times" if runs else "one run each; --jitter gives intervals"
     answers.print(f"{trace.name}, semantics {semantics}: {how}", highlight=False, markup=False)
@@ -44,6 +54,7 @@ def print_points(
         )
     answers.print(table, highlight=False)
     answers.print("• no other has both less wait and less violation", style="dim", highlight=False)
+    print_notes(notes)
 
 
 def _rows(points: Sequence[Point], results: Sequence[PointResult]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, Bools
@@ -103,12 +102,11 @@ USER = _table(usage="f8", usage_at="i8")
 OUTAGE_STEP = _table(time="i8", kind="i8", node="i8")
 """A node leaves service or returns."""
 
-Records = NDArray[np.void]
-
 
 class Books(NamedTuple):
-    """All there is. ``hosts[w, n]``: node n can take a pod of wish w now. ``members``: nodes by partition.
+    """All there is: tables of records (whose fields numpy cannot type) and arrays.
 
+    ``hosts[w, n]``: node n can take a pod of wish w now. ``members``: nodes by partition.
     ``held_by_gpus[n, g]``: jobs with g whole GPUs of node n, [n, 0] with a share. ``candidates``: nodes to choose from, and which
     of them are ``harmful`` to the promise.
     """
