@@ -28,6 +28,7 @@ BENCHMARKS = (
     "run_ingest",
     "scheduling_speed",
     "job_description",
+    "wait_prediction",
     "trace_import",
     "marey_brush",
     "trace_marey",
