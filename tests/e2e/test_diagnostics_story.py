@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -196,7 +197,45 @@ def test_two_times_stand_side_by_side_when_compared(page: Page, demo_url: str) -
     page.wait_for_url(re.compile("compare=window:"))
     expect(plots(page)).to_have_count(2, timeout=SLOW_MS)
     expect(page.get_by_role("table", name="Differences")).to_contain_text("GPU-hours")
+    expect(page.get_by_role("list", name="Differences in words")).to_contain_text(re.compile(r"\w+ .*\."))
+    expect(page.get_by_role("region", name=re.compile("^Findings, "))).to_have_count(2)
     shoot(page, "5-compared")
+
+
+def test_every_drawing_can_be_kept_when_the_reader_wants_it(page: Page, demo_url: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"/diagnostics?workload={find_job(demo_url)}")
+    expect_two_clusters(page)
+    expect(page.get_by_role("group", name=re.compile("^Power by GPU utilisation"))).to_be_visible(timeout=SLOW_MS)
+    for panel in ("GPU utilisation, one plot per GPU", "Two metrics", "Timeline"):
+        expect(timeline(page).get_by_role("group").first).to_be_visible(timeout=SLOW_MS)
+        for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+            page.get_by_role("button", name=f"{panel} as a picture").click()
+            with page.expect_download() as download:
+                page.get_by_role("menuitem", name=kind).click()
+            written = download.value.path().read_bytes()
+            assert written.startswith(begins)
+            if kind == "SVG":
+                assert ElementTree.fromstring(written).findall(".//{*}path")
+    page.get_by_role("button", name=re.compile("2.clusters")).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="The tree as SVG").click()
+    assert ElementTree.fromstring(download.value.path().read_bytes()).findall(".//{*}path")
+
+
+def test_events_are_told_when_the_reader_comes_by_keys(page: Page, demo_url: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"/diagnostics?workload={find_job(demo_url)}")
+    events = page.get_by_role("list", name=re.compile("^Events"))
+    marks = events.get_by_role("button")
+    expect(marks.nth(1)).to_be_attached(timeout=SLOW_MS)
+    # One stop for Tab, whatever their number.
+    assert events.locator("button[tabindex='0']").count() == 1
+    marks.first.focus()
+    expect(timeline(page).get_by_role("status").filter(has_text="1 of")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(marks.nth(1)).to_be_focused()
+    expect(timeline(page).get_by_role("status").filter(has_text="2 of")).to_be_visible()
 
 
 def test_workloads_are_offered_when_none_is_chosen(page: Page, demo_url: str) -> None:

@@ -152,3 +152,22 @@ def test_times_stay_as_they_are_when_all_units_share_them() -> None:
     grid, row = align(times, np.array([0, 0, 0, 1, 1, 1]), 500)
     assert grid.tolist() == [5, 900, 1000]
     assert row.tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_clusters_have_lines_of_their_own_when_they_are_asked_for(run_site: RunSite) -> None:
+    run_site.train()
+    lines = run_site.diagnosis.lines(JOB, metrics=["gpu_util_ratio"], points=60, summary="clusters")
+    means = dict(lines.group_by("unit").agg(pl.col("value").mean()).iter_rows())
+    assert set(means) == {"median", *(f"c{label}:{level}" for label in (0, 1) for level in ("median", "p5", "p95"))}
+    assert means["c0:p5"] < means["c0:median"] < means["c0:p95"]
+    assert abs(means["c0:median"] - means["c1:median"]) > 0.1
+
+
+def test_all_of_a_node_are_meant_when_its_star_is_named(run_site: RunSite) -> None:
+    run_site.train(hours=0.2)
+    named = [*(f"n1:{index}" for index in range(4)), "n2:3"]
+    for units in (named, ["n1:*", "n2:3", "nobody:*", "n9:9"]):
+        points = run_site.diagnosis.scatter(JOB, x="gpu_util_ratio", y="power_watts", units=units).table
+        assert sorted(points["unit"].unique()) == named
+        lines = run_site.diagnosis.lines(JOB, metrics=["power_watts"], units=units)
+        assert sorted(lines["unit"].unique()) == named

@@ -230,3 +230,39 @@ def test_samples_of_a_clock_that_jumped_are_a_gap_when_they_fall_out_of_the_life
     assert [each.unit for each in answer.odd] == [first]
     assert "silence" in answer.odd[0].kinds
     assert "is often missing" in answer.odd[0].sentence
+
+
+def test_all_pictures_are_there_when_there_is_hardly_anything_to_draw(run_site: RunSite) -> None:
+    unit = run_site.units[0]
+    run_site.hold({unit: (NOW - HOUR_MS, None)})
+    for metric in ("gpu_util_ratio", "power_watts"):
+        run_site.store(metric, unit, np.array([NOW - 60_000]), np.array([0.5]))
+    scatter = run_site.diagnosis.scatter(JOB, x="gpu_util_ratio", y="power_watts", robust=True)
+    assert scatter.table.select("unit", "x", "is_outlier").row(0) == (unit, 0.5, False)
+    assert "Fewer than 3 points" in scatter.headers["X-Note"]
+    assert scatter.density["count"].sum() == 1
+    lines = run_site.diagnosis.lines(JOB, metrics=["power_watts"], summary="clusters")
+    assert lines["unit"].to_list() == ["median", "c0:median", "c0:p5", "c0:p95"]
+
+
+def test_it_is_said_and_read_anew_when_history_is_being_loaded(run_site: RunSite) -> None:
+    run_site.hold(dict.fromkeys(run_site.units, (NOW - 4 * HOUR_MS, None)))
+    start = NOW - 4 * HOUR_MS
+
+    def store(begin: int, end: int) -> None:
+        times = np.arange(begin, end, STEP_MS)
+        run_site.store_many("gpu_util_ratio", {unit: (times, np.full(times.size, 0.9)) for unit in run_site.units})
+
+    store(NOW - HOUR_MS, NOW)
+    late = "The first sample is 3.0 h after the begin of this window"
+    answer = run_site.diagnosis.diagnosis(JOB, start_ms=start, end_ms=NOW)
+    assert f"{late}: they were not measured, or not kept." in answer.notes
+    run_site.queries.context.changes.bump_history(NOW)
+    answer = run_site.diagnosis.diagnosis(JOB, start_ms=start, end_ms=NOW)
+    assert f"{late}: earlier ones are being loaded now, and the picture fills." in answer.notes
+    store(NOW - 4 * HOUR_MS, NOW - HOUR_MS)
+    run_site.queries.context.changes.bump_history(NOW)
+    answer = run_site.diagnosis.diagnosis(JOB, start_ms=start, end_ms=NOW)
+    assert not any("first sample" in note for note in answer.notes)
+    counts = run_site.diagnosis.histograms(JOB, metric="gpu_util_ratio", bins=1, start_ms=start, end_ms=NOW).table
+    assert set(counts["b0"]) == {960}

@@ -108,7 +108,7 @@ function breakRows(groups: readonly MultiplesGroup[], length: number): readonly 
 function titleWidthOf(rows: readonly Row[], level: Level): number {
   const longest = Math.max(0, ...rows.map(({ title }) => title.length));
   if (longest === 0) return 0;
-  return Math.min(level === "plot" ? 110 : 72, Math.ceil(longest * CHARACTER_PX) + 8);
+  return Math.min(level === "plot" ? 110 : 72, Math.ceil(longest * CHARACTER_PX) + 14);
 }
 
 function place(

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import mahalanobis
+from sklearn.covariance import MinCovDet
 
 from clusterscape.analyze.diagnose.bivariate import compute_density, compute_mahalanobis
 
@@ -88,3 +89,22 @@ def test_density_equals_numpys_when_points_are_many_and_some_missing() -> None:
     expected, _, _ = np.histogram2d(y[50:], x[50:], bins=[density.y_edges, density.x_edges])
     assert np.abs(density.counts - expected).sum() <= 4
     assert compute_density(np.full(3, np.nan), np.full(3, np.nan)).counts.sum() == 0
+
+
+def test_the_estimate_is_scikit_learns_when_a_third_of_the_points_lie_elsewhere() -> None:
+    points = np.random.default_rng(10).normal(size=(1_500, 2)) @ [[1.0, 0.8], [0.0, 0.4]]
+    points[:500] = np.random.default_rng(11).normal([6.0, -3.0], 0.5, (500, 2))
+    found = compute_mahalanobis(points[:, 0], points[:, 1], robust=True)
+    model = MinCovDet(random_state=0).fit(points)
+    assert found.center == pytest.approx(model.location_, abs=0.05)
+    assert found.covariance == pytest.approx(model.covariance_, rel=0.15)
+    # Reweighted until it stays, ours is nearer to what the points were drawn from.
+    assert found.covariance == pytest.approx(np.array([[1.0, 0.8], [0.8, 0.8]]), rel=0.06)
+
+
+def test_the_answer_is_the_same_when_points_are_asked_for_again_or_in_other_units() -> None:
+    x, y = np.random.default_rng(12).normal(size=(2, 5_000))
+    first = compute_mahalanobis(x, y, robust=True)
+    assert np.array_equal(first.squared, compute_mahalanobis(x, y, robust=True).squared)
+    scaled = compute_mahalanobis(1e9 * x + 6e10, 1e-3 * y, robust=True)
+    assert scaled.squared == pytest.approx(first.squared, rel=1e-6)

@@ -59,5 +59,7 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
 }
 
 function sayOneCluster(size: number, odd: number): string {
-  return odd === 0 ? `All ${formatPlural(size, "GPU")} behave alike` : `${formatPlural(size - odd, "GPU")} behave alike`;
+  return odd === 0
+    ? `All ${formatPlural(size, "GPU")} behave alike`
+    : `${formatPlural(size - odd, "GPU")} behave alike`;
 }

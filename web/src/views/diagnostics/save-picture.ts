@@ -86,9 +86,8 @@ export function saveTree(tree: SVGElement, name: string): void {
       `fill:none;stroke:${stroke};stroke-width:${strokeWidth};stroke-dasharray:${strokeDasharray}`,
     );
   });
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.style.backgroundColor = getComputedStyle(document.body).backgroundColor;
-  downloadText(name, copy.outerHTML, "image/svg+xml");
+  downloadText(name, new XMLSerializer().serializeToString(copy), "image/svg+xml");
 }
 
 function readPanel(panel: HTMLElement) {
