@@ -18,6 +18,8 @@ import type {
   WorkloadState,
 } from "./generated.ts";
 import type { RulesClient } from "./rules-client.ts";
+import type { RunsClient } from "./runs-client.ts";
+import type { SchedulingClient } from "./scheduling-client.ts";
 import type { SeriesLine } from "./series.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Tick } from "./tick.ts";
@@ -77,6 +79,9 @@ export interface Client {
   readonly violations: ViolationsClient;
   readonly diagnosis: DiagnosisClient;
   readonly traces: TracesClient;
+  /** Of the present only. */
+  readonly scheduling: SchedulingClient;
+  readonly runs: RunsClient;
   timeline(query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
   waste(hours: number, signal?: AbortSignal): Promise<WasteAnswer>;
   cluster(signal?: AbortSignal): Promise<ClusterSummary>;

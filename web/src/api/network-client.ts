@@ -20,6 +20,8 @@ import type {
 } from "./generated.ts";
 import { listenToEvents } from "./live.ts";
 import { createRulesClient } from "./rules-client.ts";
+import { createRunsClient } from "./runs-client.ts";
+import { createSchedulingClient } from "./scheduling-client.ts";
 import { toSeriesLines } from "./series.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { type Scales, toTick } from "./tick.ts";
@@ -36,6 +38,8 @@ export function createNetworkClient(at: number | null = null): Client {
     violations: createViolationsClient(),
     diagnosis: createDiagnosisClient(),
     traces: createTracesClient(),
+    scheduling: createSchedulingClient(),
+    runs: createRunsClient(),
     timeline: ({ startMs, endMs, points }, signal) =>
       getJson<Timeline>(`/timeline${toQuery({ start: startMs, end: endMs, points })}`, signal),
     waste: (hours, signal) => getJson<WasteAnswer>(`/waste${toQuery({ hours, at })}`, signal),

@@ -19,6 +19,7 @@ import { INITIAL_DIAGNOSTICS } from "./diagnostics.ts";
 import { INITIAL_PARALLEL } from "./parallel.ts";
 import { PICTURE_NAMES } from "./picture.ts";
 import { ranges, wheres } from "./pretend-where.ts";
+import { INITIAL_RUNS } from "./runs.ts";
 import { INITIAL_SCHEDULING } from "./scheduling.ts";
 import {
   INITIAL_SCREEN,
@@ -81,6 +82,7 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     diagnostics: fc.constant(INITIAL_DIAGNOSTICS),
     parallel: fc.constant(INITIAL_PARALLEL),
     scheduling: fc.constant(INITIAL_SCHEDULING),
+    runs: fc.constant(INITIAL_RUNS),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
 );

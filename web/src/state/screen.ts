@@ -9,6 +9,7 @@ import { choiceField, type Field, textField } from "./fields.ts";
 import { INITIAL_PARALLEL, type ParallelPage, parseParallel, writeParallel } from "./parallel.ts";
 import { LAYOUT_KEY, type PictureRef, parseLayout, pictureField } from "./picture.ts";
 import { hiddenRulesField } from "./rules.ts";
+import { INITIAL_RUNS, parseRuns, type RunsPage, writeRuns } from "./runs.ts";
 import { INITIAL_SCHEDULING, parseScheduling, type SchedulingPage, writeScheduling } from "./scheduling.ts";
 import { decodeUnits, type Selection, selectionField } from "./selection.ts";
 import { type Moment, momentField } from "./time.ts";
@@ -84,6 +85,7 @@ export interface Screen {
   readonly diagnostics: DiagnosticsPage;
   readonly parallel: ParallelPage;
   readonly scheduling: SchedulingPage;
+  readonly runs: RunsPage;
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -121,6 +123,7 @@ export const INITIAL_SCREEN: Screen = {
   diagnostics: INITIAL_DIAGNOSTICS,
   parallel: INITIAL_PARALLEL,
   scheduling: INITIAL_SCHEDULING,
+  runs: INITIAL_RUNS,
   at: null,
 };
 
@@ -163,6 +166,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     diagnostics: parseDiagnostics(read),
     parallel: parseParallel(read),
     scheduling: parseScheduling(read),
+    runs: parseRuns(read),
     at: read(momentField),
   };
   return { screen, notices };
@@ -229,6 +233,7 @@ export function serializeScreen(screen: Screen): string {
   writeDiagnostics(screen.diagnostics, write);
   writeParallel(screen.parallel, write);
   writeScheduling(screen.scheduling, write);
+  writeRuns(screen.runs, write);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.

@@ -1,0 +1,133 @@
+// What may be asked about tracked runs, and how a server is asked: which there are, what one is, their metrics as lines and as
+// bands over repeats, and comparisons that somebody saved.
+
+import { request, toQuery } from "../base/request.ts";
+import { API, getJson, send } from "./ask.ts";
+import { type Columns, decodeColumns, emptyNames, nameAt } from "./columns.ts";
+import type { RunAnswer, RunMetrics, RunTree, SavedView, SavedViews, ViewDocument } from "./generated.ts";
+
+export interface RunLinesQuery {
+  readonly runs: readonly string[];
+  readonly metrics: readonly string[];
+  readonly axis: string;
+  /** Null: second 0 is the start of each run. */
+  readonly phase: string | null;
+  readonly points: number;
+  /** Of the axis; null ends: all there is. */
+  readonly start: number | null;
+  readonly end: number | null;
+}
+
+/** One line: a metric of one run, of one GPU or rank of it. */
+export interface RunLine {
+  readonly run: string;
+  readonly metric: string;
+  /** Null: of the run as a whole. */
+  readonly place: string | null;
+  readonly scope: string | null;
+  readonly x: Float64Array;
+  readonly values: Float64Array;
+}
+
+export interface RunBandsQuery extends Omit<RunLinesQuery, "runs"> {
+  readonly groups: readonly (readonly string[])[];
+  readonly band: string;
+}
+
+/** The mean of a group's runs, and what lies around it. */
+export interface RunBandLine {
+  /** Its place in the groups asked for. */
+  readonly group: number;
+  readonly metric: string;
+  readonly x: Float64Array;
+  readonly mean: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+}
+
+export interface RunsClient {
+  tree(signal?: AbortSignal): Promise<RunTree>;
+  run(run: string, signal?: AbortSignal): Promise<RunAnswer>;
+  metrics(runs: readonly string[], signal?: AbortSignal): Promise<RunMetrics>;
+  lines(query: RunLinesQuery, signal?: AbortSignal): Promise<readonly RunLine[]>;
+  bands(query: RunBandsQuery, signal?: AbortSignal): Promise<readonly RunBandLine[]>;
+  insights(signal?: AbortSignal): Promise<SavedViews>;
+  saveInsight(name: string, document: ViewDocument): Promise<SavedView>;
+  removeInsight(name: string): Promise<void>;
+}
+
+export function createRunsClient(): RunsClient {
+  return {
+    tree: (signal) => getJson<RunTree>("/runs/tree", signal),
+    run: (run, signal) => getJson<RunAnswer>(`/runs/${encodeURIComponent(run)}`, signal),
+    metrics: (runs, signal) => getJson<RunMetrics>(`/runs/metrics${toQuery({ run: runs })}`, signal),
+    lines: async ({ runs, metrics, ...rest }, signal) =>
+      toRunLines(await getTable(`/runs/series${toQuery({ run: runs, metric: metrics, ...rest })}`, signal)),
+    bands: async ({ groups, metrics, ...rest }, signal) => {
+      const group = groups.map((runs) => runs.join(","));
+      return toBandLines(await getTable(`/runs/bands${toQuery({ group, metric: metrics, ...rest })}`, signal));
+    },
+    insights: (signal) => getJson<SavedViews>("/insights", signal),
+    saveInsight: async (name, document) =>
+      (await (await send("PUT", `/insights/${encodeURIComponent(name)}`, document)).json()) as SavedView,
+    async removeInsight(name) {
+      await send("DELETE", `/insights/${encodeURIComponent(name)}`);
+    },
+  };
+}
+
+async function getTable(path: string, signal?: AbortSignal): Promise<Columns> {
+  const response = await request(`${API}${path}`, { signal: signal ?? null });
+  return decodeColumns(new Uint8Array(await response.arrayBuffer()));
+}
+
+const NO_NUMBERS = new Float64Array();
+
+/** Lines come one after another: a new one begins where any of its names changes. */
+export function toRunLines(columns: Columns): readonly RunLine[] {
+  const names = (column: string) => columns.findNames(column) ?? emptyNames(columns.rowCount);
+  const [run, metric, place, scope] = [names("run"), names("metric"), names("place"), names("scope")];
+  const x = columns.findNumbers("x") ?? NO_NUMBERS;
+  const values = columns.findNumbers("value") ?? NO_NUMBERS;
+  const keys = [run.codes, metric.codes, place.codes, scope.codes];
+  return splitRows(columns.rowCount, keys).map(([from, to]) => ({
+    run: nameAt(run, from) ?? "",
+    metric: nameAt(metric, from) ?? "",
+    place: nameAt(place, from),
+    scope: nameAt(scope, from),
+    x: x.subarray(from, to),
+    values: values.subarray(from, to),
+  }));
+}
+
+export function toBandLines(columns: Columns): readonly RunBandLine[] {
+  const metric = columns.findNames("metric") ?? emptyNames(columns.rowCount);
+  const numbers = (column: string) => columns.findNumbers(column) ?? NO_NUMBERS;
+  const [group, x, mean, low, high] = ["group", "x", "mean", "low", "high"].map(numbers) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ];
+  return splitRows(columns.rowCount, [group, metric.codes]).map(([from, to]) => ({
+    group: group[from] ?? 0,
+    metric: nameAt(metric, from) ?? "",
+    x: x.subarray(from, to),
+    mean: mean.subarray(from, to),
+    low: low.subarray(from, to),
+    high: high.subarray(from, to),
+  }));
+}
+
+/** [from, to) of rows that are equal in all keys. */
+function splitRows(count: number, keys: readonly ArrayLike<number>[]): readonly (readonly [number, number])[] {
+  const parts: (readonly [number, number])[] = [];
+  let from = 0;
+  for (let row = 1; row <= count; row += 1) {
+    if (row < count && keys.every((key) => key[row] === key[row - 1])) continue;
+    parts.push([from, row]);
+    from = row;
+  }
+  return parts;
+}

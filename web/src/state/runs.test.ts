@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  INITIAL_RUNS,
+  openRun,
+  RUN_AXES,
+  RUN_BANDS,
+  RUN_DRAWINGS,
+  RUN_GROUPINGS,
+  type RunsPage,
+  toggleRuns,
+} from "./runs.ts";
+import { INITIAL_SCREEN, parseScreen, serializeScreen, VIEW_NAMES } from "./screen.ts";
+
+const runIds = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,20}$/), { maxLength: 8 });
+
+const pages: fc.Arbitrary<RunsPage> = fc.record({
+  runs: runIds,
+  open: fc.option(fc.constant("r-1")),
+  text: fc.string(),
+  drawing: fc.constantFrom(...RUN_DRAWINGS),
+  metrics: fc.uniqueArray(fc.constantFrom("loss", "power_watts", "train/accuracy (top 5)")),
+  axis: fc.constantFrom(...RUN_AXES),
+  phase: fc.string(),
+  grouping: fc.constantFrom(...RUN_GROUPINGS),
+  band: fc.constantFrom(...RUN_BANDS),
+  smoothing: fc.constantFrom(0, 0.5, 0.99),
+  warmUp: fc.constantFrom(0, 12.5, 400),
+  outliers: fc.constantFrom(0, 1, 5),
+  x: fc.string(),
+  y: fc.string(),
+});
+
+function readLink(link: string) {
+  const url = new URL(link, "http://page");
+  return parseScreen(url.pathname, url.search, VIEW_NAMES);
+}
+
+describe("a link to runs", () => {
+  it("says the whole page and nothing else", () => {
+    fc.assert(
+      fc.property(pages, (runs) => {
+        const screen = { ...INITIAL_SCREEN, view: "runs" as const, runs };
+        expect(readLink(serializeScreen(screen))).toEqual({ screen, notices: [] });
+      }),
+    );
+  });
+
+  it("is told what makes no sense in it", () => {
+    const { screen, notices } = readLink("/runs?chart=pie&smooth=2&run=a%20b");
+    expect(screen.runs).toEqual(INITIAL_RUNS);
+    expect(notices).toHaveLength(3);
+  });
+});
+
+describe("choosing runs", () => {
+  it("adds all of a group, then takes all of it away", () => {
+    const one = toggleRuns(["a", "b"])(toggleRuns(["b"])(INITIAL_SCREEN));
+    expect(one.runs.runs).toEqual(["a", "b"]);
+    expect(toggleRuns(["a", "b"])(one).runs.runs).toEqual([]);
+  });
+
+  it("opens one by itself from elsewhere", () => {
+    const { view, runs } = openRun("r-1")(INITIAL_SCREEN);
+    expect([view, runs.runs, runs.open]).toEqual(["runs", ["r-1"], "r-1"]);
+  });
+});

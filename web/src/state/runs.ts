@@ -1,0 +1,169 @@
+// What a link says of the runs page: which runs, drawn how, over what. Which metrics a run has, only the data can tell.
+
+import { choiceField, type Field, textField } from "./fields.ts";
+import type { Screen } from "./screen.ts";
+
+export const RUN_DRAWINGS = ["lines", "bars", "scatter", "parallel", "table"] as const;
+export type RunDrawing = (typeof RUN_DRAWINGS)[number];
+
+/** What lines are drawn over. */
+export const RUN_AXES = ["time", "step", "epoch"] as const;
+export type RunAxis = (typeof RUN_AXES)[number];
+
+/** What is one line, bar or point: each run, or repeats taken together. */
+export const RUN_GROUPINGS = ["run", "repeats", "workload", "experiment"] as const;
+export type RunGrouping = (typeof RUN_GROUPINGS)[number];
+
+/** What the band around the mean of a group shows. */
+export const RUN_BANDS = ["interval", "range", "deviation"] as const;
+export type RunBand = (typeof RUN_BANDS)[number];
+
+export interface RunsPage {
+  /** Chosen to be compared, in the order they were chosen. */
+  readonly runs: readonly string[];
+  /** Which run's details stand beside; null: none. */
+  readonly open: string | null;
+  readonly text: string;
+  readonly drawing: RunDrawing;
+  /** One chart each; none: those that tell most. */
+  readonly metrics: readonly string[];
+  readonly axis: RunAxis;
+  /** Second 0 is the begin of this phase; empty: the start of the run. */
+  readonly phase: string;
+  readonly grouping: RunGrouping;
+  readonly band: RunBand;
+  /** Weight of what was before in an exponential mean, 0–0.99. */
+  readonly smoothing: number;
+  /** How much of the beginning is left out, in units of the axis. */
+  readonly warmUp: number;
+  /** Values beyond this percentile on either side are left out; 0: none. */
+  readonly outliers: number;
+  /** Quantities of the scatter's axes; empty: those that tell most. */
+  readonly x: string;
+  readonly y: string;
+}
+
+const RUN = /^[\w.:-]{1,100}$/;
+const METRIC = /^[\w./:%@() -]{1,200}$/;
+const MOST_RUNS = 200;
+const MOST_METRICS = 40;
+
+function listField(key: string, form: RegExp, most: number): Field<readonly string[]> {
+  return {
+    key,
+    initial: [],
+    parse(texts) {
+      const names = [...new Set(texts)];
+      return names.length <= most && names.every((name) => form.test(name)) ? names : undefined;
+    },
+    serialize: (names) => names,
+  };
+}
+
+function numberField(key: string, low: number, high: number): Field<number> {
+  return {
+    key,
+    initial: 0,
+    parse([text = ""]) {
+      const value = text === "" ? Number.NaN : Number(text);
+      return value >= low && value <= high ? value : undefined;
+    },
+    serialize: (value) => (value === 0 ? [] : [String(value)]),
+  };
+}
+
+const openField: Field<string | null> = {
+  key: "run_open",
+  initial: null,
+  parse: ([text = ""]) => (RUN.test(text) ? text : undefined),
+  serialize: (run) => (run === null ? [] : [run]),
+};
+
+const FIELDS = {
+  runs: listField("run", RUN, MOST_RUNS),
+  open: openField,
+  text: textField("find_run"),
+  drawing: choiceField<RunDrawing>("chart", RUN_DRAWINGS, "lines"),
+  metrics: listField("metric_of_runs", METRIC, MOST_METRICS),
+  axis: choiceField<RunAxis>("over", RUN_AXES, "time"),
+  phase: textField("phase"),
+  grouping: choiceField<RunGrouping>("by", RUN_GROUPINGS, "run"),
+  band: choiceField<RunBand>("band", RUN_BANDS, "interval"),
+  smoothing: numberField("smooth", 0, 0.99),
+  warmUp: numberField("warm_up", 0, 1e9),
+  outliers: numberField("outliers", 0, 25),
+  x: textField("run_x"),
+  y: textField("run_y"),
+} satisfies { readonly [K in keyof RunsPage]: Field<RunsPage[K]> };
+
+export const INITIAL_RUNS: RunsPage = {
+  runs: [],
+  open: null,
+  text: "",
+  drawing: "lines",
+  metrics: [],
+  axis: "time",
+  phase: "",
+  grouping: "run",
+  band: "interval",
+  smoothing: 0,
+  warmUp: 0,
+  outliers: 0,
+  x: "",
+  y: "",
+};
+
+export function parseRuns(read: <T>(field: Field<T>) => T): RunsPage {
+  return {
+    runs: read(FIELDS.runs),
+    open: read(FIELDS.open),
+    text: read(FIELDS.text),
+    drawing: read(FIELDS.drawing),
+    metrics: read(FIELDS.metrics),
+    axis: read(FIELDS.axis),
+    phase: read(FIELDS.phase),
+    grouping: read(FIELDS.grouping),
+    band: read(FIELDS.band),
+    smoothing: read(FIELDS.smoothing),
+    warmUp: read(FIELDS.warmUp),
+    outliers: read(FIELDS.outliers),
+    x: read(FIELDS.x),
+    y: read(FIELDS.y),
+  };
+}
+
+export function writeRuns(page: RunsPage, write: <T>(field: Field<T>, value: T) => void): void {
+  write(FIELDS.runs, page.runs);
+  write(FIELDS.open, page.open);
+  write(FIELDS.text, page.text);
+  write(FIELDS.drawing, page.drawing);
+  write(FIELDS.metrics, page.metrics);
+  write(FIELDS.axis, page.axis);
+  write(FIELDS.phase, page.phase);
+  write(FIELDS.grouping, page.grouping);
+  write(FIELDS.band, page.band);
+  write(FIELDS.smoothing, page.smoothing);
+  write(FIELDS.warmUp, page.warmUp);
+  write(FIELDS.outliers, page.outliers);
+  write(FIELDS.x, page.x);
+  write(FIELDS.y, page.y);
+}
+
+export const changeRuns =
+  (changes: Partial<RunsPage>) =>
+  (screen: Screen): Screen => ({ ...screen, runs: { ...screen.runs, ...changes } });
+
+/** Chooses all of them, or none where all are chosen already. */
+export const toggleRuns =
+  (runs: readonly string[]) =>
+  (screen: Screen): Screen => {
+    const chosen = screen.runs.runs;
+    const isAll = runs.every((run) => chosen.includes(run));
+    const rest = chosen.filter((run) => !runs.includes(run));
+    return changeRuns({ runs: isAll ? rest : [...rest, ...runs].slice(0, MOST_RUNS) })(screen);
+  };
+
+/** One run by itself, from elsewhere on the page. */
+export const openRun =
+  (run: string) =>
+  (screen: Screen): Screen => ({ ...screen, view: "runs", runs: { ...screen.runs, runs: [run], open: run } });
