@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,7 @@ class RunSeriesQuery:
         # Of several samples in one millisecond ingest moves the later ones on: at most by their number.
         until = UnixMs((end or self._clock()) + max(one.count for one in series) + 1)
         table = self._metrics.series(names, list(dict.fromkeys(units)), start_ms=UnixMs(begin), end_ms=until)
-        pieces = {
-            (str(metric), str(unit)): (part["time_ms"].to_numpy(), part["value"].to_numpy())
-            for (metric, unit), part in table.partition_by(["metric", "unit"], as_dict=True).items()
-        }
+        pieces = _split(table)
         axis = _Axis(asked, detail, begin, end or self._clock(), pieces, f"run:{run}")
         found = []
         for one in series:
@@ -126,6 +124,19 @@ class RunSeriesQuery:
                 line = cut(axis.place(*pieces[one.metric, one.unit], unit=one.unit), start=asked.start, end=asked.end)
                 found.append(((run, one.metric, one.place, one.scope), thin(line, asked.points)))
         return found
+
+
+def _split(table: pl.DataFrame) -> dict[tuple[str, str], tuple[Ints, Floats]]:
+    """Times and values of each (metric, unit) of a table that is sorted by them; cheaper than grouping."""
+    edges = {0, len(table)}
+    for name in ("metric", "unit"):
+        edges.update(np.cumsum(table[name].rle().struct.field("len").to_numpy()).tolist())
+    bounds = sorted(edges)
+    times, values = table["time_ms"].to_numpy(), table["value"].to_numpy()
+    return {
+        (table["metric"][begin], table["unit"][begin]): (times[begin:end], values[begin:end])
+        for begin, end in pairwise(bounds)
+    }
 
 
 class _Axis:
