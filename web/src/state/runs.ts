@@ -87,7 +87,7 @@ const FIELDS = {
   metrics: listField("metric_of_runs", METRIC, MOST_METRICS),
   axis: choiceField<RunAxis>("over", RUN_AXES, "time"),
   phase: textField("phase"),
-  grouping: choiceField<RunGrouping>("by", RUN_GROUPINGS, "run"),
+  grouping: choiceField<RunGrouping>("each", RUN_GROUPINGS, "run"),
   band: choiceField<RunBand>("band", RUN_BANDS, "interval"),
   smoothing: numberField("smooth", 0, 0.99),
   warmUp: numberField("warm_up", 0, 1e9),
