@@ -10,9 +10,13 @@ import polars as pl
 import pytest
 from servers.reference import reference_data
 
+from clusterscape.analyze.trace.aggregate import Window
 from clusterscape.analyze.trace.align import align_clocks, apply_alignment
+from clusterscape.analyze.trace.drawn import DrawnTrace
+from clusterscape.analyze.trace.marey import draw_marey
 from clusterscape.analyze.trace.match import match_collectives
 from clusterscape.analyze.trace.operator_graph import build_operator_graph
+from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport, analyze_trace
 from clusterscape.analyze.trace.whatif import analyze_stragglers
 from clusterscape.collect.traces import read_traces
@@ -155,3 +159,49 @@ def test_process_groups_and_sizes_are_known_when_nccl_tells_them() -> None:
     assert found["collective"].null_count() == 0
     assert set(found["process_group"].cast(pl.String)) == {"0"}
     assert found["bytes"].null_count() == 0
+
+
+def drawn_from(report: TraceReport) -> DrawnTrace:
+    return DrawnTrace(relate_spans(report), {facts.rank: facts.stage for facts in report.trace.ranks})
+
+
+def test_waits_are_drawn_when_dlrm_is_read(dlrm: Trace) -> None:
+    report = analyze_trace(dlrm, np.random.default_rng(0))
+    drawn = drawn_from(report)
+    graph = draw_marey(drawn, Window(0, drawn.extent_ns, 1400))
+    assert graph.rows["rank"].to_list() == list(range(8))
+    collectives = graph.bands.filter(pl.col("kind") == "collective")
+    assert collectives["count"].sum() == 8 * 7  # each of 8 collectives joins 8 ranks
+    ends = (collectives["from_end"] - collectives["to_end"]).abs()
+    assert (ends <= 20_000).all()
+    starts = (collectives["from_start"] - collectives["to_start"]).abs()
+    assert starts.max() > 10 * ends.max()  # type: ignore[operator]
+
+
+def test_passes_of_all_micro_batches_are_joined_when_megatron_is_drawn() -> None:
+    report = report_on(reference_data("traces", "megatron-pp4"))
+    drawn = drawn_from(report)
+    step = report.steps.filter(pl.col("step") == report.steps["step"].unique().sort()[5])
+    low, high = (int(step["start_ns"].to_numpy().min()), int(step["end_ns"].to_numpy().max()))
+    graph = draw_marey(drawn, Window(low - drawn.origin_ns, high - drawn.origin_ns, 1400), level="stage")
+    assert graph.rows["stage"].to_list() == [0, 1, 2, 3]
+    passes = graph.spans.filter((pl.col("class") == "compute") & (pl.col("step") == step["step"][0]))
+    for phase in ("forward", "backward"):
+        for stage in range(4):
+            mine = passes.filter((pl.col("phase") == phase) & (pl.col("row") == stage))
+            assert sorted(set(mine["micro_batch"])) == list(range(8))
+    spans = graph.spans.with_row_index("at")
+    bands = graph.bands.filter(pl.col("kind") == "same").join(spans, left_on="from_span", right_on="at")
+    inside = bands.filter(pl.col("step") == step["step"][0])
+    chunks = 4  # of the model on every stage
+    assert inside.height == 2 * 8 * 3 * chunks
+
+
+def test_every_span_is_counted_when_mindspore_is_drawn() -> None:
+    report = report_on(reference_data("traces", "mindspore", "marey_graph"))
+    drawn = drawn_from(report)
+    classes = ["compute", "communication", "launch"]
+    graph = draw_marey(drawn, Window(0, drawn.extent_ns, 1400), level="rank", classes=classes)
+    assert graph.rows["stage"].to_list() == [0, 0, 1, 1]
+    assert graph.spans["count"].sum() == 13_381
+    assert graph.bands.filter(pl.col("kind") == "same").height > 0

@@ -142,4 +142,6 @@ def _add_nesting(spans: pl.DataFrame) -> pl.DataFrame:
     at = order.to_numpy()
     depths, outers = np.zeros(at.size, np.uint8), np.zeros(at.size, np.bool_)
     depths[at], outers[at] = depth, outer
-    return spans.with_columns(pl.Series("depth", depths), pl.Series("is_outer", outers))
+    # On a device nothing encloses anything: what overlaps runs side by side.
+    is_kernel = pl.col("is_device") & (pl.col("span_class") != SpanClass.ANNOTATION.value)
+    return spans.with_columns(pl.Series("depth", depths), (pl.Series("is_outer", outers) | is_kernel).alias("is_outer"))
