@@ -19,8 +19,8 @@ from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.whatif_answers import (
     MeasureChange,
     NodePicture,
-    StartChange,
     QueueWhatIf,
+    StartChange,
     WhatIfAnswer,
 )
 from clusterscape.query.scheduling.whatif_scenario import Future, Prepared, change_queue, prepare

@@ -2,7 +2,7 @@
 
 from clusterscape.query.scheduling.explaining import describe_span
 from clusterscape.query.scheduling.queue_state import LiveQueue
-from clusterscape.query.scheduling.whatif_answers import MeasureChange, StartChange, QueueWhatIf, WhatIfWarning
+from clusterscape.query.scheduling.whatif_answers import MeasureChange, QueueWhatIf, StartChange, WhatIfWarning
 
 STARVED_S = 1800
 """A small workload that starts so much later, in the middle of the futures and in nine of ten clearly later, starves."""

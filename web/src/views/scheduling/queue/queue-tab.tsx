@@ -1,11 +1,39 @@
 // The queue: who waits, how long, why, and until when; and what would change that.
 
+import { useMemo } from "react";
+import { useQueue } from "../../../data/scheduling.ts";
+import { isWhatIf } from "../../../state/scheduling.ts";
+import { useScreen } from "../../../state/use-screen.ts";
+import { Frame } from "../../../widgets/frame.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
+import { Controls } from "./controls.tsx";
+import styles from "./queue.module.css";
+import { QueueTable } from "./queue-table.tsx";
+import { Story } from "./story.tsx";
+import { Strip } from "./strip.tsx";
+import { WhatIfPanel } from "./what-if-panel.tsx";
 
 export default function QueueTab() {
+  const { scheduling: page, selection } = useScreen();
+  const queue = useQueue();
+  const rows = useMemo(
+    () => (queue.value?.workloads ?? []).filter(({ partition }) => page.queue === "" || partition === page.queue),
+    [queue.value, page.queue],
+  );
   return (
-    <ViewLayout strip={null} controls={null} details={null}>
-      <p>Nothing waits.</p>
+    <ViewLayout
+      strip={<Strip queue={queue.value} />}
+      controls={<Controls queue={queue.value} page={page} />}
+      details={selection?.kind === "workload" ? <Story workload={selection.key} /> : null}
+    >
+      <div className={styles.main}>
+        <div className={styles.list}>
+          <Frame source={queue} what="the queue">
+            {(value) => <QueueTable queue={value} rows={rows} page={page} />}
+          </Frame>
+        </div>
+        {isWhatIf(page.whatIf) && <WhatIfPanel choice={page.whatIf} />}
+      </div>
     </ViewLayout>
   );
 }

@@ -1,0 +1,46 @@
+// What stands left of the queue: whose queue, what one thinks of submitting, what one tries out.
+
+import type { QueueAnswer } from "../../../api/generated.ts";
+import { classNames } from "../../../base/class-names.ts";
+import { formatCount } from "../../../base/format.ts";
+import { changeScheduling, type SchedulingPage } from "../../../state/scheduling.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { AskForm } from "./ask-form.tsx";
+import styles from "./controls.module.css";
+import { WhatIfForm } from "./what-if-form.tsx";
+
+interface ControlsProps {
+  readonly queue: QueueAnswer | undefined;
+  readonly page: SchedulingPage;
+}
+
+export function Controls({ queue, page }: ControlsProps) {
+  const change = useChangeScreen();
+  const partitions = queue?.partitions ?? [];
+  const rows = [{ name: "", waiting: queue?.workloads.length ?? 0, gpus_free: null }, ...partitions];
+  return (
+    <div className={styles.controls}>
+      <section>
+        <h2>Queue of</h2>
+        <ul className={styles.queues}>
+          {rows.map(({ name, waiting, gpus_free }) => (
+            <li key={name}>
+              <button
+                type="button"
+                className={classNames(page.queue === name && styles.on)}
+                aria-pressed={page.queue === name}
+                data-tip={gpus_free === null ? undefined : `${formatCount(gpus_free)} GPUs free`}
+                onClick={() => change(changeScheduling({ queue: name }))}
+              >
+                <span>{name || "All partitions"}</span>
+                <small>{formatCount(waiting)}</small>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <AskForm partitions={partitions} page={page} />
+      <WhatIfForm partitions={partitions} page={page} />
+    </div>
+  );
+}

@@ -1,0 +1,103 @@
+// Who waits, or that nobody does.
+
+import { useMemo } from "react";
+import type { QueueAnswer, QueueRow } from "../../../api/generated.ts";
+import { formatCsv } from "../../../base/csv.ts";
+import { downloadText } from "../../../base/download.ts";
+import { formatCount } from "../../../base/format.ts";
+import { computeOrder } from "../../../base/order.ts";
+import { select } from "../../../state/changes.ts";
+import { changeScheduling, QUEUE_COLUMNS, type SchedulingPage } from "../../../state/scheduling.ts";
+import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
+import { IconButton } from "../../../widgets/button.tsx";
+import { DataTable } from "../../../widgets/data-table/data-table.tsx";
+import { Icon } from "../../../widgets/icon.tsx";
+import styles from "./queue.module.css";
+import { queueColumns } from "./queue-columns.tsx";
+import { AxisLegend } from "./start-bar.tsx";
+import { makeAxis } from "./words.ts";
+
+interface QueueTableProps {
+  readonly queue: QueueAnswer;
+  readonly rows: readonly QueueRow[];
+  readonly page: SchedulingPage;
+}
+
+export function QueueTable({ queue, rows, page }: QueueTableProps) {
+  const { selection } = useScreen();
+  const change = useChangeScreen();
+  const { sort } = page;
+  const axis = useMemo(() => makeAxis(queue.at, findTimes(rows)), [queue.at, rows]);
+  const columns = useMemo(() => queueColumns(axis), [axis]);
+  const ordered = useMemo(() => {
+    const column = columns.find(({ key }) => key === sort.column);
+    const order = computeOrder(
+      rows.map((row) => column?.sortKey(row) ?? null),
+      sort.descending,
+    );
+    return Array.from(order, (index) => rows[index] as QueueRow);
+  }, [rows, columns, sort]);
+  if (rows.length === 0) return <Nobody partition={page.queue} />;
+  return (
+    <>
+      <div className={styles.toolbar}>
+        <span className={styles.caption}>
+          {page.queue ? `Queue of ${page.queue}` : "All queues"} <small role="status">{formatCount(rows.length)}</small>
+        </span>
+        <span className={styles.axis} data-tip="The axis of likely starts; later times stand closer together">
+          <AxisLegend axis={axis} />
+        </span>
+        <IconButton
+          icon="download"
+          label="Download these workloads as CSV"
+          onClick={() => exportCsv(ordered, columns)}
+        />
+      </div>
+      <div className={styles.table}>
+        <DataTable
+          label="Waiting workloads"
+          columns={columns}
+          rows={ordered}
+          keyOf={keyOf}
+          selectedKey={selection?.kind === "workload" ? selection.key : null}
+          sort={sort}
+          onSort={({ column, descending }) => {
+            const known = QUEUE_COLUMNS.find((name) => name === column);
+            if (known) change(changeScheduling({ sort: { column: known, descending } }));
+          }}
+          onSelect={(row, isWalking) =>
+            change(select({ kind: "workload", key: row.workload }), isWalking ? "replace" : "push")
+          }
+        />
+      </div>
+    </>
+  );
+}
+
+function keyOf({ workload }: QueueRow): string {
+  return workload;
+}
+
+function findTimes(rows: readonly QueueRow[]): readonly number[] {
+  return rows.flatMap(({ likely, planned_at }) => [likely?.to_at, planned_at]).filter((at) => typeof at === "number");
+}
+
+function exportCsv(rows: readonly QueueRow[], columns: ReturnType<typeof queueColumns>): void {
+  const text = formatCsv(
+    columns.map(({ key }) => key),
+    rows.map((row) => columns.map((column) => column.csv(row))),
+  );
+  downloadText("clusterscape-queue.csv", text, "text/csv");
+}
+
+function Nobody({ partition }: { partition: string }) {
+  return (
+    <div className={styles.none} role="status">
+      <span className={styles.calm}>
+        <Icon name="check" size={20} />
+      </span>
+      <strong>Nothing waits</strong>
+      <span>{partition ? `Whatever was submitted to ${partition} runs.` : "Whatever was submitted runs."}</span>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+// A likely start on the axis that all rows share: the interval as a bar, its middle as a dot, the plan by limits as a tick.
+
+import type { LikelyStart } from "../../../api/generated.ts";
+import { formatShortDuration } from "../../../base/time.ts";
+import styles from "./start-bar.module.css";
+import type { StartAxis } from "./words.ts";
+
+interface StartBarProps {
+  readonly axis: StartAxis;
+  readonly likely: LikelyStart | null;
+  readonly plannedAt: number | null;
+}
+
+export function StartBar({ axis, likely, plannedAt }: StartBarProps) {
+  const percent = (atMs: number) => `${axis.place(atMs) * 100}%`;
+  return (
+    <span
+      className={styles.bar}
+      role="img"
+      aria-label={describe(axis, likely, plannedAt)}
+      data-tip={describe(axis, likely, plannedAt)}
+    >
+      {axis.ticks.map(({ atMs }) => (
+        <i key={atMs} className={styles.grid} style={{ left: percent(atMs) }} />
+      ))}
+      {likely && (
+        <>
+          <i
+            className={styles.interval}
+            style={{
+              left: percent(likely.from_at),
+              width: `calc(${percent(likely.to_at)} - ${percent(likely.from_at)})`,
+            }}
+          />
+          <i className={styles.middle} style={{ left: percent(likely.likely_at) }} />
+        </>
+      )}
+      {plannedAt !== null && <i className={styles.plan} style={{ left: percent(plannedAt) }} />}
+    </span>
+  );
+}
+
+export function describe(axis: StartAxis, likely: LikelyStart | null, plannedAt: number | null): string {
+  const away = (atMs: number) => formatShortDuration((atMs - axis.nowMs) / 1000);
+  const parts = [];
+  if (likely) {
+    parts.push(
+      `likely in ${away(likely.likely_at)}; ${Math.round(likely.level * 100)} %: in ${away(likely.from_at)} to ${away(likely.to_at)}`,
+    );
+  }
+  if (plannedAt !== null) parts.push(`in ${away(plannedAt)} if all before run to their limits`);
+  return parts.length > 0 ? parts.join("; ") : "no start can be planned";
+}
+
+/** The axis itself, once, above the bars. */
+export function AxisLegend({ axis }: { axis: StartAxis }) {
+  return (
+    <span className={styles.legend} aria-hidden="true">
+      <span style={{ left: 0 }}>now</span>
+      {axis.ticks.map(({ atMs, title }) => (
+        <span key={atMs} style={{ left: `${axis.place(atMs) * 100}%` }}>
+          {title}
+        </span>
+      ))}
+    </span>
+  );
+}

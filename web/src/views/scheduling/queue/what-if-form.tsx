@@ -1,0 +1,233 @@
+// What is tried out on the queue: another order, backfilling or placement, nodes more or fewer, a limit.
+
+import { type FormEvent, useState } from "react";
+import type { PartitionQueue } from "../../../api/generated.ts";
+import {
+  changeScheduling,
+  changeWhatIf,
+  isWhatIf,
+  NO_WHAT_IF,
+  type SchedulingPage,
+} from "../../../state/scheduling.ts";
+import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
+import { Button } from "../../../widgets/button.tsx";
+import { Icon } from "../../../widgets/icon.tsx";
+import styles from "./controls.module.css";
+
+const POLICIES: readonly (readonly [string, string])[] = [
+  ["fcfs", "First come, first served"],
+  ["sjf", "Shortest first"],
+  ["ljf", "Longest first"],
+  ["size-priority", "Largest first (size-priority)"],
+  ["ageing", "Ageing"],
+  ["wfp3", "WFP3"],
+  ["unicep", "UNICEP"],
+  ["f1", "F1"],
+  ["fair-share", "Fair share"],
+];
+const BACKFILLS: readonly (readonly [string, string])[] = [
+  ["none", "None"],
+  ["first-fit", "First fit"],
+  ["relaxed", "Relaxed"],
+  ["adaptive", "Adaptive relaxed"],
+];
+const PLACEMENTS: readonly (readonly [string, string])[] = [
+  ["least-allocated", "Emptiest node"],
+  ["best-fit", "Best fit"],
+  ["fgd", "Least fragmentation (FGD)"],
+  ["gpu-packing", "GPU packing"],
+  ["random", "Random"],
+];
+
+interface WhatIfFormProps {
+  readonly partitions: readonly PartitionQueue[];
+  readonly page: SchedulingPage;
+}
+
+export function WhatIfForm({ partitions, page }: WhatIfFormProps) {
+  const change = useChangeScreen();
+  const { selection } = useScreen();
+  const { whatIf } = page;
+  const waiting = selection?.kind === "workload" ? selection.key : null;
+  return (
+    <section aria-label="What if">
+      <div className={styles.head}>
+        <h2>What if</h2>
+        {isWhatIf(whatIf) && (
+          <button
+            type="button"
+            className={styles.quiet}
+            onClick={() => change(changeScheduling({ whatIf: NO_WHAT_IF }))}
+          >
+            As it is
+          </button>
+        )}
+      </div>
+      <div className={styles.what}>
+        <Pick
+          title="Order"
+          none="Priorities, as it is"
+          value={whatIf.policy}
+          options={POLICIES}
+          onChange={(policy) => change(changeWhatIf({ policy }))}
+        />
+        <Pick
+          title="Backfill"
+          none="EASY, as it is"
+          value={whatIf.backfill}
+          options={BACKFILLS}
+          onChange={(backfill) => change(changeWhatIf({ backfill }))}
+        />
+        <Pick
+          title="Placement"
+          none="Fullest node, as it is"
+          value={whatIf.placement}
+          options={PLACEMENTS}
+          onChange={(placement) => change(changeWhatIf({ placement }))}
+        />
+        <NodesForm partitions={partitions} page={page} />
+        {waiting && !whatIf.first.includes(waiting) && (
+          <Button onClick={() => change(changeWhatIf({ first: [...whatIf.first, waiting] }))}>
+            Put the selected one first
+          </Button>
+        )}
+        <Chips page={page} />
+      </div>
+    </section>
+  );
+}
+
+interface PickProps {
+  readonly title: string;
+  readonly none: string;
+  readonly value: string;
+  readonly options: readonly (readonly [string, string])[];
+  onChange(value: string): void;
+}
+
+function Pick({ title, none, value, options, onChange }: PickProps) {
+  return (
+    <label className={styles.pick}>
+      <span>{title}</span>
+      <select value={value} onChange={(event) => onChange(event.target.value)}>
+        <option value="">{none}</option>
+        {options.map(([key, words]) => (
+          <option key={key} value={key}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+const NODE_CHANGES = { add: "more nodes in", cap: "GPUs at most in", drain: "drained node" } as const;
+type NodeChange = keyof typeof NODE_CHANGES;
+
+function NodesForm({ partitions, page }: WhatIfFormProps) {
+  const change = useChangeScreen();
+  const [kind, setKind] = useState<NodeChange>("add");
+  const [count, setCount] = useState(4);
+  const [where, setWhere] = useState("");
+  const names = partitions.map(({ name }) => name);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const { added, limits, drained } = page.whatIf;
+    const place = where || (kind === "drain" ? "" : (names[0] ?? ""));
+    if (place === "") return;
+    const others = (pairs: readonly string[]) => pairs.filter((pair) => !pair.startsWith(`${place}:`));
+    if (kind === "add") change(changeWhatIf({ added: [...others(added), `${place}:${count}`] }));
+    else if (kind === "cap") change(changeWhatIf({ limits: [...others(limits), `${place}:${count}`] }));
+    else change(changeWhatIf({ drained: [...new Set([...drained, place])] }));
+  };
+  return (
+    <form className={styles.nodes} onSubmit={submit}>
+      {kind !== "drain" && (
+        <input
+          type="number"
+          min={1}
+          max={10_000}
+          required
+          aria-label="How many"
+          value={count}
+          onChange={(event) => setCount(event.target.valueAsNumber)}
+        />
+      )}
+      <select
+        aria-label="Change of nodes"
+        value={kind}
+        onChange={(event) => {
+          setKind(event.target.value as NodeChange);
+          setWhere("");
+        }}
+      >
+        {Object.entries(NODE_CHANGES).map(([key, words]) => (
+          <option key={key} value={key}>
+            {words}
+          </option>
+        ))}
+      </select>
+      {kind === "drain" ? (
+        <input
+          aria-label="Node"
+          placeholder="gpu-001"
+          required
+          value={where}
+          onChange={(event) => setWhere(event.target.value.trim())}
+        />
+      ) : (
+        <select
+          aria-label="Partition of the change"
+          value={where || names[0]}
+          onChange={(event) => setWhere(event.target.value)}
+        >
+          {names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
+      <Button type="submit">Try</Button>
+    </form>
+  );
+}
+
+/** Changes that no menu shows, each with a way to take it back. */
+function Chips({ page }: { page: SchedulingPage }) {
+  const change = useChangeScreen();
+  const { added, limits, drained, first } = page.whatIf;
+  const split = (pair: string) => [pair.slice(0, pair.lastIndexOf(":")), pair.slice(pair.lastIndexOf(":") + 1)];
+  const without = (names: readonly string[], name: string) => names.filter((other) => other !== name);
+  const chips = [
+    ...added.map((pair) => ({
+      key: `add ${pair}`,
+      words: `+${split(pair)[1]} nodes in ${split(pair)[0]}`,
+      clear: () => change(changeWhatIf({ added: without(added, pair) })),
+    })),
+    ...limits.map((pair) => ({
+      key: `cap ${pair}`,
+      words: `≤ ${split(pair)[1]} GPUs in ${split(pair)[0]}`,
+      clear: () => change(changeWhatIf({ limits: without(limits, pair) })),
+    })),
+    ...drained.map((name) => ({
+      key: `drain ${name}`,
+      words: `${name} drained`,
+      clear: () => change(changeWhatIf({ drained: without(drained, name) })),
+    })),
+    ...first.map((name) => ({
+      key: `first ${name}`,
+      words: `${name} first`,
+      clear: () => change(changeWhatIf({ first: without(first, name) })),
+    })),
+  ];
+  if (chips.length === 0) return null;
+  return (
+    <span className={styles.chips}>
+      {chips.map(({ key, words, clear }) => (
+        <button key={key} type="button" aria-label={`Not: ${words}`} onClick={clear}>
+          <span>{words}</span>
+          <Icon name="close" size={10} />
+        </button>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,148 @@
+// What the tried-out change would do: measures with paired differences, warnings, who starts sooner or later, and a picture.
+
+import type { MeasureChange, StartChange, WhatIfAnswer, WhatIfWarning } from "../../../api/generated.ts";
+import { classNames } from "../../../base/class-names.ts";
+import { formatPlural } from "../../../base/format.ts";
+import { formatShortDuration } from "../../../base/time.ts";
+import { useWhatIf } from "../../../data/scheduling.ts";
+import { OpenLink } from "../../../parts/panel/panel.tsx";
+import type { WhatIfChoice } from "../../../state/scheduling.ts";
+import { Frame } from "../../../widgets/frame.tsx";
+import { Icon } from "../../../widgets/icon.tsx";
+import { MiniPicture } from "./mini-picture.tsx";
+import styles from "./what-if.module.css";
+import { formatChange, nativeId } from "./words.ts";
+
+export function WhatIfPanel({ choice }: { choice: WhatIfChoice }) {
+  const answer = useWhatIf(choice);
+  return (
+    <section className={styles.panel} aria-label="What it would do" aria-busy={answer.isAsking}>
+      <Frame source={answer} what="the simulation">
+        {(value) => (
+          <>
+            <header className={styles.head}>
+              <h2>With {value.changes.join(", ") || "nothing changed"}</h2>
+              <small data-tip={value.assumptions.join(" ")}>
+                {formatPlural(value.simulated, "waiting workload")}, {value.futures} sampled futures
+              </small>
+              {answer.isAsking && <small role="status">simulating …</small>}
+            </header>
+            {value.warnings.map((warning) => (
+              <Warning key={warning.kind} warning={warning} />
+            ))}
+            <div className={styles.columns}>
+              <Measures measures={value.measures} />
+              <Moved answer={value} />
+              <MiniPicture answer={value} />
+            </div>
+          </>
+        )}
+      </Frame>
+    </section>
+  );
+}
+
+function Warning({ warning }: { warning: WhatIfWarning }) {
+  return (
+    <div className={styles.warning} role="alert">
+      <Icon name="alert" size={14} />
+      <span>
+        <strong>{warning.title}.</strong> {warning.text}{" "}
+        {warning.workloads.map((workload) => (
+          <span key={workload}>
+            <OpenLink kind="workload" name={workload}>
+              {nativeId(workload)}
+            </OpenLink>{" "}
+          </span>
+        ))}
+      </span>
+    </div>
+  );
+}
+
+const VERDICTS: Readonly<Record<string, string>> = {
+  better: "better",
+  worse: "worse",
+  unclear: "no clear difference",
+  same: "the same",
+};
+
+function Measures({ measures }: { measures: readonly MeasureChange[] }) {
+  return (
+    <table className={styles.measures}>
+      <thead>
+        <tr>
+          <th scope="col">Measure</th>
+          <th scope="col">As it is</th>
+          <th scope="col">Then</th>
+          <th scope="col" data-tip="Paired over the same futures, with the 95 % interval of the mean">
+            Difference
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {measures.map((measure) => (
+          <tr key={measure.name}>
+            <th scope="row">{measure.title}</th>
+            <td>{formatMeasure(measure.baseline, measure.unit)}</td>
+            <td>{formatMeasure(measure.changed, measure.unit)}</td>
+            <td className={classNames(styles[measure.verdict])}>
+              <span data-tip={VERDICTS[measure.verdict]}>{sayDifference(measure)}</span>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function formatMeasure(value: number, unit: string): string {
+  if (unit === "s") return formatShortDuration(value);
+  const digits = Math.abs(value) < 100 ? 1 : 0;
+  return `${value.toFixed(digits)}${unit === "" ? "" : ` ${unit}`}`;
+}
+
+/** A difference with its interval; one that may as well be none says so. */
+export function sayDifference({ difference, low, high, unit, verdict }: MeasureChange): string {
+  if (verdict === "same") return "same";
+  const sign = (value: number) => (value < 0 ? "−" : "+");
+  const show = (value: number) => `${sign(value)}${formatMeasure(Math.abs(value), unit)}`;
+  if (verdict === "unclear" && Math.abs(difference) < 1e-3) return "same";
+  return `${show(difference)} (${show(low)} … ${show(high)})`;
+}
+
+const SHOWN = 8;
+
+function Moved({ answer }: { answer: WhatIfAnswer }) {
+  const moved = answer.workloads
+    .filter(({ change_s }) => change_s !== null && Math.abs(change_s) >= 60)
+    .toSorted((a, b) => Math.abs(b.change_s ?? 0) - Math.abs(a.change_s ?? 0));
+  return (
+    <div className={styles.moved}>
+      <h3>Who starts when</h3>
+      {moved.length === 0 && <p>Nobody starts noticeably sooner or later.</p>}
+      <ul>
+        {moved.slice(0, SHOWN).map((row) => (
+          <MovedRow key={row.workload} row={row} />
+        ))}
+      </ul>
+      {moved.length > SHOWN && <p>{moved.length - SHOWN} more move.</p>}
+    </div>
+  );
+}
+
+function MovedRow({ row }: { row: StartChange }) {
+  const change = row.change_s ?? 0;
+  return (
+    <li data-tip={`8 of 10 futures: ${formatChange(row.low_s ?? 0)} to ${formatChange(row.high_s ?? 0)}`}>
+      <span>
+        <OpenLink kind="workload" name={row.workload}>
+          {nativeId(row.workload)}
+        </OpenLink>{" "}
+        {row.user}
+      </span>
+      <small>{formatPlural(row.gpus, "GPU")}</small>
+      <b className={change > 0 ? styles.worse : styles.better}>{formatChange(change)}</b>
+    </li>
+  );
+}
