@@ -1,7 +1,7 @@
 """A run's whole diagnosis: clusters of one metric, odd GPUs, what they share, findings, and what was wrong with the data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ MAX_COMPARED_VALUES = 1 << 20  # of a metric, on the grid of timelines: 512 poin
 MAX_POINTS, MIN_POINTS = 512, 128
 GAP_STEPS = 5.0
 BRIDGED_STEPS = 2  # of the grid: a lost sample or two is no gap
+LAG_MARGIN, LAG_GPUS = 1.25, 64
 MIN_DIFFERENCE = 0.01  # of the metric's range, or of a correlation: clusters nearer than this are not worth a color
 
 
@@ -125,7 +126,26 @@ def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
         noise = MIN_DIFFERENCE
         if options.by == "euclidean":
             noise *= compute_pooled_scale(values) * float(len(grid.values)) ** 0.5
+        noise = max(noise, LAG_MARGIN * _measure_lag_noise(run.samples.times_ms, values, Shape(options.by), most))
     return cluster(condensed, linkage=options.linkage, count=options.count, height=options.height, noise=noise)
+
+
+def _measure_lag_noise(times_ms: Ints, values: Floats, shape: Shape, most: int) -> float:
+    """How far a GPU is from itself, one sample later: into which of two samples an event falls is chance.
+
+    Of nearly all GPUs (at most LAG_GPUS of them, evenly taken), since those with larger steps are further.
+    """
+    if len(values) < 3:
+        return 0.0
+    chosen = np.unique(np.linspace(0, values.shape[1] - 1, LAG_GPUS).astype(np.int64))
+    pair = np.concatenate([values[1:, chosen], values[:-1, chosen]], axis=1)
+    grid = resample(times_ms[1:], pair, max_points=most, bridged_steps=BRIDGED_STEPS)
+    distances = []
+    for column in range(chosen.size):
+        both = replace(grid, values=grid.values[:, [column, column + chosen.size]])
+        distances.append(float(compute_timeline_distances(both, shape).condensed[0]))
+    known = [distance for distance in distances if np.isfinite(distance)]
+    return float(np.quantile(known, 0.95)) if known else 0.0
 
 
 def find_odd_in_clusters(

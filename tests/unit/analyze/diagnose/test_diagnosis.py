@@ -95,3 +95,18 @@ def test_other_metrics_are_still_judged_when_the_chosen_one_is_missing() -> None
 def test_shapes_are_refused_when_columns_and_units_differ() -> None:
     with pytest.raises(ValueError, match="columns for 3 units"):
         diagnose([0, 1], {"power_watts": np.ones((2, 4))}, units(3))
+
+
+@pytest.mark.parametrize("by", ["histogram", "euclidean", "correlation"])
+def test_a_sample_of_lag_is_no_cluster_when_half_of_the_gpus_are_read_later(by: str) -> None:
+    times = np.arange(480) * 15_000
+    course = np.where(np.arange(481) % 40 < 4, 0.1, 0.8)
+    rng = np.random.default_rng(3)
+    util = np.stack([course[1:] if gpu % 2 else course[:-1] for gpu in range(64)], axis=1)
+    util += rng.normal(0, 0.01, util.shape)
+    found = diagnose(times, {"gpu_util_ratio": util}, units(64), options=Options(by=by))  # type: ignore[arg-type]
+    assert found.clustering.count == 1
+    if by != "correlation":
+        util[:, ::8] += 0.2
+        masters = diagnose(times, {"gpu_util_ratio": util}, units(64), options=Options(by=by))  # type: ignore[arg-type]
+        assert masters.clustering.members(1).tolist() == list(range(0, 64, 8))
