@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from clusterscape.cli import sched_describe, sched_predict, sched_sweep, sched_wait
+from clusterscape.cli import sched_describe, sched_predict, sched_queue, sched_sweep, sched_wait
 from clusterscape.cli.options import JsonOption
 from clusterscape.errors import QueryError
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Job traces: what scheduling policies do to them.", no_args_is_help=True)
 app.command("describe")(sched_describe.describe)
 app.command("predict")(sched_predict.predict)
+app.command("queue")(sched_queue.queue)
+app.command("why")(sched_queue.why)
+app.command("what-if")(sched_queue.what_if)
 app.command("sweep")(sched_sweep.sweep)
 app.command("wait")(sched_wait.wait)
 app.command("frontier")(sched_sweep.frontier)

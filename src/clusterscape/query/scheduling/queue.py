@@ -152,7 +152,7 @@ class QueueQuery:
     def _predict(self, learned: Learned) -> dict[str, tuple[float, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]:
         now: UnixMs = self._context.clock()
         found = {}
-        for pool in find_pools(self._context.records):
+        for pool in find_pools(self._context.records, now):
             question = make_question(pool, None, learned, now)
             if not len(question.asked):
                 continue
