@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-WIDTH, HEIGHT, EDGE = 420, 260, 56
+WIDTH, HEIGHT, EDGE = 440, 260, 72
 COLORS = ("#3457c9", "#c2571a", "#2f7d4f")
 
 Line = tuple[str, Sequence[tuple[float, float]]]
