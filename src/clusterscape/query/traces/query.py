@@ -21,6 +21,8 @@ from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.store.artifacts.contract import ArtifactStore
 from clusterscape.store.artifacts.traces import list_abouts, read_about
 
+OPERATOR_FORMAT = "StragglerAnalysis"
+
 
 class TraceQuery:
     """Everything the parallel view asks."""
@@ -160,6 +162,11 @@ class TraceQuery:
     def what_if(self, trace_id: str, change: Change) -> WhatIf:
         """The step there would be."""
         opened = self.open(trace_id)
+        if opened.about.format == OPERATOR_FORMAT:
+            raise QueryError(
+                "a trace recorded operator by operator is re-simulated as published, not by what its ranks wait for",
+                hint="The answers are in its report.",
+            )
         try:
             return describe_change(opened.changed.ask(change))
         except ChangeError as error:
