@@ -1755,12 +1755,13 @@ export interface WaitingForecast {
   readonly workload: string;
 }
 
-/** All waiting workloads that fit into their partition, queue by queue. */
+/** All waiting workloads, queue by queue; `left_out`: how many wait for something else, or for more than there is. */
 export interface WaitingForecasts {
   readonly assumptions: readonly string[];
   readonly at: number;
   readonly calibrated_on: number;
   readonly is_learned: boolean;
+  readonly left_out: number;
   readonly workloads: readonly WaitingForecast[];
 }
 

@@ -97,10 +97,11 @@ class WaitingForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForecasts:
-    """All waiting workloads that fit into their partition, queue by queue."""
+    """All waiting workloads, queue by queue; ``left_out``: how many wait for something else, or for more than there is."""
 
     at: int
     workloads: list[WaitingForecast]
+    left_out: int
     is_learned: bool
     calibrated_on: int
     assumptions: list[str]
@@ -148,7 +149,11 @@ class WaitQuery:
     ) -> WaitAnswer:
         """If it were submitted now. Without ``partition`` the one with the earliest likely start answers."""
         now, learned = self._context.clock(), self.models.current()
-        pools = [p for p in find_pools(self._context.records, machine_type=machine_type) if p.total >= gpus]
+        pools = [
+            p
+            for p in find_pools(self._context.records, self._context.clock(), machine_type=machine_type)
+            if p.total >= gpus
+        ]
         asked = [pool for pool in pools if partition in (None, pool.partition) and _allows(pool, hours)]
         if not asked:
             raise self._refuse(gpus, hours, machine_type, partition)
@@ -212,7 +217,7 @@ class WaitQuery:
         self.models.tend()
         known = self._log.known()
         fresh: list[LoggedForecast] = []
-        for pool in find_pools(self._context.records):
+        for pool in find_pools(self._context.records, self._context.clock()):
             if any(workload.id not in known for workload in pool.waiting):
                 fresh.extend(one for one in self._log_pool(pool) if one.workload not in known)
         self._log.add(fresh)
@@ -233,7 +238,9 @@ class WaitQuery:
     def _forecast_waiting(self) -> WaitingForecasts:
         now, learned = self._context.clock(), self.models.current()
         rows: list[WaitingForecast] = []
-        for pool in find_pools(self._context.records):
+        left_out = 0
+        for pool in find_pools(self._context.records, self._context.clock()):
+            left_out += pool.left_out
             if not pool.waiting:
                 continue
             question, _, told = self._sample(pool, None, learned, now)
@@ -249,6 +256,7 @@ class WaitQuery:
         return WaitingForecasts(
             at=now,
             workloads=rows,
+            left_out=left_out,
             is_learned=learned.trained_at is not None,
             calibrated_on=self._log.calibration().count,
             assumptions=list(ASSUMPTIONS),
@@ -289,7 +297,7 @@ class WaitQuery:
                 yield Alternative(change=change, start=other)
 
     def _refuse(self, gpus: int, hours: float, machine_type: str | None, partition: str | None) -> ClusterScapeError:
-        pools = find_pools(self._context.records, machine_type=machine_type)
+        pools = find_pools(self._context.records, self._context.clock(), machine_type=machine_type)
         where = " ".join(filter(None, (machine_type, f"in partition {partition}" if partition else None)))
         listed = "; ".join(f"{p.partition}: {p.total} × {p.machine_type or 'GPU'}" for p in pools)
         if partition is not None and partition not in {p.partition for p in pools}:

@@ -21,9 +21,16 @@ from clusterscape.store.records.contract import RecordStore
 ASSUMPTIONS = (
     "Each partition counts as one pool of GPUs: which node they are on is left out.",
     "Waiting workloads go by priority, then by submission; later ones may fill gaps without delaying the first (EASY).",
-    "Limits per user, reservations, dependencies and pre-emption are left out.",
+    "Free GPUs that are left idle although a waiting workload asks for no more count as usable only once a neighbor ends.",
+    "Workloads that wait for something else than GPUs (a dependency, a limit, a date) are left out, and so is pre-emption.",
     "Whoever comes later comes as in former weeks at this hour.",
 )
+
+FOR_GPUS = frozenset({"", "None", "Resources", "Priority", "Prolog"})
+"""Words of the scheduler for waiting that ends when GPUs are free."""
+
+LOOKS_EVERY_S = 120.0
+"""A workload that waits longer than this beside enough free GPUs was looked at by its scheduler, and did not fit."""
 
 UNKNOWN_LIMIT_S = 86_400.0
 """Of jobs without a time limit, where nothing else is known."""
@@ -41,7 +48,11 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The GPUs of one partition, of one machine type where named. ``running`` with the GPUs each holds here."""
+    """The GPUs of one partition, of one machine type where named.
+
+    ``running``: with the GPUs each holds here, and with its share of the free ones that are not usable while it runs.
+    ``left_out``: waiting workloads that wait for something else, or for more than there is.
+    """
 
     partition: str
     machine_type: str | None
@@ -49,27 +60,30 @@ class Pool:
     max_time_s: int | None
     running: tuple[tuple[Workload, int], ...]
     waiting: tuple[Workload, ...]
+    left_out: int
 
     @property
     def free(self) -> int:
-        """GPUs nobody holds."""
+        """GPUs that nobody holds and that are usable."""
         return max(0, self.total - sum(gpus for _, gpus in self.running))
 
 
-def find_pools(records: RecordStore, *, partition: str | None = None, machine_type: str | None = None) -> list[Pool]:
+def find_pools(records: RecordStore, now: UnixMs, *, machine_type: str | None = None) -> list[Pool]:
     """Every open partition that has such GPUs, by name."""
     nodes = {node.id: node for node in records.nodes()}
     active = records.active_workloads()
     pools = []
     for part in records.partitions():
-        if part.is_up and partition in (None, part.name):
-            pool = _make_pool(part, [nodes[name] for name in part.nodes if name in nodes], active, machine_type)
+        if part.is_up:
+            pool = _make_pool(part, [nodes[name] for name in part.nodes if name in nodes], active, machine_type, now)
             if pool.total:
                 pools.append(pool)
     return pools
 
 
-def _make_pool(part: Partition, members: list[Node], active: Sequence[Workload], machine_type: str | None) -> Pool:
+def _make_pool(
+    part: Partition, members: list[Node], active: Sequence[Workload], machine_type: str | None, now: UnixMs
+) -> Pool:
     wanted = None if machine_type is None else machine_type.casefold()
     # "A100" asks for "A100-80G", too.
     own = [n for n in members if wanted is None or (n.machine_type or "").casefold().startswith(wanted)]
@@ -80,17 +94,47 @@ def _make_pool(part: Partition, members: list[Node], active: Sequence[Workload],
         here = sum(node in names for node in workload.nodes)
         if workload.state is not WorkloadState.WAITING and here and workload.gpus_requested:
             running.append((workload, max(1, round(workload.gpus_requested * here / len(workload.nodes)))))
-    waiting = [w for w in active if w.state is WorkloadState.WAITING and w.partition == part.name and w.gpus_requested]
-    waiting.sort(key=lambda w: (-(w.priority or 0), w.submitted_at or 0, w.id))
+    here_waiting = [
+        w for w in active if w.state is WorkloadState.WAITING and w.partition == part.name and w.gpus_requested
+    ]
     total = sum(node.gpu_count for node in own if node.state.is_available)
+    waiting = [w for w in here_waiting if _waits_for_gpus(w) and w.gpus_requested <= total]
+    waiting.sort(key=lambda w: (-(w.priority or 0), w.submitted_at or 0, w.id))
+    running = _give_stranded(running, _find_stranded(total, running, waiting, now))
     return Pool(
         part.name,
         next(iter(kinds)) if len(kinds) == 1 else None,
         total,
         part.max_time_s,
         tuple(running),
-        tuple(w for w in waiting if w.gpus_requested <= total),
+        tuple(waiting),
+        len(here_waiting) - len(waiting),
     )
+
+
+def _waits_for_gpus(workload: Workload) -> bool:
+    return (workload.pending_reason or "").split(",")[0].strip().strip("()") in FOR_GPUS
+
+
+def _find_stranded(total: int, running: list[tuple[Workload, int]], waiting: list[Workload], now: UnixMs) -> int:
+    """Free GPUs that the scheduler evidently cannot use: a workload that asks for no more has been left waiting beside them."""
+    free = total - sum(gpus for _, gpus in running)
+    stuck = [
+        workload.gpus_requested
+        for workload in waiting
+        if workload.gpus_requested <= free and now - (workload.submitted_at or now) > LOOKS_EVERY_S * 1000
+    ]
+    return free - min(stuck) + 1 if stuck else 0
+
+
+def _give_stranded(running: list[tuple[Workload, int]], stranded: int) -> list[tuple[Workload, int]]:
+    """Free GPUs that are not usable become so when their neighbors end: each running workload has its share of them."""
+    held = sum(gpus for _, gpus in running)
+    if not stranded or not held:
+        return running
+    upto = np.rint(np.cumsum([gpus for _, gpus in running]) * stranded / held).astype(np.int64)
+    shares = np.diff(upto, prepend=0)
+    return [(workload, gpus + int(share)) for (workload, gpus), share in zip(running, shares, strict=True)]
 
 
 def make_question(pool: Pool, ask: Ask | None, learned: Learned, now: UnixMs) -> Question:

@@ -30,7 +30,7 @@ def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
     if len(scenario.jobs) == 0:
         starts = promises = np.zeros(0, np.int64)
     elif scenario.policy.is_static and scenario.backfill.kind not in ("easy++", "conservative"):
-        starts, promises = simulate_indexed(_rows(scenario), _rules(scenario), progress)
+        starts, promises = simulate_indexed(_rows(scenario), make_rules(scenario), progress)
     else:
         starts, promises = _simulate_lists(scenario, progress)
     if scenario.backfill.kind == "first-fit":
@@ -38,7 +38,8 @@ def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
     return Schedule(scenario, starts, promises, promises != NOT_YET)
 
 
-def _rules(scenario: Scenario) -> Rules:
+def make_rules(scenario: Scenario) -> Rules:
+    """The semantics and the backfilling as the kernels take them."""
     from clusterscape.simulate.batch.indexed_kernels import Rules
 
     how, backfill = scenario.semantics, scenario.backfill
@@ -152,7 +153,7 @@ def _simulate_lists(scenario: Scenario, progress: Int64s) -> tuple[Int64s, Int64
     from clusterscape.simulate.batch.indexed_kernels import open_books
     from clusterscape.simulate.batch.listed_kernels import simulate_listed
 
-    rows, rules, lists = _rows(scenario), _rules(scenario), _open_lists(scenario)
+    rows, rules, lists = _rows(scenario), make_rules(scenario), _open_lists(scenario)
     books = open_books(len(scenario.jobs), scenario.total_processors, False)
     if not scenario.policy.is_static:
         _order_and_schedule(scenario, rows, rules, books, lists, progress)

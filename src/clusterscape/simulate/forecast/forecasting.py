@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.contract import Backfill, BatchJobs, Scenario
-from clusterscape.simulate.batch.engine import _rules as find_rules
+from clusterscape.simulate.batch.engine import make_rules
 from clusterscape.simulate.batch.policies.fcfs import POLICY
 from clusterscape.simulate.batch.semantics import CLUSTERSCAPE
 from clusterscape.simulate.forecast.arrivals import no_arrivals
@@ -71,4 +71,4 @@ def _easy(total: int, *, backfills: bool) -> Rules:
     nothing = np.zeros(0, np.int64)
     jobs = BatchJobs(*([nothing] * 8))
     backfill = Backfill("easy" if backfills else "none")
-    return find_rules(Scenario(jobs, total, POLICY, backfill, "request", CLUSTERSCAPE))
+    return make_rules(Scenario(jobs, total, POLICY, backfill, "request", CLUSTERSCAPE))

@@ -1,6 +1,7 @@
 """Forecasts on the live queue: pools, answers, alternatives, the record of forecasts, learning from the site's history."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +87,26 @@ def ended(place: int, random: np.random.Generator) -> Workload:
 
 
 def test_partitions_are_pools_when_the_queue_is_read(site: SmallCluster) -> None:
-    gpu, old = find_pools(site.records)
+    gpu, old = find_pools(site.records, NOW)
     assert (gpu.partition, gpu.total, gpu.free, gpu.machine_type) == ("gpu", 8, 2, "A100-80G")
     assert [w.id for w in gpu.waiting] == ["slurm:2", "slurm:3"]  # by priority, then submission
     assert (old.total, old.free, old.waiting) == (4, 4, ())
-    assert [pool.partition for pool in find_pools(site.records, machine_type="a100")] == ["gpu"]
+    assert [pool.partition for pool in find_pools(site.records, NOW, machine_type="a100")] == ["gpu"]
+
+
+def test_free_gpus_count_with_their_neighbors_when_the_scheduler_leaves_a_fitting_job_waiting(
+    site: SmallCluster,
+) -> None:
+    held = [replace(waiting("8", 1), pending_reason="Dependency"), replace(waiting("7", 1), pending_reason="Resources")]
+    site.records.write_workloads(held, at_ms=NOW)
+    gpu = find_pools(site.records, NOW)[0]
+    assert [w.id for w in gpu.waiting] == ["slurm:2", "slurm:3", "slurm:7"]
+    assert gpu.left_out == 1
+    # Two GPUs are free, and a workload that asks for one has waited for half an hour: neither is usable.
+    assert (gpu.free, gpu.running[0][1]) == (0, 8)
+    answer = WaitQuery(site.queries.context).waiting()
+    assert answer.left_out == 1
+    assert not any(one.start.is_at_once for one in answer.workloads)
 
 
 def test_a_start_is_foretold_with_alternatives_when_the_queue_is_long(site: SmallCluster) -> None:
@@ -130,16 +146,7 @@ def test_forecasts_are_kept_and_compared_when_workloads_start(site: SmallCluster
     assert (waits.reliability().jobs, waits.reliability().open) == (0, 2)
     started = waiting("2", 4)
     site.records.write_workloads(
-        [
-            Workload(
-                **{
-                    **{name: getattr(started, name) for name in started.__slots__},
-                    "state": WorkloadState.RUNNING,
-                    "started_at": UnixMs(NOW + 1_800_000),
-                }
-            )
-        ],
-        at_ms=NOW,
+        [replace(started, state=WorkloadState.RUNNING, started_at=UnixMs(NOW + 1_800_000))], at_ms=NOW
     )
     site.now = UnixMs(NOW + 2_000_000)
     waits.tend()
