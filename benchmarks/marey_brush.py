@@ -20,12 +20,14 @@ from servers.browser import chromium
 from servers.demo import get_json, running_demo, wait_until
 
 from benchmarks.report import Report
-from benchmarks.trace_import import make_rank
 
 LANES = 64
 SPANS = 100_000
 STEPS = 5
-EVENTS_PER_KERNEL = 5
+SHARED_EVERY = 50
+START_US = 1_700_000_000_000_000.0
+KERNELS = ("ampere_sgemm_128x64_tn", "flash_fwd_kernel", "vectorized_elementwise_kernel", "layer_norm_kernel")
+SHARED = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 BUDGET_MS = 100.0
 BRUSHES = 40
 READY_MS = 120_000
@@ -45,12 +47,47 @@ WATCH = """
 """
 
 
+def make_rank(rank: int, ranks: int, kernels: int) -> dict[str, Any]:
+    """A rank's file: steps of kernels with gaps between them, so that few merge, and all-reduces that end together."""
+    own, shared = random.Random(rank), random.Random(-1)
+    found: list[dict[str, Any]] = []
+    at = together = START_US
+    for step in range(STEPS):
+        begin = at
+        for number in range(kernels // STEPS):
+            is_shared = number % SHARED_EVERY == SHARED_EVERY - 1
+            at += own.uniform(2, 60)
+            if is_shared:
+                together += SHARED_EVERY * 55 + shared.uniform(0, 200)
+            length = max(5.0, together - at) if is_shared else own.uniform(4, 40)
+            stream = 20 if is_shared else 7
+            name = SHARED if is_shared else own.choice(KERNELS)
+            arguments = {"correlation": len(found), "stream": stream, "device": 0}
+            found.append(
+                {
+                    "ph": "X",
+                    "cat": "kernel",
+                    "name": name,
+                    "pid": 0,
+                    "tid": stream,
+                    "ts": at,
+                    "dur": length,
+                    "args": arguments,
+                }
+            )
+            at += length
+        mark = {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 100, "tid": 100}
+        found.append({**mark, "ts": begin, "dur": at - begin, "args": {}})
+    info = {"backend": "nccl", "rank": rank, "world_size": ranks}
+    return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": found}
+
+
 def bring_trace(url: str, lanes: int, spans: int) -> dict[str, Any]:
     """A made-up run of so many ranks on the server, imported."""
     row = send("POST", f"{url}/api/v1/traces", json.dumps({"name": "brushed", "workload_id": None}).encode())
     trace = f"{url}/api/v1/traces/{row['trace_id']}"
     for rank in range(lanes):
-        made = make_rank(rank, lanes, -(-spans // lanes) * EVENTS_PER_KERNEL, seed=0)
+        made = make_rank(rank, lanes, -(-spans // lanes))
         send("PUT", f"{trace}/files/rank{rank}.json", json.dumps(made).encode())
     send("POST", f"{trace}/import", b"")
     wait_until(lambda: get_json(trace)["row"]["state"] != "importing", 600)
@@ -130,12 +167,13 @@ def main() -> None:
         page.goto(f"{url}/parallel?trace={trace}&ns=0~{extent_ns:.0f}&show=compute,communication")
         page.wait_for_selector("[data-drawn*='~']", timeout=READY_MS)
         page.wait_for_timeout(1000)
+        drawn = page.get_attribute("[data-drawn]", "aria-label")
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         brushes, worked = measure_brushes(page, session, options.brushes)
         server = measure_server(url, trace, extent_ns, options.brushes)
     load = os.getloadavg()[0]
-    report = Report(f"Brushing {options.spans:,} device spans on {options.lanes} lanes (load average {load:.1f})")
+    report = Report(f"Brushing {options.spans:,} spans on {options.lanes} lanes (load average {load:.1f}). {drawn}")
     report.add("brush to refined picture, p95", float(np.percentile(brushes, 95)), "ms", budget=BUDGET_MS)
     report.add("brush to refined picture, median", float(np.median(brushes)), "ms")
     report.add("of it work of the page's main thread, median", float(np.median(worked)), "ms of CPU")

@@ -77,31 +77,52 @@ function reader(columns: Columns) {
   };
 }
 
+const SPAN_NUMBERS = {
+  row: "row",
+  startNs: "start_ns",
+  endNs: "end_ns",
+  microBatch: "micro_batch",
+  step: "step",
+  members: "count",
+  minNs: "min_ns",
+  medianNs: "median_ns",
+  maxNs: "max_ns",
+  totalNs: "total_ns",
+  worstSpan: "worst_span",
+  waitNs: "wait_ns",
+  critical: "critical",
+  slackNs: "slack_ns",
+  span: "span",
+} as const;
+
+const SPAN_NAMES = {
+  class: "class",
+  phase: "phase",
+  name: "name",
+  namespace: "namespace",
+  collective: "collective",
+} as const;
+
+/** Columns are decoded when first asked for: a picture needs half of them, the others wait for who points or searches. */
 function toSpans(columns: Columns): MareySpans {
   const { numbers, names } = reader(columns);
-  return {
-    count: columns.rowCount,
-    row: numbers("row"),
-    startNs: numbers("start_ns"),
-    endNs: numbers("end_ns"),
-    class: names("class"),
-    phase: names("phase"),
-    microBatch: numbers("micro_batch"),
-    step: numbers("step"),
-    name: names("name"),
-    namespace: names("namespace"),
-    collective: names("collective"),
-    members: numbers("count"),
-    minNs: numbers("min_ns"),
-    medianNs: numbers("median_ns"),
-    maxNs: numbers("max_ns"),
-    totalNs: numbers("total_ns"),
-    worstSpan: numbers("worst_span"),
-    waitNs: numbers("wait_ns"),
-    critical: numbers("critical"),
-    slackNs: numbers("slack_ns"),
-    span: numbers("span"),
-  };
+  const spans = { count: columns.rowCount };
+  for (const [key, column] of Object.entries(SPAN_NUMBERS)) defineOnce(spans, key, () => numbers(column));
+  for (const [key, column] of Object.entries(SPAN_NAMES)) defineOnce(spans, key, () => names(column));
+  return spans as MareySpans;
+}
+
+/** A property that is made when first read and from then on is as any other. */
+function defineOnce(target: object, key: string, make: () => unknown): void {
+  Object.defineProperty(target, key, {
+    configurable: true,
+    enumerable: true,
+    get() {
+      const value = make();
+      Object.defineProperty(target, key, { value, enumerable: true });
+      return value;
+    },
+  });
 }
 
 function toRows(columns: Columns): readonly MareyRow[] {
@@ -123,18 +144,21 @@ function toRows(columns: Columns): readonly MareyRow[] {
   }));
 }
 
+const BAND_NUMBERS = {
+  fromSpan: "from_span",
+  toSpan: "to_span",
+  fromStartNs: "from_start",
+  fromEndNs: "from_end",
+  toStartNs: "to_start",
+  toEndNs: "to_end",
+  members: "count",
+  maxSkewNs: "max_skew_ns",
+} as const;
+
 function toBands(columns: Columns): MareyBands {
   const { numbers, names } = reader(columns);
-  return {
-    count: columns.rowCount,
-    fromSpan: numbers("from_span"),
-    toSpan: numbers("to_span"),
-    kind: names("kind"),
-    fromStartNs: numbers("from_start"),
-    fromEndNs: numbers("from_end"),
-    toStartNs: numbers("to_start"),
-    toEndNs: numbers("to_end"),
-    members: numbers("count"),
-    maxSkewNs: numbers("max_skew_ns"),
-  };
+  const bands = { count: columns.rowCount };
+  for (const [key, column] of Object.entries(BAND_NUMBERS)) defineOnce(bands, key, () => numbers(column));
+  defineOnce(bands, "kind", () => names("kind"));
+  return bands as MareyBands;
 }

@@ -48,9 +48,10 @@ export function drawMarey(marey: Marey, baseNs: number, look: DrawnLook): Drawn 
   const kinds = kindsOf(spans.class, spans.phase, spans.count);
   const instance = joinInstances(marey);
   const isFound = searchNames(spans, look.text);
+  const steps = look.step === null ? null : spans.step;
   const opacity = (span: number) => {
-    const ofStep = spans.step[span] ?? Number.NaN;
-    const isElsewhere = look.step !== null && !Number.isNaN(ofStep) && ofStep !== look.step;
+    const ofStep = steps?.[span] ?? Number.NaN;
+    const isElsewhere = !Number.isNaN(ofStep) && ofStep !== look.step;
     return (isFound === null || isFound[span] === 1 ? 1 : UNFOUND) * (isElsewhere ? ELSEWHERE : 1);
   };
   const tiers = findTiers(marey);
@@ -149,8 +150,10 @@ function drawSpans(
 ): SpanMarks {
   const marks = startMarks(spans.count * 2);
   const waitColor = look.colorOf("waiting");
+  const { startNs, endNs, members } = spans;
   for (let span = 0; span < spans.count; span += 1) {
-    const [start, end] = [spans.startNs[span] ?? 0, spans.endNs[span] ?? 0];
+    const start = startNs[span] ?? 0;
+    const end = endNs[span] ?? 0;
     const wait = waitOf(spans, span);
     const isWaiting = wait > LEAST_WAIT * (end - start);
     const color = colors[span] ?? 0;
@@ -163,7 +166,7 @@ function drawSpans(
       if (start + wait >= end) continue;
     }
     const at = addMark(marks, spans, span, (isWaiting ? start + wait : start) - baseNs, end - baseNs, instance, tiers);
-    const isMerged = (spans.members[span] ?? 1) > 1;
+    const isMerged = (members[span] ?? 1) > 1;
     if (isMerged) marks.softNs[at] = Math.max(0, (spans.maxNs[span] ?? 0) - (spans.medianNs[span] ?? 0));
     marks.style[at] = styleOf(kinds[span] ?? "host", isMerged);
     marks.color[at] = color;
