@@ -5,7 +5,16 @@ import { formatPlural, formatRatio } from "../../base/format.ts";
 
 type Compared = Pick<
   DiagnosisAnswer,
-  "gpus" | "gpu_hours" | "wasted_gpu_hours" | "energy_joules" | "clusters" | "findings" | "odd" | "metric" | "units"
+  | "gpus"
+  | "gpu_hours"
+  | "wasted_gpu_hours"
+  | "energy_joules"
+  | "clusters"
+  | "findings"
+  | "odd"
+  | "metric"
+  | "units"
+  | "notes"
 >;
 
 /** Smaller changes of a number are not worth a sentence. */
@@ -16,7 +25,10 @@ export function sayDifferences(first: Compared, second: Compared): readonly stri
   const found = [...sayClusters(first, second), ...sayFindings(first, second), ...sayOdd(first, second)];
   const numbers = [
     sayShare("wasted share of its GPU-hours", wastedShare(first), wastedShare(second)),
-    sayRate("energy per GPU-hour", perHour(first), perHour(second)),
+    // Hours without samples have no energy: the rate would tell of these.
+    isAllMeasured(first) && isAllMeasured(second)
+      ? sayRate("energy per GPU-hour", perHour(first), perHour(second))
+      : null,
   ].filter((sentence) => sentence !== null);
   const all = [...found, ...numbers];
   if (first.metric !== second.metric) {
@@ -77,6 +89,10 @@ function wastedShare({ gpu_hours, wasted_gpu_hours }: Compared): number | null {
 
 function perHour({ energy_joules, gpu_hours }: Compared): number | null {
   return energy_joules === null || gpu_hours <= 0 ? null : energy_joules / gpu_hours;
+}
+
+function isAllMeasured({ notes }: Compared): boolean {
+  return !notes.some((note) => /^The (first|last) sample is|^There are no samples/.test(note));
 }
 
 function sayShare(name: string, before: number | null, after: number | null): string | null {

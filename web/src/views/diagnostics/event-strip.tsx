@@ -1,7 +1,7 @@
 // What happened, on the axis of time: spans for what lasted, marks for what came and went. Each says what it is, to who points at
 // it and to who comes by keys: Tab reaches the strip, arrows go from event to event.
 
-import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useRef, useState } from "react";
 import type { WorkloadEvent } from "../../api/generated.ts";
 import { formatExact } from "../../base/time.ts";
 import styles from "./event-strip.module.css";
@@ -15,7 +15,6 @@ export function EventStrip(props: { events: readonly WorkloadEvent[]; startMs: n
   const [held, setHeld] = useState(0);
   const [isFocused, setFocused] = useState(false);
   const list = useRef<HTMLOListElement>(null);
-  const label = useId();
   const percent = (ms: number) => Math.min(100, Math.max(0, ((ms - startMs) / Math.max(1, endMs - startMs)) * 100));
   const lasting = shown.filter(({ kind }) => kind === "violation");
   const current = Math.min(held, shown.length - 1);
@@ -27,7 +26,6 @@ export function EventStrip(props: { events: readonly WorkloadEvent[]; startMs: n
     list.current?.querySelectorAll("button")[next]?.focus();
   };
   const left = events.length - shown.length;
-  const focused = isFocused ? shown[current] : undefined;
   return (
     <div className={styles.place}>
       <ol
@@ -61,12 +59,10 @@ export function EventStrip(props: { events: readonly WorkloadEvent[]; startMs: n
           );
         })}
       </ol>
-      {focused && (
-        <output id={label} className={styles.label} style={{ left: `${Math.min(70, percent(focused.at))}%` }}>
-          {sayEvent(focused)}
-          <small>
-            {current + 1} of {shown.length}
-          </small>
+      {isFocused && shown.length > 0 && (
+        // What it is stands in its tip, which focus opens as pointing does.
+        <output className={styles.label}>
+          event {current + 1} of {shown.length}
         </output>
       )}
     </div>

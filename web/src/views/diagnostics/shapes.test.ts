@@ -258,6 +258,7 @@ describe("two diagnoses", () => {
     odd: [],
     metric: "power_watts",
     units: [],
+    notes: [],
   };
 
   it("are said to be alike where they are", () => {
@@ -278,6 +279,8 @@ describe("two diagnoses", () => {
       "The wasted share of its GPU-hours rises from 10\u00a0% to 40\u00a0%.",
       "The energy per GPU-hour is 30\u00a0% higher in the second.",
     ]);
+    const notes = ["The first sample is 4.0 h after the begin of this window: they were not measured, or not kept."];
+    expect(sayDifferences({ ...first, notes }, second).join(" ")).not.toContain("energy");
     expect(sayDifferences(first, { ...first, clusters: [cluster(0, ["x"])] })[0]).toBe(
       "The first has 2\u00a0clusters (2 + 2), the second 1 (1).",
     );
