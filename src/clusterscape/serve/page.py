@@ -1,9 +1,13 @@
 """The built client: assets that never change under their name, and one page for every path of the page's own."""
 
+import gzip
+from functools import lru_cache
 from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
@@ -16,13 +20,29 @@ _NOT_BUILT = """<!doctype html><meta charset="utf-8"><title>ClusterScape</title>
 checkout (it needs no Node: the build brings its own). The API works: <a href="/api/v1/cluster">/api/v1/cluster</a>.</p>"""
 
 
+COMPRESSED = frozenset({".js", ".css", ".svg"})
+
+
+@lru_cache(maxsize=256)
+def _compress(path: str) -> bytes:
+    return gzip.compress(Path(path).read_bytes(), compresslevel=9, mtime=0)
+
+
 class _Assets(StaticFiles):
-    """Their names hold a hash of their content, so a browser may keep them."""
+    """Their names hold a hash of their content, so a browser may keep them, and they are compressed once."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        return response
+        asked = Headers(scope=scope)
+        is_whole = isinstance(response, FileResponse) and scope["method"] == "GET" and "range" not in asked
+        if not is_whole or Path(path).suffix not in COMPRESSED or "gzip" not in asked.get("accept-encoding", ""):
+            return response
+        assert isinstance(response, FileResponse)
+        body = await run_in_threadpool(_compress, str(response.path))
+        headers = {name: response.headers[name] for name in ("Cache-Control", "ETag", "Last-Modified")}
+        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        return Response(body, media_type=response.media_type, headers=headers)
 
 
 def install_page(app: FastAPI, static: Path = STATIC) -> None:
