@@ -15,4 +15,5 @@ export const VIEWS: readonly View[] = [
   { name: "diagnostics", title: "Diagnostics", component: lazy(() => import("../views/diagnostics/index.tsx")) },
   { name: "parallel", title: "Parallel", component: lazy(() => import("../views/parallel/index.tsx")) },
   { name: "scheduling", title: "Scheduling", component: lazy(() => import("../views/scheduling/index.tsx")) },
+  { name: "runs", title: "Runs", component: lazy(() => import("../views/runs/index.tsx")) },
 ];

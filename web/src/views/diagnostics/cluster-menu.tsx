@@ -5,12 +5,12 @@ import { useMemo, useRef } from "react";
 import type { DiagnosisAnswer } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { Dendrogram } from "../../charts/dendrogram.tsx";
+import { saveTree } from "../../charts/save-picture.ts";
 import { DISTANCES, type DiagnosticsPage, type Distance, LINKAGES, resolveDistance } from "../../state/diagnostics.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import styles from "./cluster-menu.module.css";
-import { saveTree } from "./save-picture.ts";
 import { useSetPage } from "./shown.ts";
 
 const DISTANCE_TITLES: Readonly<Record<Distance, string>> = {

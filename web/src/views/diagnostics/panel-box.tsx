@@ -1,10 +1,10 @@
 // A panel of the page: a heading, its choices, its drawing, and the drawing as a picture to keep.
 
 import { type ReactNode, useRef } from "react";
+import { savePng, saveSvg } from "../../charts/save-picture.ts";
 import { IconButton } from "../../widgets/button.tsx";
 import { Menu, MenuItem } from "../../widgets/menu.tsx";
 import styles from "./panel-box.module.css";
-import { savePng, saveSvg } from "./save-picture.ts";
 
 interface PanelBoxProps {
   readonly title: string;

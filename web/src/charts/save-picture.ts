@@ -1,8 +1,8 @@
 // A panel's drawings as a file: all its canvases as they stand on the page, with their words, as pixels or as shapes.
 
-import { downloadBlob, downloadText } from "../../base/download.ts";
-import { drawingOf } from "../../charts/canvas.tsx";
-import { escapeSvg, SvgPen } from "../../charts/svg-pen.ts";
+import { downloadBlob, downloadText } from "../base/download.ts";
+import { drawingOf } from "./canvas.tsx";
+import { escapeSvg, SvgPen } from "./svg-pen.ts";
 
 export function savePng(panel: HTMLElement, name: string): void {
   const { frame, style, title } = readPanel(panel);
@@ -46,6 +46,11 @@ function withoutClearing(pen: CanvasRenderingContext2D): CanvasRenderingContext2
 }
 
 export function saveSvg(panel: HTMLElement, name: string): void {
+  downloadText(name, drawSvg(panel), "image/svg+xml");
+}
+
+/** The panel's drawings as one SVG. */
+export function drawSvg(panel: HTMLElement): string {
   const { frame, style, title } = readPanel(panel);
   const ruler = document.createElement("canvas").getContext("2d");
   const measure = (text: string, font: string) => {
@@ -64,13 +69,13 @@ export function saveSvg(panel: HTMLElement, name: string): void {
     ({ text, x, y }) => `<text x="${x}" y="${y}" font-size="11">${escapeSvg(text)}</text>`,
   );
   const [width, height] = [Math.round(frame.width), Math.round(frame.height)];
-  const document_ =
+  return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
     `font-family="${escapeSvg(style.fontFamily)}" fill="${style.color}">` +
     `<title>${escapeSvg(title)}</title><rect width="${width}" height="${height}" fill="${style.backgroundColor}"/>` +
     `<text x="14" y="22" font-size="13" font-weight="600">${escapeSvg(title)}</text>` +
-    `${parts.join("")}${labels.join("")}</svg>`;
-  downloadText(name, document_, "image/svg+xml");
+    `${parts.join("")}${labels.join("")}</svg>`
+  );
 }
 
 /** An SVG of the page as a file, its colors those of the theme. */

@@ -1,0 +1,94 @@
+// What is one line, bar or point: each run, or runs taken together. Colors go by the place among what is shown.
+
+import type { RunRow, RunTree } from "../../api/generated.ts";
+import type { RunGrouping } from "../../state/runs.ts";
+
+export interface RunGroup {
+  readonly key: string;
+  readonly label: string;
+  readonly color: string;
+  readonly rows: readonly RunRow[];
+}
+
+/** Told apart by colour-blind readers, too; the same in light and dark. */
+const COLORS = [
+  "light-dark(#1f6feb, #5aa9ff)",
+  "light-dark(#b46a00, #ffb454)",
+  "light-dark(#11875d, #4fd1a5)",
+  "light-dark(#8250df, #b794f6)",
+  "light-dark(#cf2f4a, #ff6b81)",
+  "light-dark(#0e7490, #4ec9e0)",
+  "light-dark(#9a6700, #d9c65a)",
+  "light-dark(#57606a, #a9b4c2)",
+];
+
+export function groupRuns(rows: readonly RunRow[], tree: RunTree, grouping: RunGrouping): readonly RunGroup[] {
+  const named = nameGroups(rows, tree, grouping);
+  const groups = new Map<string, { label: string; rows: RunRow[] }>();
+  for (const row of rows) {
+    const { key, label } = named(row);
+    const group = groups.get(key);
+    if (group) group.rows.push(row);
+    else groups.set(key, { label, rows: [row] });
+  }
+  return [...groups].map(([key, group], at) => ({
+    key,
+    ...group,
+    color: COLORS[at % COLORS.length] ?? "var(--accent)",
+  }));
+}
+
+function nameGroups(rows: readonly RunRow[], tree: RunTree, grouping: RunGrouping) {
+  if (grouping === "experiment") {
+    return ({ experiment }: RunRow) => ({ key: experiment ?? "", label: experiment ?? "no experiment" });
+  }
+  if (grouping === "workload") {
+    return (row: RunRow) => ({ key: row.executed_with, label: row.group ?? sayRun(row) });
+  }
+  if (grouping === "repeats") {
+    const repeats = new Map<string, { key: string; label: string }>();
+    for (const experiment of tree.experiments) {
+      experiment.repeats.forEach(({ workloads, label }, at) => {
+        for (const id of workloads) repeats.set(id, { key: `${experiment.name ?? ""}/${at}`, label });
+      });
+    }
+    return (row: RunRow) => {
+      const known = repeats.get(row.executed_with) ?? { key: row.executed_with, label: row.group ?? sayRun(row) };
+      // Runs that shared a GPU did different work: each letter is compared with its own repeats.
+      return row.letter === null
+        ? known
+        : { key: `${known.key}#${row.letter}`, label: `${known.label} · ${row.letter}` };
+    };
+  }
+  const labels = sayApart(rows);
+  return (row: RunRow) => ({ key: row.run, label: labels.get(row.run) ?? row.run });
+}
+
+export function sayRun({ name, group, letter, run }: RunRow): string {
+  return name ?? ([group, letter].filter(Boolean).join(" ") || run);
+}
+
+/** Names of runs, with the params that tell them apart where names do not. */
+export function sayApart(rows: readonly RunRow[]): ReadonlyMap<string, string> {
+  const counts = new Map<string, number>();
+  for (const row of rows) counts.set(sayRun(row), (counts.get(sayRun(row)) ?? 0) + 1);
+  const telling = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))].filter(
+    (name) => new Set(rows.map(({ params }) => params[name])).size > 1,
+  );
+  const used = new Map<string, number>();
+  return new Map(
+    rows.map((row) => {
+      let label = sayRun(row);
+      if ((counts.get(label) ?? 0) > 1) {
+        const params = telling
+          .filter((name) => row.params[name] !== undefined)
+          .map((name) => `${name} ${row.params[name]}`);
+        label = [label, ...params].join(" · ");
+        const times = (used.get(label) ?? 0) + 1;
+        used.set(label, times);
+        if (times > 1) label = `${label} (${times})`;
+      }
+      return [row.run, label];
+    }),
+  );
+}

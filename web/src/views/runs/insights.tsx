@@ -1,0 +1,84 @@
+// Insights: comparisons that somebody named and saved on the server, so that everybody can open them again.
+
+import { useState } from "react";
+import { toProblem } from "../../base/problem.ts";
+import { useInsightDeeds, useInsights } from "../../data/runs.ts";
+import { changeRuns, INITIAL_RUNS, type RunsPage } from "../../state/runs.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button } from "../../widgets/button.tsx";
+import { Menu, MenuItem, MenuSeparator } from "../../widgets/menu.tsx";
+import styles from "./runs.module.css";
+
+const VERSION = 1;
+
+export function InsightMenu({ page }: { page: RunsPage }) {
+  const change = useChangeScreen();
+  const saved = useInsights().value?.views ?? [];
+  const deeds = useInsightDeeds();
+  const [isNaming, setNaming] = useState(false);
+  const [title, setTitle] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const save = async () => {
+    try {
+      await deeds.save(nameOf(title), { title: title.trim(), version: VERSION, page: { ...page, open: null } });
+      setNaming(false);
+    } catch (error) {
+      setProblem(toProblem(error).message);
+    }
+  };
+  if (isNaming) {
+    return (
+      <form
+        className={styles.naming}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <input
+          // biome-ignore lint/a11y/noAutofocus: it appears because one is about to type its name
+          autoFocus
+          aria-label="Name of the insight"
+          placeholder="What does it show?"
+          value={title}
+          onChange={(event) => setTitle(event.target.value)}
+        />
+        <Button type="submit" look="primary" disabled={nameOf(title) === ""}>
+          Save
+        </Button>
+        <Button onClick={() => setNaming(false)}>Cancel</Button>
+        {problem && <small>{problem}</small>}
+      </form>
+    );
+  }
+  return (
+    <Menu trigger={<Button>Insights{saved.length > 0 ? ` ${saved.length}` : ""}</Button>}>
+      {saved.map(({ name, title: called, document }) => (
+        <MenuItem key={name} onSelect={() => change(changeRuns(readInsight(document)))}>
+          {called}
+        </MenuItem>
+      ))}
+      {saved.length > 0 && <MenuSeparator />}
+      <MenuItem onSelect={() => setNaming(true)}>Save this comparison…</MenuItem>
+    </Menu>
+  );
+}
+
+function nameOf(title: string): string {
+  return title
+    .trim()
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 60);
+}
+
+/** Only what this version of the page knows, of the kinds it expects. */
+export function readInsight(document: Readonly<Record<string, unknown>>): Partial<RunsPage> {
+  const page = (document.page ?? {}) as Readonly<Record<string, unknown>>;
+  const entries = Object.entries(INITIAL_RUNS).filter(([key, initial]) => {
+    const value = page[key];
+    return Array.isArray(initial) ? Array.isArray(value) : typeof value === typeof initial && key !== "open";
+  });
+  return { ...INITIAL_RUNS, ...Object.fromEntries(entries.map(([key]) => [key, page[key]])) } as RunsPage;
+}

@@ -1,0 +1,25 @@
+// Which color is what; a click opens the run, or the first of those taken together.
+
+import type { ReactNode } from "react";
+import { changeRuns } from "../../state/runs.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import styles from "./charts.module.css";
+import type { RunGroup } from "./groups.ts";
+
+export function Legend({ groups, children }: { groups: readonly RunGroup[]; children?: ReactNode }) {
+  const change = useChangeScreen();
+  return (
+    <ul className={styles.legend} aria-label="Legend">
+      {groups.map(({ key, label, color, rows }) => (
+        <li key={key}>
+          <i style={{ background: color }} />
+          <button type="button" onClick={() => change(changeRuns({ open: rows[0]?.run ?? null }))}>
+            {label}
+          </button>
+          {rows.length > 1 && <small>×{rows.length}</small>}
+        </li>
+      ))}
+      {children}
+    </ul>
+  );
+}

@@ -1,0 +1,139 @@
+// One metric of the runs or groups that are compared, over time, steps or epochs.
+
+import { useMemo, useRef, useState } from "react";
+import type { Quantity } from "../../base/format.ts";
+import { useSize } from "../../charts/canvas.tsx";
+import { type ChartBand, type ChartLine, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
+import { NumberAxis } from "../../charts/number-axis.tsx";
+import type { RunAxis } from "../../state/runs.ts";
+import styles from "./charts.module.css";
+import { sayNumber } from "./quantities.ts";
+
+export interface DrawnLine {
+  readonly key: string;
+  readonly label: string;
+  readonly color: string;
+  readonly x: Float64Array;
+  readonly values: Float64Array;
+  /** Around the line; null: nothing is known of its spread. */
+  readonly low: Float64Array | null;
+  readonly high: Float64Array | null;
+}
+
+interface MetricChartProps {
+  readonly title: string;
+  readonly unit: Quantity | null;
+  readonly axis: RunAxis;
+  readonly lines: readonly DrawnLine[];
+  /** Shared by all charts, so that they are read against one another. */
+  readonly range: readonly [number, number];
+  readonly cursor: number | null;
+  onCursor(x: number | null): void;
+  onZoom(range: readonly [number, number]): void;
+}
+
+const NO_SPANS: readonly never[] = [];
+
+export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor, onZoom }: MetricChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const { width, height } = useSize(place);
+  const [drawn, setDrawn] = useState<TimeRange | null>(null);
+  const [low, high] = useMemo(() => extentOf(lines, range), [lines, range]);
+  const chart = useMemo(() => toChart(lines), [lines]);
+  const values = cursor === null ? null : lines.map((line) => valueAt(line, cursor));
+  return (
+    <section className={styles.card} aria-label={title}>
+      <header>
+        <h3>{title}</h3>
+        {cursor !== null && <small>{sayX(cursor, axis)}</small>}
+      </header>
+      <div className={styles.plot}>
+        <NumberAxis low={low} high={high} length={height} side="left" say={(value) => sayNumber(value, unit)} />
+        <div ref={place} className={styles.area}>
+          <LineChart
+            label={`${title} over ${axis}`}
+            startMs={range[0]}
+            endMs={range[1]}
+            low={low}
+            high={high}
+            lines={chart.lines}
+            bands={chart.bands}
+            spans={NO_SPANS}
+            cursorMs={cursor}
+            drawn={drawn}
+            onCursor={onCursor}
+            onDraw={(next, isDone) => {
+              setDrawn(isDone ? null : next);
+              if (isDone && next) onZoom([next.fromMs, next.toMs]);
+            }}
+          />
+        </div>
+        <NumberAxis low={range[0]} high={range[1]} length={width} side="below" say={(x) => sayX(x, axis)} />
+      </div>
+      {values && (
+        <ul className={styles.values}>
+          {lines.slice(0, 8).map((line, at) => (
+            <li key={line.key}>
+              <i style={{ background: line.color }} />
+              {line.label}
+              <b>{sayNumber(values[at] ?? null, unit)}</b>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+export function sayX(x: number, axis: RunAxis): string {
+  if (axis !== "time") return `${axis} ${sayNumber(x, null)}`;
+  if (Math.abs(x) < 120) return `${sayNumber(x, null)} s`;
+  return x < 7200 ? `${sayNumber(x / 60, null)} min` : `${sayNumber(x / 3600, null)} h`;
+}
+
+function extentOf(lines: readonly DrawnLine[], [from, to]: readonly [number, number]): readonly [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { x, values, low: lows, high: highs } of lines) {
+    for (let at = 0; at < x.length; at += 1) {
+      const place = x[at] ?? 0;
+      if (place < from || place > to) continue;
+      const least = lows?.[at] ?? values[at] ?? Number.NaN;
+      const most = highs?.[at] ?? values[at] ?? Number.NaN;
+      if (least < low) low = least;
+      if (most > high) high = most;
+    }
+  }
+  if (low > high) return [0, 1];
+  // Quantities that cannot be negative are read against nothing, where nothing is near.
+  if (low > 0 && low < 0.6 * high) low = 0;
+  return low === high ? [low - Math.abs(low || 1) * 0.1, high + Math.abs(high || 1) * 0.1] : [low, high];
+}
+
+function toChart(drawn: readonly DrawnLine[]): { lines: readonly ChartLine[]; bands: readonly ChartBand[] } {
+  return {
+    lines: drawn.map(({ key, color, x, values }) => ({
+      key,
+      color,
+      timesMs: x,
+      values,
+      width: drawn.length > 12 ? 1 : 1.5,
+      alpha: drawn.length > 24 ? 0.6 : 1,
+      isDashed: false,
+    })),
+    bands: drawn.flatMap(({ key, color, x, low, high }) =>
+      low && high ? [{ key, color, timesMs: x, low, high }] : [],
+    ),
+  };
+}
+
+/** Of the last point at or before x. */
+export function valueAt({ x, values }: { x: Float64Array; values: Float64Array }, place: number): number | null {
+  let [from, to] = [0, x.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((x[middle] ?? 0) <= place) from = middle + 1;
+    else to = middle;
+  }
+  const value = values[from - 1];
+  return value === undefined || Number.isNaN(value) ? null : value;
+}

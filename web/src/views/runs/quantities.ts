@@ -1,0 +1,120 @@
+// What can be said of a run in one number: what it cost, how fast it was, what its script reported, and numbers among its
+// params. Charts and tables take their columns from here.
+
+import type { RunRow } from "../../api/generated.ts";
+import { formatQuantity, isKnown, MISSING, type Quantity } from "../../base/format.ts";
+
+export interface RunQuantity {
+  readonly key: string;
+  readonly title: string;
+  /** Null: a number of the script's own, whose unit nobody told. */
+  readonly unit: Quantity | null;
+  readonly tip?: string;
+  of(row: RunRow): number | null;
+}
+
+const KNOWN: readonly RunQuantity[] = [
+  { key: "running", title: "Run time", unit: "seconds", of: ({ times }) => times.running_s },
+  {
+    key: "throughput",
+    title: "Throughput",
+    unit: null,
+    tip: "Work a second: samples where the script reports them, else steps",
+    of: ({ work }) => work?.per_second ?? null,
+  },
+  { key: "energy", title: "GPU energy", unit: "joules", of: ({ energy }) => energy?.joules ?? null },
+  {
+    key: "joules_per_work",
+    title: "Joules per unit of work",
+    unit: "joules",
+    of: ({ joules_per_work }) => joules_per_work,
+  },
+  { key: "power", title: "Power, mean", unit: "watts", of: ({ power_watts }) => power_watts },
+  { key: "gpu_util", title: "GPU utilisation, mean", unit: "ratio", of: ({ gpu_util_ratio }) => gpu_util_ratio },
+  {
+    key: "slowdown",
+    title: "Slowdown against alone",
+    unit: null,
+    tip: "1.3: the same work takes 30 % longer than alone on such a GPU",
+    of: ({ slowdown }) => slowdown?.ratio ?? null,
+  },
+  {
+    key: "memory_peak",
+    title: "GPU memory, peak",
+    unit: "bytes",
+    of: ({ memory_peak_bytes }) => memory_peak_bytes,
+  },
+  { key: "cpu_cores", title: "CPU cores, mean", unit: null, of: ({ cpu_cores }) => cpu_cores },
+  {
+    key: "process_memory",
+    title: "Memory, peak",
+    unit: "bytes",
+    of: ({ process_memory_peak_bytes }) => process_memory_peak_bytes,
+  },
+];
+
+/** Those that at least one of the runs has, the script's own last. */
+export function listQuantities(rows: readonly RunRow[]): readonly RunQuantity[] {
+  const results = namesOf(rows, ({ results }) => results);
+  const params = namesOf(rows, ({ params }) => params).filter((name) =>
+    rows.some((row) => numberOf(row.params[name]) !== null),
+  );
+  return [
+    ...KNOWN,
+    ...results.map((name) => ({
+      key: `result:${name}`,
+      title: name,
+      unit: null,
+      tip: "The last value that the script reported",
+      of: (row: RunRow) => row.results[name] ?? null,
+    })),
+    ...params.map((name) => ({
+      key: `param:${name}`,
+      title: name,
+      unit: null,
+      tip: "A param of the run",
+      of: (row: RunRow) => numberOf(row.params[name]),
+    })),
+  ].filter(({ of }) => rows.some((row) => isKnown(of(row))));
+}
+
+function namesOf(rows: readonly RunRow[], record: (row: RunRow) => Readonly<Record<string, unknown>>): string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(record(row))))].sort();
+}
+
+function numberOf(text: string | undefined): number | null {
+  const value = text === undefined || text.trim() === "" ? Number.NaN : Number(text);
+  return Number.isFinite(value) ? value : null;
+}
+
+const plain = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
+
+export function sayNumber(value: number | null | undefined, unit: Quantity | null): string {
+  if (!isKnown(value)) return MISSING;
+  return unit === null ? plain.format(value) : formatQuantity(value, unit);
+}
+
+export interface Spread {
+  readonly mean: number;
+  /** 95 % confidence interval of the mean; null: too few to tell. */
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly count: number;
+}
+
+/** Student's t at 97.5 %, by degrees of freedom; beyond the table nearly the normal's. */
+const T_975 = [
+  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,
+  2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+/** The mean of the runs that have the quantity, with its interval where there are at least two. */
+export function spreadOf(rows: readonly RunRow[], quantity: RunQuantity): Spread | null {
+  const values = rows.map((row) => quantity.of(row)).filter(isKnown);
+  if (values.length === 0) return null;
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  if (values.length === 1) return { mean, low: null, high: null, count: 1 };
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+  const half = (T_975[values.length - 2] ?? 1.96) * Math.sqrt(variance / values.length);
+  return { mean, low: mean - half, high: mean + half, count: values.length };
+}

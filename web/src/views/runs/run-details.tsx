@@ -1,0 +1,169 @@
+// One run: how it went, what it cost, where its time went, and what one needs to run it again.
+
+import type { ReactNode } from "react";
+import type { RunAnswer } from "../../api/generated.ts";
+import { MISSING } from "../../base/format.ts";
+import { useRun } from "../../data/runs.ts";
+import { TraceButton } from "../../parts/traces/trace-button.tsx";
+import { diagnose } from "../../state/diagnostics.ts";
+import { changeRuns } from "../../state/runs.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Button, IconButton } from "../../widgets/button.tsx";
+import { Facts } from "../../widgets/facts.tsx";
+import { Frame } from "../../widgets/frame.tsx";
+import { RelativeTime } from "../../widgets/relative-time.tsx";
+import { Tag, type Tone } from "../../widgets/tag.tsx";
+import styles from "./details.module.css";
+import { sayRun } from "./groups.ts";
+import { listQuantities, sayNumber } from "./quantities.ts";
+
+export function RunDetails({ run }: { run: string }) {
+  const answer = useRun(run);
+  return (
+    <div className={styles.panel}>
+      <Frame source={answer} what="the run">
+        {(value) => <Content answer={value} />}
+      </Frame>
+    </div>
+  );
+}
+
+const TONES: Readonly<Record<string, Tone>> = { completed: "ok", running: "accent", failed: "bad" };
+
+function Content({ answer }: { answer: RunAnswer }) {
+  const change = useChangeScreen();
+  const { row } = answer;
+  return (
+    <>
+      <header className={styles.head}>
+        <span>
+          <small>Run {row.run}</small>
+          <IconButton icon="close" label="Close details" onClick={() => change(changeRuns({ open: null }))} />
+        </span>
+        <h1>
+          {sayRun(row)} <Tag tone={TONES[row.state] ?? "warn"}>{row.state}</Tag>
+        </h1>
+        {row.cause && <p className={styles.cause}>{row.cause}</p>}
+        <p>
+          {[row.experiment, row.user, row.host, row.device_type].filter(Boolean).join(" · ")}
+          {row.started_at !== null && (
+            <>
+              {" · "}
+              <RelativeTime at={row.started_at} />
+            </>
+          )}
+        </p>
+        <div className={styles.ways}>
+          <Button onClick={() => change(diagnose(row.workload))}>Diagnostics</Button>
+          <TraceButton workload={row.workload} />
+        </div>
+      </header>
+      <Card title="What it cost">
+        <Facts
+          facts={listQuantities([row])
+            .filter(({ key }) => !key.includes(":"))
+            .map(({ title, unit, of }) => ({ name: title, value: sayNumber(of(row), unit) }))}
+        />
+        {row.energy && (
+          <p className={styles.note}>
+            Energy is {row.energy.method}, {row.energy.scope === "process" ? "its own part of" : "all of"} its GPUs.
+            {row.slowdown && ` Slowdown by ${row.slowdown.basis} against ${row.slowdown.baseline.length} alone.`}
+          </p>
+        )}
+      </Card>
+      <Card title="Where the time went">
+        <Times answer={answer} />
+      </Card>
+      <Pairs title="Params" pairs={row.params} />
+      <Pairs
+        title="Results"
+        pairs={Object.fromEntries(Object.entries(row.results).map(([name, value]) => [name, sayNumber(value, null)]))}
+      />
+      <Pairs title="Tags" pairs={row.tags} />
+      <Card title="To run it again">
+        <code className={styles.code}>clusterscape run --repeat {row.run}</code>
+        <code className={styles.code}>{answer.command.join(" ")}</code>
+        <Facts facts={environmentFacts(answer.environment)} />
+      </Card>
+      <Troubles answer={answer} />
+    </>
+  );
+}
+
+function Card({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className={styles.card} aria-label={title}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Pairs({ title, pairs }: { title: string; pairs: Readonly<Record<string, string>> }) {
+  const facts = Object.entries(pairs).map(([name, value]) => ({ name, value }));
+  if (facts.length === 0) return null;
+  return (
+    <Card title={title}>
+      <Facts facts={facts} />
+    </Card>
+  );
+}
+
+const PARTS = [
+  ["queued", "queued_s", "var(--track)"],
+  ["barrier", "barrier_s", "var(--warn)"],
+  ["running", "running_s", "var(--accent)"],
+  ["flush", "flush_s", "var(--muted)"],
+] as const;
+
+/** Waiting for others is no run time: each part is told by itself. */
+function Times({ answer: { row } }: { answer: RunAnswer }) {
+  const whole = PARTS.reduce((sum, [, key]) => sum + (row.times[key] ?? 0), 0);
+  return (
+    <>
+      <div className={styles.times} aria-hidden="true">
+        {PARTS.map(([name, key, color]) => (
+          <i key={name} style={{ flexGrow: (row.times[key] ?? 0) / (whole || 1), background: color }} />
+        ))}
+      </div>
+      <Facts facts={PARTS.map(([name, key]) => ({ name, value: saySeconds(row.times[key]) }))} />
+    </>
+  );
+}
+
+function saySeconds(seconds: number | null): string {
+  if (seconds === null) return MISSING;
+  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${sayNumber(seconds, null)} s`;
+}
+
+function environmentFacts(environment: RunAnswer["environment"]) {
+  const say = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : null);
+  const git = environment.git as Readonly<Record<string, unknown>> | null | undefined;
+  return [
+    { name: "commit", value: say(git?.commit)?.slice(0, 12) ?? null },
+    { name: "changed files", value: say(git?.changed) },
+    { name: "python", value: say(environment.python) },
+    { name: "driver", value: say(environment.driver) },
+    { name: "platform", value: say(environment.platform) },
+  ];
+}
+
+function Troubles({ answer }: { answer: RunAnswer }) {
+  const { exceptions, not_finite, dropped, leftovers } = answer;
+  const lines = [
+    ...exceptions,
+    not_finite > 0 ? `${not_finite} values were not finite and are not shown.` : null,
+    dropped > 0 ? `${dropped} values could not be kept.` : null,
+    leftovers > 0 ? `${leftovers} processes outlived the run.` : null,
+  ].filter((line) => line !== null);
+  if (lines.length === 0) return null;
+  return (
+    <Card title="Trouble">
+      {lines.map((line) => (
+        <p key={line} className={styles.trouble}>
+          {line}
+        </p>
+      ))}
+    </Card>
+  );
+}

@@ -1,0 +1,96 @@
+// The runs as a table: what they are, their params, and every quantity that one of them has.
+
+import { useMemo, useState } from "react";
+import type { RunRow } from "../../api/generated.ts";
+import { computeOrder } from "../../base/order.ts";
+import { changeRuns, type RunsPage } from "../../state/runs.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
+import { Text } from "../../widgets/data-table/cells.tsx";
+import type { Column } from "../../widgets/data-table/columns.ts";
+import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
+import type { RunGroup } from "./groups.ts";
+import { type RunQuantity, sayNumber } from "./quantities.ts";
+
+interface TableDrawingProps {
+  readonly page: RunsPage;
+  readonly groups: readonly RunGroup[];
+  readonly quantities: readonly RunQuantity[];
+}
+
+export function TableDrawing({ page, groups, quantities }: TableDrawingProps) {
+  const change = useChangeScreen();
+  const [sort, setSort] = useState<TableSort>({ column: "run", descending: false });
+  const columns = useMemo(() => listColumns(groups, quantities), [groups, quantities]);
+  const rows = useMemo(() => {
+    const by = columns.find(({ key }) => key === sort.column) ?? columns[0];
+    const all = groups.flatMap((group) => group.rows);
+    if (!by) return all;
+    return Array.from(computeOrder(all.map(by.sortKey), sort.descending), (at) => all[at] as RunRow);
+  }, [groups, columns, sort]);
+  return (
+    <DataTable
+      label="Runs"
+      columns={columns}
+      rows={rows}
+      keyOf={({ run }) => run}
+      selectedKey={page.open}
+      sort={sort}
+      onSort={setSort}
+      onSelect={({ run }, isWalking) => change(changeRuns({ open: run }), isWalking ? "replace" : "push")}
+    />
+  );
+}
+
+export function listColumns(
+  groups: readonly RunGroup[],
+  quantities: readonly RunQuantity[],
+): readonly Column<RunRow>[] {
+  const rows = groups.flatMap((group) => group.rows);
+  const labels = new Map(groups.flatMap((group) => group.rows.map(({ run }) => [run, group.label])));
+  const words = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))]
+    .filter((name) => !quantities.some(({ key }) => key === `param:${name}`))
+    .sort();
+  return [
+    word("run", "Run", (row) => labels.get(row.run) ?? row.run, { width: 180, grow: 2, rank: 0 }),
+    word("experiment", "Experiment", ({ experiment }) => experiment, { rank: 3 }),
+    word("state", "State", ({ state }) => state, { width: 90, rank: 1 }),
+    word("collocation", "Shared by", ({ collocation }) => collocation, { width: 90, rank: 6 }),
+    ...words.map((name) => word(`param:${name}`, name, ({ params }) => params[name] ?? null, { rank: 5 })),
+    ...quantities.map((quantity, at) => numeric(quantity, at)),
+  ];
+}
+
+interface Room {
+  readonly width?: number;
+  readonly grow?: number;
+  readonly rank: number;
+}
+
+function word(key: string, title: string, of: (row: RunRow) => string | null, room: Room): Column<RunRow> {
+  return {
+    key,
+    title,
+    width: room.width ?? 110,
+    grow: room.grow ?? 1,
+    rank: room.rank,
+    cell: (row) => <Text>{of(row)}</Text>,
+    sortKey: of,
+    csv: of,
+  };
+}
+
+function numeric(quantity: RunQuantity, at: number): Column<RunRow> {
+  return {
+    key: quantity.key,
+    title: quantity.title,
+    ...(quantity.tip === undefined ? {} : { tip: quantity.tip }),
+    width: 116,
+    grow: 0,
+    align: "right",
+    rank: 2 + at,
+    isLargestFirst: true,
+    cell: (row) => sayNumber(quantity.of(row), quantity.unit),
+    sortKey: (row) => quantity.of(row),
+    csv: (row) => quantity.of(row),
+  };
+}
