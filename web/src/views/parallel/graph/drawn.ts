@@ -26,6 +26,8 @@ export interface Drawn {
   readonly kinds: readonly SpanKind[];
   /** By span, not by mark. */
   readonly instance: Float32Array;
+  /** By span. */
+  readonly colors: Uint32Array;
   /** By span: codes of `TIERS`. */
   readonly tiers: Uint8Array;
   /** How many spans the search found; null: nothing is searched. */
@@ -63,6 +65,7 @@ export function drawMarey(marey: Marey, baseNs: number, look: DrawnLook): Drawn 
     bands: drawBands(marey, baseNs, { instance, tiers, opacity, colors }),
     kinds,
     instance,
+    colors,
     tiers,
     found: isFound?.reduce((sum, one) => sum + one, 0) ?? null,
   };

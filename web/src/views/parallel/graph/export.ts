@@ -8,7 +8,7 @@ import { listNsTicks } from "./axis.ts";
 import { waitOf } from "./drawn.ts";
 import { KIND_COLORS, KIND_TITLES } from "./kinds.ts";
 import { listKinds } from "./legend.tsx";
-import { AXIS_PX, type PaintTokens, xOf } from "./painter.ts";
+import { AXIS_PX, inkOn, type PaintTokens, xOf } from "./painter.ts";
 import type { GraphStage } from "./stage.ts";
 
 export interface GraphFile {
@@ -126,7 +126,7 @@ export function writeSvg(file: GraphFile, width: number, height: number): string
     ...writeGrid(stage.window, file, width, height, text),
     ...writeBands(stage, width),
     ...writeSpans(stage, width),
-    ...writeNumbers(stage, width, tokens, text),
+    ...writeNumbers(stage, width, text),
     "</svg></svg>\n",
   ].join("\n");
 }
@@ -191,12 +191,7 @@ function writeSpans({ drawn, rows, window, scrollY }: GraphStage, width: number)
   return parts;
 }
 
-function writeNumbers(
-  { drawn, rows, window, scrollY }: GraphStage,
-  width: number,
-  tokens: PaintTokens,
-  text: WriteText,
-) {
+function writeNumbers({ drawn, rows, window, scrollY }: GraphStage, width: number, text: WriteText) {
   if (!drawn) return [];
   const { spans } = drawn.marey;
   const x = xOf({ window, width });
@@ -209,6 +204,9 @@ function writeNumbers(
     const row = spans.row[span] ?? 0;
     const [from = 0, to = 1] = TIER_PLACES[drawn.tiers[span] ?? 0] ?? [];
     const y = (rows.top[row] ?? 0) + ((rows.height[row] ?? 0) * (from + to)) / 2 + AXIS_PX - scrollY;
-    return text({ text: String(batch), x: (left + right) / 2, y, weight: 650, color: tokens.onSpan }, "middle");
+    return text(
+      { text: String(batch), x: (left + right) / 2, y, weight: 650, color: inkOn(drawn.colors[span] ?? 0) },
+      "middle",
+    );
   }).filter(Boolean);
 }

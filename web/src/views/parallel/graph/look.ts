@@ -36,8 +36,6 @@ export function readPaintTokens(ink: Ink): PaintTokens {
     text: ink("var(--text)"),
     muted: ink("var(--muted)"),
     accent: ink("var(--accent)"),
-    onSpan: ink("light-dark(#ffffff, #0b1015)"),
     panel: ink("var(--panel)"),
-    critical: ink("var(--bad)"),
   };
 }

@@ -22,10 +22,7 @@ export interface PaintTokens {
   readonly text: string;
   readonly muted: string;
   readonly accent: string;
-  /** Of what is written on a span. */
-  readonly onSpan: string;
   readonly panel: string;
-  readonly critical: string;
 }
 
 export interface PaintScene {
@@ -110,11 +107,10 @@ export function paintFront(pen: CanvasRenderingContext2D, scene: PaintScene, fro
 }
 
 /** Numbers of micro-batches where they fit; names where there is more room. */
-function paintLabels(pen: CanvasRenderingContext2D, scene: PaintScene, { marey, kinds, tiers }: Drawn): void {
+function paintLabels(pen: CanvasRenderingContext2D, scene: PaintScene, { marey, kinds, tiers, colors }: Drawn): void {
   const { spans } = marey;
   const { rows, window, width } = scene;
   const x = xOf(scene);
-  pen.fillStyle = scene.tokens.onSpan;
   pen.textBaseline = "middle";
   pen.textAlign = "center";
   for (let span = 0; span < spans.count; span += 1) {
@@ -136,8 +132,15 @@ function paintLabels(pen: CanvasRenderingContext2D, scene: PaintScene, { marey, 
     if (text === null) continue;
     pen.font = `${batch === null ? 500 : 650} ${size}px ${FONT}`;
     const fitted = fitText(pen, text, right - left - 6);
+    pen.fillStyle = inkOn(colors[span] ?? 0);
     if (fitted) pen.fillText(fitted, (left + right) / 2, y);
   }
+}
+
+/** Light on dark and dark on light, by how bright a color is to the eye (ITU-R BT.601). */
+export function inkOn(color: number): string {
+  const brightness = 0.299 * (color >> 16) + 0.587 * ((color >> 8) & 255) + 0.114 * (color & 255);
+  return brightness < 140 ? "#f6f8fa" : "#0b1015";
 }
 
 function nameOf(spans: Drawn["marey"]["spans"], span: number, widthPx: number): string | null {
