@@ -29,15 +29,18 @@ export function useStory(workload: string): Loadable<WaitingStory> {
 }
 
 /** A queue that was asked about stays as it was then until the question changes: a simulation takes seconds. */
-export function useWhatIf(choice: WhatIfChoice): Loadable<WhatIfAnswer> & { readonly isAsking: boolean } {
+export function useWhatIf(
+  choice: WhatIfChoice,
+  pictureInS: number,
+): Loadable<WhatIfAnswer> & { readonly isAsking: boolean } {
   const { client } = useServices();
   const query = useQuery({
-    queryKey: ["what-if", choice],
+    queryKey: ["what-if", choice, pictureInS],
     enabled: isWhatIf(choice),
     placeholderData: keepPreviousData,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
-    queryFn: ({ signal }) => client.scheduling.whatIf(toChange(choice), signal),
+    queryFn: ({ signal }) => client.scheduling.whatIf({ ...toChange(choice), picture_in_s: pictureInS }, signal),
   });
   return { ...toLoadable(query), isAsking: query.isFetching };
 }

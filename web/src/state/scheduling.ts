@@ -18,6 +18,9 @@ export const QUEUE_COLUMNS = [
 ] as const;
 export type QueueColumn = (typeof QUEUE_COLUMNS)[number];
 
+export const PICTURE_AHEAD = ["1", "6", "24"] as const;
+export type PictureAhead = (typeof PICTURE_AHEAD)[number];
+
 export interface QueueSort {
   readonly column: QueueColumn;
   readonly descending: boolean;
@@ -46,6 +49,22 @@ export interface WaitAsk {
   readonly partition: string;
 }
 
+export const DISTRIBUTION_SHAPES = ["distribution", "histogram"] as const;
+export type DistributionShape = (typeof DISTRIBUTION_SHAPES)[number];
+
+export const RULE_PRESETS = ["clusterscape", "pyss", "dirlab", "cqsim", "poster"] as const;
+export type RulePreset = (typeof RULE_PRESETS)[number];
+
+/** What the simulator compares: every order with every way of backfilling. */
+export interface SimulatorChoice {
+  readonly trace: string;
+  readonly orders: readonly string[];
+  readonly fills: readonly string[];
+  readonly rules: RulePreset;
+  /** Size of the machine; empty: as the trace says. */
+  readonly machine: string;
+}
+
 export interface SchedulingPage {
   readonly tab: SchedulingTab;
   /** Only this partition's queue; empty: all. */
@@ -53,7 +72,17 @@ export interface SchedulingPage {
   readonly sort: QueueSort;
   readonly whatIf: WhatIfChoice;
   readonly ask: WaitAsk | null;
+  /** How many hours from now the picture of a what-if is of. */
+  readonly ahead: PictureAhead;
+  /** Job traces described side by side. */
+  readonly history: readonly string[];
+  readonly shape: DistributionShape;
+  readonly simulator: SimulatorChoice;
 }
+
+/** This cluster's own history. */
+export const OWN_TRACE = "cluster";
+export const MOST_TRACES = 4;
 
 export const NO_WHAT_IF: WhatIfChoice = {
   policy: "",
@@ -79,15 +108,20 @@ function wordField(key: string): Field<string> {
   };
 }
 
-function listField(key: string, form: RegExp): Field<readonly string[]> {
+function listField(
+  key: string,
+  form: RegExp,
+  most = MOST_NAMES,
+  initial: readonly string[] = [],
+): Field<readonly string[]> {
   return {
     key,
-    initial: [],
+    initial,
     parse(texts) {
       const names = [...new Set(texts)];
-      return names.length <= MOST_NAMES && names.every((name) => form.test(name)) ? names : undefined;
+      return names.length <= most && names.every((name) => form.test(name)) ? names : undefined;
     },
-    serialize: (names) => names,
+    serialize: (names) => (names.join() === initial.join() ? [] : names),
   };
 }
 
@@ -126,7 +160,18 @@ const FIELDS = {
   queue: textField("queue"),
   sort: sortField,
   ask: askField,
+  ahead: choiceField<PictureAhead>("ahead", PICTURE_AHEAD, "6"),
+  history: listField("history", NAME, MOST_TRACES, [OWN_TRACE]),
+  shape: choiceField<DistributionShape>("shape", DISTRIBUTION_SHAPES, "distribution"),
 };
+
+const SIMULATOR_FIELDS = {
+  trace: textField("simulate"),
+  orders: listField("orders", WORD, 9, ["fcfs", "sjf"]),
+  fills: listField("fills", WORD, 9, ["easy"]),
+  rules: choiceField<RulePreset>("semantics", RULE_PRESETS, "clusterscape"),
+  machine: textField("machine"),
+} satisfies { readonly [K in keyof SimulatorChoice]: Field<SimulatorChoice[K]> };
 
 const WHAT_IF_FIELDS = {
   policy: wordField("policy"),
@@ -144,6 +189,10 @@ export const INITIAL_SCHEDULING: SchedulingPage = {
   sort: INITIAL_SORT,
   whatIf: NO_WHAT_IF,
   ask: null,
+  ahead: "6",
+  history: [OWN_TRACE],
+  shape: "distribution",
+  simulator: { trace: "", orders: ["fcfs", "sjf"], fills: ["easy"], rules: "clusterscape", machine: "" },
 };
 
 export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage {
@@ -152,6 +201,16 @@ export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage
     queue: read(FIELDS.queue),
     sort: read(FIELDS.sort),
     ask: read(FIELDS.ask),
+    ahead: read(FIELDS.ahead),
+    history: read(FIELDS.history),
+    shape: read(FIELDS.shape),
+    simulator: {
+      trace: read(SIMULATOR_FIELDS.trace),
+      orders: read(SIMULATOR_FIELDS.orders),
+      fills: read(SIMULATOR_FIELDS.fills),
+      rules: read(SIMULATOR_FIELDS.rules),
+      machine: read(SIMULATOR_FIELDS.machine),
+    },
     whatIf: {
       policy: read(WHAT_IF_FIELDS.policy),
       backfill: read(WHAT_IF_FIELDS.backfill),
@@ -169,6 +228,15 @@ export function writeScheduling(page: SchedulingPage, write: <T>(field: Field<T>
   write(FIELDS.queue, page.queue);
   write(FIELDS.sort, page.sort);
   write(FIELDS.ask, page.ask);
+  write(FIELDS.ahead, page.ahead);
+  write(FIELDS.history, page.history);
+  write(FIELDS.shape, page.shape);
+  const { simulator } = page;
+  write(SIMULATOR_FIELDS.trace, simulator.trace);
+  write(SIMULATOR_FIELDS.orders, simulator.orders);
+  write(SIMULATOR_FIELDS.fills, simulator.fills);
+  write(SIMULATOR_FIELDS.rules, simulator.rules);
+  write(SIMULATOR_FIELDS.machine, simulator.machine);
   const { whatIf } = page;
   write(WHAT_IF_FIELDS.policy, whatIf.policy);
   write(WHAT_IF_FIELDS.backfill, whatIf.backfill);
@@ -191,6 +259,11 @@ export const changeWhatIf =
   (changes: Partial<WhatIfChoice>) =>
   (screen: Screen): Screen =>
     changeScheduling({ whatIf: { ...screen.scheduling.whatIf, ...changes } })(screen);
+
+export const changeSimulator =
+  (changes: Partial<SimulatorChoice>) =>
+  (screen: Screen): Screen =>
+    changeScheduling({ simulator: { ...screen.scheduling.simulator, ...changes } })(screen);
 
 /** Why one workload waits. */
 export const askWhy =

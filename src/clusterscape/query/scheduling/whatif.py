@@ -79,6 +79,8 @@ class WhatIfQuery:
         if not 2 <= what.futures <= MOST_FUTURES or not 0 <= what.picture_in_s <= 14 * 86_400:
             raise QueryError(f"there may be 2 to {MOST_FUTURES} futures, and a picture of at most 14 days ahead")
         seen = self._queue.seen()
+        if not seen.queue.nodes:
+            raise QueryError("there is no node with GPUs", hint="GET /api/v1/sources tells what collectors see.")
         changed = change_queue(seen.queue, what)
         names = [job.workload for job in seen.queue.planned()]
         small = find_small(seen.queue)

@@ -88,7 +88,7 @@ function Answer({ answer }: { answer: WaitAnswer }) {
         <ul>
           {answer.alternatives.slice(0, 3).map((alternative) => (
             <li key={`${alternative.change} ${alternative.start.partition} ${alternative.start.gpus}`}>
-              {sayInstead(alternative)}: {sayStart(alternative.start, answer.at).toLowerCase()}
+              {sayInstead(alternative)}: {uncapitalize(sayStart(alternative.start, answer.at))}
             </li>
           ))}
         </ul>
@@ -109,6 +109,10 @@ export function sayStart(start: StartForecast, nowMs: number): string {
   const [from, to] = [interval.from_at, interval.to_at].map((at) => formatInstant(at, nowMs));
   const isSameDay = from?.slice(0, -5) === to?.slice(0, -5);
   return `Likely ${from} – ${isSameDay ? to?.slice(-5) : to}`;
+}
+
+function uncapitalize(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
 }
 
 function sayInstead({ change, start }: Alternative): string {

@@ -1,8 +1,11 @@
-// The overview as it would be in an hour: every GPU a small square, marked where its holder would be another than as it is.
+// The overview as it would be in some hours: every GPU a small square, marked where its holder would be another than as it is.
 
 import type { NodePicture, WhatIfAnswer } from "../../../api/generated.ts";
 import { formatPlural } from "../../../base/format.ts";
 import { formatShortDuration } from "../../../base/time.ts";
+import { changeScheduling, PICTURE_AHEAD, type PictureAhead } from "../../../state/scheduling.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { Segmented } from "../../../widgets/segmented.tsx";
 import styles from "./what-if.module.css";
 
 const CELL = 5;
@@ -32,7 +35,8 @@ export function layOut(nodes: readonly NodePicture[], perRow: number): readonly 
   });
 }
 
-export function MiniPicture({ answer }: { answer: WhatIfAnswer }) {
+export function MiniPicture({ answer, ahead }: { answer: WhatIfAnswer; ahead: PictureAhead }) {
+  const change = useChangeScreen();
   const perRow = Math.max(16, Math.min(48, Math.ceil(Math.sqrt(answer.nodes.length * 6))));
   const cells = layOut(answer.nodes, perRow);
   const width = perRow * (CELL + GAP + 1);
@@ -43,7 +47,13 @@ export function MiniPicture({ answer }: { answer: WhatIfAnswer }) {
   )}`;
   return (
     <figure className={styles.picture}>
-      <h3>In {formatShortDuration((answer.picture_at - answer.at) / 1000)}</h3>
+      <Segmented
+        label="Picture of"
+        name="ahead"
+        value={ahead}
+        options={PICTURE_AHEAD.map((hours) => ({ value: hours, title: `in ${hours} h` }))}
+        onChange={(next) => change(changeScheduling({ ahead: next }))}
+      />
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
         {cells.map(({ x, y, kind }) => (
           <rect key={`${x} ${y}`} x={x} y={y} width={CELL} height={CELL} rx={1} className={styles[kind]} />

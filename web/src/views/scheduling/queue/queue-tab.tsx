@@ -32,7 +32,7 @@ export default function QueueTab() {
             {(value) => <QueueTable queue={value} rows={rows} page={page} />}
           </Frame>
         </div>
-        {isWhatIf(page.whatIf) && <WhatIfPanel choice={page.whatIf} />}
+        {isWhatIf(page.whatIf) && <WhatIfPanel page={page} />}
       </div>
     </ViewLayout>
   );

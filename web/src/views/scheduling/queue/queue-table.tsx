@@ -14,7 +14,6 @@ import { DataTable } from "../../../widgets/data-table/data-table.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import styles from "./queue.module.css";
 import { queueColumns } from "./queue-columns.tsx";
-import { AxisLegend } from "./start-bar.tsx";
 import { makeAxis } from "./words.ts";
 
 interface QueueTableProps {
@@ -44,9 +43,7 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
         <span className={styles.caption}>
           {page.queue ? `Queue of ${page.queue}` : "All queues"} <small role="status">{formatCount(rows.length)}</small>
         </span>
-        <span className={styles.axis} data-tip="The axis of likely starts; later times stand closer together">
-          <AxisLegend axis={axis} />
-        </span>
+        <span className={styles.axis}>lines at {axis.ticks.map(({ title }) => title).join(", ")} from now</span>
         <IconButton
           icon="download"
           label="Download these workloads as CSV"

@@ -51,17 +51,3 @@ export function describe(axis: StartAxis, likely: LikelyStart | null, plannedAt:
   if (plannedAt !== null) parts.push(`in ${away(plannedAt)} if all before run to their limits`);
   return parts.length > 0 ? parts.join("; ") : "no start can be planned";
 }
-
-/** The axis itself, once, above the bars. */
-export function AxisLegend({ axis }: { axis: StartAxis }) {
-  return (
-    <span className={styles.legend} aria-hidden="true">
-      <span style={{ left: 0 }}>now</span>
-      {axis.ticks.map(({ atMs, title }) => (
-        <span key={atMs} style={{ left: `${axis.place(atMs) * 100}%` }}>
-          {title}
-        </span>
-      ))}
-    </span>
-  );
-}

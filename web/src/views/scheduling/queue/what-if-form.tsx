@@ -141,7 +141,7 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
     else change(changeWhatIf({ drained: [...new Set([...drained, place])] }));
   };
   return (
-    <form className={styles.nodes} onSubmit={submit}>
+    <form className={styles.nodes} data-kind={kind} onSubmit={submit}>
       {kind !== "drain" && (
         <input
           type="number"

@@ -3,18 +3,18 @@
 import type { MeasureChange, StartChange, WhatIfAnswer, WhatIfWarning } from "../../../api/generated.ts";
 import { classNames } from "../../../base/class-names.ts";
 import { formatPlural } from "../../../base/format.ts";
-import { formatShortDuration } from "../../../base/time.ts";
+import { formatDuration } from "../../../base/time.ts";
 import { useWhatIf } from "../../../data/scheduling.ts";
 import { OpenLink } from "../../../parts/panel/panel.tsx";
-import type { WhatIfChoice } from "../../../state/scheduling.ts";
+import type { SchedulingPage } from "../../../state/scheduling.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import { MiniPicture } from "./mini-picture.tsx";
 import styles from "./what-if.module.css";
 import { formatChange, nativeId } from "./words.ts";
 
-export function WhatIfPanel({ choice }: { choice: WhatIfChoice }) {
-  const answer = useWhatIf(choice);
+export function WhatIfPanel({ page }: { page: SchedulingPage }) {
+  const answer = useWhatIf(page.whatIf, Number(page.ahead) * HOUR_S);
   return (
     <section className={styles.panel} aria-label="What it would do" aria-busy={answer.isAsking}>
       <Frame source={answer} what="the simulation">
@@ -32,8 +32,10 @@ export function WhatIfPanel({ choice }: { choice: WhatIfChoice }) {
             ))}
             <div className={styles.columns}>
               <Measures measures={value.measures} />
-              <Moved answer={value} />
-              <MiniPicture answer={value} />
+              <div className={styles.side}>
+                <Moved answer={value} />
+                <MiniPicture answer={value} ahead={page.ahead} />
+              </div>
             </div>
           </>
         )}
@@ -97,7 +99,7 @@ function Measures({ measures }: { measures: readonly MeasureChange[] }) {
 }
 
 export function formatMeasure(value: number, unit: string): string {
-  if (unit === "s") return formatShortDuration(value);
+  if (unit === "s") return formatDuration(value);
   const digits = Math.abs(value) < 100 ? 1 : 0;
   return `${value.toFixed(digits)}${unit === "" ? "" : ` ${unit}`}`;
 }
@@ -111,6 +113,7 @@ export function sayDifference({ difference, low, high, unit, verdict }: MeasureC
   return `${show(difference)} (${show(low)} … ${show(high)})`;
 }
 
+const HOUR_S = 3600;
 const SHOWN = 8;
 
 function Moved({ answer }: { answer: WhatIfAnswer }) {

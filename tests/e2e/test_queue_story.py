@@ -1,0 +1,87 @@
+"""Section 8.2 of HPC²lusterScape, before it happens: why a job waits, and that a policy for large jobs pushes small ones back.
+
+The demo has a queue. A reader opens it, selects who waits longest, reads why, tries size-priority, is warned, shares the link.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from servers.demo import get_json, running_demo, wait_until
+
+pytestmark = pytest.mark.browser
+
+SLOW_MS = 90_000
+
+
+@pytest.fixture(scope="module")
+def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A demo large enough for small and large jobs to wait for the same partition."""
+    with running_demo(tmp_path_factory.mktemp("queue"), gpus=1024) as url:
+        wait_until(lambda: len(get_json(f"{url}/api/v1/scheduling/queue")["workloads"]) > 5)
+        yield url
+
+
+def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
+    page: Page, browser: Browser, demo_url: str, tmp_path: Path
+) -> None:
+    page.goto("/")
+    page.get_by_role("navigation", name="Views").get_by_role("link", name="Scheduling").click()
+    table = page.get_by_role("grid", name="Waiting workloads")
+    expect(table).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("GPUs asked for")).to_be_visible()
+
+    page.get_by_role("button", name=re.compile("longest wait")).click()
+    details = page.get_by_role("complementary", name="Details")
+    expect(details.get_by_role("region", name="The story")).to_be_visible(timeout=SLOW_MS)
+
+    # One that waits for room: who is ahead, what must come free, and by when.
+    ahead = next(
+        row
+        for row in get_json(f"{demo_url}/api/v1/scheduling/queue")["workloads"]
+        if row["position"] is not None and row["ahead"] > 0
+    )
+    page.goto(f"/scheduling?select=workload:{ahead['workload']}")
+    expect(details.get_by_text(f"It is number {ahead['position']} in {ahead['partition']}")).to_be_visible(
+        timeout=SLOW_MS
+    )
+    expect(details.get_by_text("At the latest")).to_be_visible()
+    expect(details.get_by_role("heading", name=re.compile("ahead"))).to_be_visible()
+
+    page.get_by_label("Order").select_option("size-priority")
+    what = page.get_by_role("region", name="What it would do")
+    expect(what.get_by_role("row", name=re.compile("Mean wait of small workloads"))).to_be_visible(timeout=SLOW_MS)
+    expect(what.get_by_role("alert").filter(has_text="Small workloads are pushed back")).to_be_visible()
+
+    # The link is the screen.
+    shared = page.url
+    assert "policy=size-priority" in shared
+    other = browser.new_page(viewport={"width": 1024, "height": 768}, color_scheme="light")
+    other.goto(shared)
+    expect(other.get_by_text("Small workloads are pushed back")).to_be_visible(timeout=SLOW_MS)
+    expect(other.get_by_text(f"It is number {ahead['position']} in {ahead['partition']}")).to_be_visible()
+    other.screenshot(path=tmp_path / "shared.png")
+    other.close()
+
+    page.get_by_role("button", name="As it is").click()
+    expect(what).to_have_count(0)
+
+
+def test_overview_leads_to_the_reason_when_a_waiting_workload_is_selected(page: Page, demo_url: str) -> None:
+    waiting = get_json(f"{demo_url}/api/v1/scheduling/queue")["workloads"][0]["workload"]
+    page.goto(f"/?select=workload:{waiting}")
+    page.get_by_role("button", name="Why it waits").click(timeout=SLOW_MS)
+    expect(page).to_have_url(re.compile("/scheduling"))
+    expect(page.get_by_text("Why it waits", exact=True).first).to_be_visible(timeout=SLOW_MS)
+
+
+def test_form_says_when_something_would_start_before_it_is_submitted(page: Page) -> None:
+    page.goto("/scheduling")
+    form = page.get_by_role("region", name="Before submitting")
+    form.get_by_label("GPUs").fill("16")
+    form.get_by_label("Hours").fill("2")
+    form.get_by_role("button", name="When?").click()
+    expect(form.get_by_text(re.compile("At once|Likely")).first).to_be_visible(timeout=SLOW_MS)
+    expect(page).to_have_url(re.compile("ask=16x2h"))

@@ -1,0 +1,84 @@
+"""The live queue in words: places, reasons, holders, promises that survive a restart, and what would help."""
+
+import pytest
+from clusters.queued import HOUR_MS, NOW, QueuedCluster, queued_cluster
+
+from clusterscape.errors import NotFoundError
+from clusterscape.model import UnixMs
+
+__all__ = ["queued_cluster"]
+
+HOUR_S = 3600
+
+
+def test_rows_are_in_queue_order_when_priorities_differ(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", 8, since_h=3)
+    queued_cluster.wait("slurm:11", 8, priority=900)
+    queued_cluster.wait("slurm:12", 8, reason="Dependency", priority=999)
+    answer = queued_cluster.queries.queue.all()
+    assert [(row.workload, row.position, row.ahead) for row in answer.workloads] == [
+        ("slurm:12", None, 0),
+        ("slurm:11", 1, 0),
+        ("slurm:10", 2, 1),
+    ]
+    assert [row.planned_at for row in answer.workloads] == [None, NOW + 2 * HOUR_MS, NOW + 3 * HOUR_MS]
+    assert answer.gpus_asked == 24
+    assert answer.longest_wait_s == 3 * HOUR_S
+    main = next(each for each in answer.partitions if each.name == "main")
+    assert (main.waiting, main.held, main.gpus_free) == (3, 1, 0)
+
+
+def test_story_names_who_is_ahead_and_who_holds_the_space_when_all_is_busy(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", 8, since_h=3)
+    queued_cluster.wait("slurm:11", 8, priority=900)
+    story = queued_cluster.queries.queue.story("slurm:11")
+    assert [holder.workload for holder in story.holders] == ["slurm:1"]
+    assert story.holders[0].ends_by == NOW + 2 * HOUR_MS
+    assert story.needed is not None
+    assert (story.needed.missing_gpus, story.needed.missing_nodes) == (8, 1)
+    behind = queued_cluster.queries.queue.story("slurm:10")
+    assert [(other.workload, other.why) for other in behind.ahead] == [("slurm:11", "priority 900 vs 100")]
+    assert any("number 2 in main" in line for line in behind.text)
+
+
+def test_cheapest_change_is_the_other_partition_when_it_has_a_free_node(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", 8)
+    best = queued_cluster.queries.queue.story("slurm:10").changes[0]
+    assert (best.kind, best.partition, best.start_at, best.gain_s) == ("partition", "spare", NOW, 2 * HOUR_S)
+
+
+def test_held_workload_has_no_plan_when_it_waits_for_something_else(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", 8, reason="JobHeldUser")
+    story = queued_cluster.queries.queue.story("slurm:10")
+    assert story.row is not None
+    assert (story.row.position, story.row.planned_at, story.changes, story.needed) == (None, None, [], None)
+    assert "Held by its owner" in story.text[0]
+
+
+def test_promises_survive_a_restart_when_slips_were_recorded(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", 8)
+    queued_cluster.queries.promises.look()
+    queued_cluster.wait("slurm:11", 8, priority=900, since_h=0)
+    queued_cluster.queries.promises.look()
+    again = queued_cluster.make_queries()
+    ledger = again.promises.ledger("slurm:10")
+    assert ledger is not None
+    assert [(slip.cause.value, slip.change_s, slip.by) for slip in ledger.slips] == [("arrived", HOUR_S, ("slurm:11",))]
+    queued_cluster.now = UnixMs(NOW + 4 * HOUR_MS)
+    queued_cluster.start("slurm:10", "n1")
+    again.promises.look()
+    story = again.queue.story("slurm:10")
+    assert story.row is None
+    assert story.promise is not None
+    assert story.promise.started_at == queued_cluster.now
+    assert sum(slip.change_s for slip in story.promise.slips) == (queued_cluster.now - story.promise.first_at) // 1000
+
+
+def test_unknown_workload_is_not_found_when_it_is_asked_about(queued_cluster: QueuedCluster) -> None:
+    with pytest.raises(NotFoundError, match="no workload"):
+        queued_cluster.queries.queue.story("slurm:404")
+
+
+def test_nothing_waits_when_the_queue_is_empty(queued_cluster: QueuedCluster) -> None:
+    answer = queued_cluster.queries.queue.all()
+    assert (answer.workloads, answer.longest_wait_s, answer.drained_at) == ([], None, None)

@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  askWhy,
+  INITIAL_SCHEDULING,
+  isWhatIf,
+  PICTURE_AHEAD,
+  QUEUE_COLUMNS,
+  SCHEDULING_TABS,
+  type SchedulingPage,
+} from "./scheduling.ts";
+import { INITIAL_SCREEN, parseScreen, serializeScreen, VIEW_NAMES } from "./screen.ts";
+
+const words = fc.constantFrom("", "fcfs", "size-priority");
+const names = fc.uniqueArray(fc.constantFrom("gpu-001", "slurm:4711", "slurm:12_3"));
+const pairs = fc.uniqueArray(fc.constantFrom("main:4", "a100-large:16", "debug queue:1"));
+
+const pages: fc.Arbitrary<SchedulingPage> = fc
+  .record({
+    tab: fc.constantFrom(...SCHEDULING_TABS),
+    queue: fc.constantFrom("", "a100-large", "v 100"),
+    sort: fc.record({ column: fc.constantFrom(...QUEUE_COLUMNS), descending: fc.boolean() }),
+    ahead: fc.constantFrom(...PICTURE_AHEAD),
+    ask: fc.option(
+      fc.record({
+        gpus: fc.integer({ min: 1, max: 1000 }),
+        hours: fc.constantFrom(0.25, 4, 72),
+        partition: fc.constantFrom("", "v100"),
+      }),
+    ),
+    whatIf: fc.record({
+      policy: words,
+      backfill: words,
+      placement: words,
+      drained: names,
+      added: pairs,
+      limits: pairs,
+      first: names,
+    }),
+  })
+  .map((chosen) => ({ ...INITIAL_SCHEDULING, ...chosen }));
+
+function parse(link: string) {
+  const url = new URL(link, "http://page");
+  return parseScreen(url.pathname, url.search, VIEW_NAMES);
+}
+
+describe("the scheduling page's part of a link", () => {
+  it("reads back what it wrote", () => {
+    fc.assert(
+      fc.property(pages, (scheduling) => {
+        const { screen, notices } = parse(serializeScreen({ ...INITIAL_SCREEN, view: "scheduling", scheduling }));
+        expect(screen.scheduling).toEqual(scheduling);
+        expect(notices).toEqual([]);
+      }),
+    );
+  });
+
+  it("leaves out nonsense and says so", () => {
+    const { screen, notices } = parse("/scheduling?tab=dreams&ask=0x1h&policy=DROP%20TABLE&add=nowhere&order=-luck");
+    expect(screen.scheduling).toEqual(INITIAL_SCHEDULING);
+    expect(notices).toHaveLength(5);
+  });
+
+  it("is short where nothing is chosen", () => {
+    expect(serializeScreen(askWhy("slurm:7")(INITIAL_SCREEN))).toBe("/scheduling?select=workload:slurm:7");
+    expect(isWhatIf(INITIAL_SCHEDULING.whatIf)).toBe(false);
+  });
+});
