@@ -17,6 +17,7 @@ import type {
   WorkloadList,
   WorkloadState,
 } from "./generated.ts";
+import type { JobTracesClient } from "./job-traces-client.ts";
 import type { RulesClient } from "./rules-client.ts";
 import type { RunsClient } from "./runs-client.ts";
 import type { SchedulingClient } from "./scheduling-client.ts";
@@ -81,6 +82,7 @@ export interface Client {
   readonly traces: TracesClient;
   /** Of the present only. */
   readonly scheduling: SchedulingClient;
+  readonly jobTraces: JobTracesClient;
   readonly runs: RunsClient;
   timeline(query: TimelineQuery, signal?: AbortSignal): Promise<Timeline>;
   waste(hours: number, signal?: AbortSignal): Promise<WasteAnswer>;

@@ -18,6 +18,7 @@ import type {
   WorkloadDetail,
   WorkloadList,
 } from "./generated.ts";
+import { createJobTracesClient } from "./job-traces-client.ts";
 import { listenToEvents } from "./live.ts";
 import { createRulesClient } from "./rules-client.ts";
 import { createRunsClient } from "./runs-client.ts";
@@ -39,6 +40,7 @@ export function createNetworkClient(at: number | null = null): Client {
     diagnosis: createDiagnosisClient(),
     traces: createTracesClient(),
     scheduling: createSchedulingClient(),
+    jobTraces: createJobTracesClient(),
     runs: createRunsClient(),
     timeline: ({ startMs, endMs, points }, signal) =>
       getJson<Timeline>(`/timeline${toQuery({ start: startMs, end: endMs, points })}`, signal),

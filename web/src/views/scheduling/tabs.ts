@@ -11,4 +11,5 @@ export interface Tab {
 
 export const TABS: readonly Tab[] = [
   { name: "queue", title: "Queue", component: lazy(() => import("./queue/queue-tab.tsx")) },
+  { name: "history", title: "History", component: lazy(() => import("./history/history-tab.tsx")) },
 ];

@@ -1,0 +1,101 @@
+// Rows on one axis: a dot for a value, a bar for its interval, a tick for something beyond; grouped, one color per trace.
+
+import styles from "./interval-rows.module.css";
+import type { Scale } from "./scales.ts";
+
+export interface IntervalRow {
+  readonly key: string;
+  readonly color: string;
+  readonly title: string;
+  /** Null: not known. */
+  readonly dot: number | null;
+  readonly bar: readonly [number, number] | null;
+  readonly tick?: number | null;
+  /** What stands at the right. */
+  readonly text: string;
+  readonly tip: string;
+}
+
+export interface IntervalGroup {
+  readonly key: string;
+  readonly title: string;
+  readonly detail?: string;
+  readonly rows: readonly IntervalRow[];
+}
+
+interface IntervalRowsProps {
+  readonly label: string;
+  readonly scale: Scale;
+  readonly groups: readonly IntervalGroup[];
+  /** A line to compare with. */
+  readonly mark?: number;
+}
+
+export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) {
+  const percent = (value: number) => `${scale.place(value) * 100}%`;
+  const ticks = thinTicks(scale);
+  return (
+    <section className={styles.chart} aria-label={label}>
+      {groups.map((group) => (
+        <div key={group.key} className={styles.group}>
+          <span className={styles.name} title={group.title}>
+            {group.title}
+            {group.detail && <small>{group.detail}</small>}
+          </span>
+          <div>
+            {group.rows.map((row) => (
+              <div key={row.key} className={styles.row} data-tip={row.tip}>
+                <div className={styles.track}>
+                  {ticks.map(({ at }) => (
+                    <i key={at} className={styles.grid} style={{ left: percent(at) }} />
+                  ))}
+                  {mark !== undefined && <i className={styles.mark} style={{ left: percent(mark) }} />}
+                  {row.bar && (
+                    <i
+                      className={styles.bar}
+                      style={{
+                        left: percent(row.bar[0]),
+                        width: `calc(${percent(row.bar[1])} - ${percent(row.bar[0])})`,
+                        background: row.color,
+                      }}
+                    />
+                  )}
+                  {row.dot !== null && (
+                    <i className={styles.dot} style={{ left: percent(row.dot), background: row.color }} />
+                  )}
+                  {row.tick !== undefined && row.tick !== null && (
+                    <i className={styles.tick} style={{ left: percent(row.tick), background: row.color }} />
+                  )}
+                </div>
+                <span className={styles.value}>{row.text}</span>
+                <span className={styles.hidden}>{row.tip}</span>
+              </div>
+            ))}
+          </div>
+        </div>
+      ))}
+      <div className={styles.axis} aria-hidden="true">
+        <span />
+        <div>
+          {ticks.map(({ at, text }) => (
+            <span key={at} style={{ left: percent(at) }}>
+              {text}
+            </span>
+          ))}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+const LEAST_GAP = 0.13;
+
+function thinTicks(scale: Scale) {
+  let last = -1;
+  return scale.ticks.filter(({ at }) => {
+    const place = scale.place(at);
+    if (last >= 0 && place - last < LEAST_GAP) return false;
+    last = place;
+    return true;
+  });
+}

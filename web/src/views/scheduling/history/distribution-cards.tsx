@@ -1,0 +1,148 @@
+// Run times, sizes and requested times: the share of jobs up to each value, or how many lie around it.
+
+import type { TraceDescription, ValueSpread } from "../../../api/generated.ts";
+import { formatCount, formatRatio } from "../../../base/format.ts";
+import { formatDuration } from "../../../base/time.ts";
+import { changeScheduling, DISTRIBUTION_SHAPES, type DistributionShape } from "../../../state/scheduling.ts";
+import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
+import { Segmented } from "../../../widgets/segmented.tsx";
+import { ChartCard, type TableTwin } from "../drawing/chart-card.tsx";
+import { countScale, durationScale, linearScale } from "../drawing/scales.ts";
+import { colorAt } from "../drawing/trace-colors.ts";
+import { type Series, XyChart } from "../drawing/xy-chart.tsx";
+import styles from "./history.module.css";
+import { nameUnits } from "./words.ts";
+
+const TITLES: Readonly<Record<DistributionShape, string>> = {
+  distribution: "Up to a value",
+  histogram: "Around a value",
+};
+
+export function DistributionCards({ traces }: { traces: readonly TraceDescription[] }) {
+  const { scheduling } = useScreen();
+  const change = useChangeScreen();
+  const unit = nameUnits(traces);
+  const of = (pick: (trace: TraceDescription) => ValueSpread | undefined) =>
+    traces.map((trace) => ({ name: trace.name, spread: pick(trace) }));
+  return (
+    <>
+      <div className={styles.bar}>
+        <Segmented
+          label="Drawn as"
+          name="shape"
+          options={DISTRIBUTION_SHAPES.map((value) => ({ value, title: TITLES[value] }))}
+          value={scheduling.shape}
+          onChange={(shape) => change(changeScheduling({ shape }))}
+        />
+      </div>
+      <SpreadCard
+        title="Run time"
+        isTime
+        xTitle="run time"
+        spreads={of(({ run_s }) => run_s)}
+        shape={scheduling.shape}
+      />
+      <SpreadCard title="Size" xTitle={unit} spreads={of(({ size_units }) => size_units)} shape={scheduling.shape} />
+      <SpreadCard
+        title="Requested time"
+        isTime
+        xTitle="time asked for"
+        spreads={of(({ requested_s }) => requested_s)}
+        shape={scheduling.shape}
+      />
+      <SpreadCard
+        title="Waiting time"
+        isTime
+        xTitle="wait"
+        spreads={of(({ waiting }) => waiting?.wait_s)}
+        shape={scheduling.shape}
+      />
+    </>
+  );
+}
+
+interface SpreadCardProps {
+  readonly title: string;
+  readonly isTime?: boolean;
+  readonly xTitle: string;
+  readonly spreads: readonly { readonly name: string; readonly spread: ValueSpread | undefined }[];
+  readonly shape: DistributionShape;
+}
+
+export function SpreadCard({ title, isTime = false, xTitle, spreads, shape }: SpreadCardProps) {
+  const known = spreads.flatMap(({ name, spread }, place) =>
+    spread?.distribution && spread.histogram ? [{ name, spread, place }] : [],
+  );
+  const most = Math.max(2, ...known.map(({ spread }) => spread.quantiles?.maximum ?? 1));
+  const x = isTime ? durationScale(1, most) : countScale(1, most);
+  const series = known.map(({ name, spread, place }) => toSeries(name, place, spread, shape));
+  const top = Math.max(0.01, ...series.flatMap(({ ys }) => ys));
+  const y = linearScale(0, shape === "distribution" ? 1 : top * 1.05, 5, formatRatio);
+  const say = isTime ? formatDuration : formatCount;
+  const middles = known.map(
+    ({ name, spread }) => `${known.length > 1 ? `${name}: ` : ""}median ${say(spread.quantiles?.p50)}`,
+  );
+  return (
+    <ChartCard
+      title={title}
+      hint={known.length > 0 ? middles.join("; ") : "not known"}
+      twin={twinOf(known, shape, xTitle)}
+    >
+      {known.length > 0 ? (
+        <XyChart
+          label={`${title}: ${TITLES[shape].toLowerCase()}`}
+          x={x}
+          y={y}
+          xTitle={xTitle}
+          yTitle={shape === "distribution" ? "share of jobs up to it" : "share of jobs"}
+          series={series}
+        />
+      ) : (
+        <p className={styles.missing}>The trace does not say it.</p>
+      )}
+    </ChartCard>
+  );
+}
+
+function toSeries(name: string, place: number, spread: ValueSpread, shape: DistributionShape): Series {
+  const { distribution, histogram } = spread;
+  const color = colorAt(place);
+  if (shape === "distribution") {
+    return {
+      key: name,
+      title: name,
+      color,
+      look: "step",
+      xs: distribution?.values ?? [],
+      ys: distribution?.shares ?? [],
+    };
+  }
+  const ends = [...(histogram?.counts ?? []), 0].map((count) => count / Math.max(1, spread.count));
+  return { key: name, title: name, color, look: "step", xs: histogram?.edges ?? [], ys: ends };
+}
+
+function twinOf(
+  known: readonly { readonly name: string; readonly spread: ValueSpread }[],
+  shape: DistributionShape,
+  value: string,
+): TableTwin {
+  if (shape === "distribution") {
+    return {
+      header: ["trace", `${value}, up to`, "share of jobs"],
+      rows: known.flatMap(({ name, spread }) =>
+        (spread.distribution?.values ?? []).map((each, at) => [name, each, spread.distribution?.shares[at]]),
+      ),
+    };
+  }
+  return {
+    header: ["trace", `${value}, from`, "below", "jobs"],
+    rows: known.flatMap(({ name, spread }) =>
+      (spread.histogram?.counts ?? []).map((count, at) => [
+        name,
+        spread.histogram?.edges[at],
+        spread.histogram?.edges[at + 1],
+        count,
+      ]),
+    ),
+  };
+}
