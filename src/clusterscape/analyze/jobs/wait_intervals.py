@@ -51,19 +51,15 @@ class WaitCalibration:
     count: int
 
     def apply(self, quantiles_s: Float64s, bins: WaitBins) -> Float64s:
-        """Calibrated quantiles at LEVELS, a row per job: from 0 on and rising. The middle stays as sampled."""
+        """Calibrated quantiles at LEVELS, a row per job: from 0 on and rising."""
         if self.count == 0 or len(quantiles_s) == 0:
             return quantiles_s
         kinds = bins.kinds()
         moved = to_scale(quantiles_s)
         for place, shift in enumerate(self.shifts):
-            if place != MIDDLE:
-                moved[:, place] += shift.find(kinds)
-        seconds = np.maximum(from_scale(moved), 0.0)
-        seconds[:, MIDDLE] = quantiles_s[:, MIDDLE]
-        seconds[:, :MIDDLE] = np.minimum(seconds[:, :MIDDLE], quantiles_s[:, [MIDDLE]])
-        seconds[:, MIDDLE + 1 :] = np.maximum(seconds[:, MIDDLE + 1 :], quantiles_s[:, [MIDDLE]])
-        return np.sort(seconds, axis=1)
+            moved[:, place] += shift.find(kinds)
+        # Moved apart, quantiles may cross: sorted they are no worse (Chernozhukov et al. 2010).
+        return np.sort(np.maximum(from_scale(moved), 0.0), axis=1)
 
     def to_document(self) -> dict[str, Any]:
         """As JSON."""

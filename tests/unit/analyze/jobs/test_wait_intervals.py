@@ -34,7 +34,7 @@ def test_coverage_is_as_promised_when_forecasts_were_too_sure() -> None:
     found = {one.nominal: one.covered for one in measure_coverage(told, wait[1500:])}
     assert found[0.9] == pytest.approx(0.9, abs=0.04)
     assert found[0.8] == pytest.approx(0.8, abs=0.05)
-    assert (told[:, MIDDLE] == quantiles[1500:, MIDDLE]).all()
+    assert np.median(told[:, MIDDLE] - wait[1500:]) == pytest.approx(0, abs=400)
     assert (np.diff(told, axis=1) >= 0).all()
     assert (told >= 0).all()
 
