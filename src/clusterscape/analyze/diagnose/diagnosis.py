@@ -30,6 +30,7 @@ MAX_COMPARED_VALUES = 1 << 20  # of a metric, on the grid of timelines: 512 poin
 MAX_POINTS, MIN_POINTS = 512, 128
 GAP_STEPS = 5.0
 BRIDGED_STEPS = 2  # of the grid: a lost sample or two is no gap
+LEAST_MAX_LAG = 1  # steps of the grid: into which of two samples an event falls is chance
 LAG_MARGIN, LAG_GPUS = 1.25, 64
 MIN_DIFFERENCE = 0.01  # of the metric's range, or of a correlation: clusters nearer than this are not worth a color
 
@@ -38,7 +39,8 @@ MIN_DIFFERENCE = 0.01  # of the metric's range, or of a correlation: clusters ne
 class Options:
     """What to compare GPUs by. ``metric`` None: the first of the catalogue's summary metrics that has samples.
 
-    ``count`` or ``height`` set the cut of the tree, otherwise it is chosen. ``max_lag`` is in grid steps, for timelines.
+    ``count`` or ``height`` set the cut of the tree, otherwise it is chosen. ``max_lag`` is in grid steps, for timelines; one
+    is always allowed.
     ``quantum`` is the least difference that the metric can show, where the values are means of samples; None: found from them.
     """
 
@@ -122,7 +124,8 @@ def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
     else:
         most = int(np.clip(MAX_COMPARED_VALUES // max(values.shape[1], 1), MIN_POINTS, MAX_POINTS))
         grid = resample(run.samples.times_ms, values, max_points=most, bridged_steps=BRIDGED_STEPS)
-        condensed = compute_timeline_distances(grid, Shape(options.by), max_lag=options.max_lag).condensed
+        max_lag = max(options.max_lag, LEAST_MAX_LAG)
+        condensed = compute_timeline_distances(grid, Shape(options.by), max_lag=max_lag).condensed
         noise = MIN_DIFFERENCE
         if options.by == "euclidean":
             noise *= compute_pooled_scale(values) * float(len(grid.values)) ** 0.5
@@ -131,7 +134,7 @@ def cluster_gpus(run: RunData, metric: str, options: Options) -> Clustering:
 
 
 def _measure_lag_noise(times_ms: Ints, values: Floats, shape: Shape, most: int) -> float:
-    """How far a GPU is from itself, one sample later: into which of two samples an event falls is chance.
+    """How far a GPU is from itself one sample later, shifted as all are: where steps are longer than samples, a part is left.
 
     Of nearly all GPUs (at most LAG_GPUS of them, evenly taken), since those with larger steps are further.
     """
@@ -143,7 +146,7 @@ def _measure_lag_noise(times_ms: Ints, values: Floats, shape: Shape, most: int) 
     distances = []
     for column in range(chosen.size):
         both = replace(grid, values=grid.values[:, [column, column + chosen.size]])
-        distances.append(float(compute_timeline_distances(both, shape).condensed[0]))
+        distances.append(float(compute_timeline_distances(both, shape, max_lag=LEAST_MAX_LAG).condensed[0]))
     known = [distance for distance in distances if np.isfinite(distance)]
     return float(np.quantile(known, 0.95)) if known else 0.0
 
