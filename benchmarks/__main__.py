@@ -29,6 +29,7 @@ BENCHMARKS = (
     "scheduling_speed",
     "job_description",
     "wait_prediction",
+    "live_queue",
     "trace_import",
     "marey_brush",
     "trace_marey",

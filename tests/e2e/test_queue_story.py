@@ -47,7 +47,7 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     expect(details.get_by_text(f"It is number {ahead['position']} in {ahead['partition']}")).to_be_visible(
         timeout=SLOW_MS
     )
-    expect(details.get_by_text("At the latest")).to_be_visible()
+    expect(details.get_by_text("by everybody’s limits")).to_be_visible()
     expect(details.get_by_role("heading", name=re.compile("ahead"))).to_be_visible()
 
     page.get_by_label("Order").select_option("size-priority")
