@@ -99,7 +99,7 @@ function Week({ trace, color, timezone }: { trace: TraceDescription; color: stri
           columnTitle="hour"
           rows={WEEKDAYS}
           columns={HOURS}
-          cells={cells}
+          cells={cells.filter(({ value }) => value > 0)}
         />
       ) : (
         <p className={styles.missing}>The trace does not say when it began.</p>

@@ -2,7 +2,6 @@
 
 import type { ClaimVerdict, PaperClaim, TraceDescription } from "../../../api/generated.ts";
 import { Tag, type Tone } from "../../../widgets/tag.tsx";
-import { sayNumber } from "../drawing/chart-card.tsx";
 import { colorAt } from "../drawing/trace-colors.ts";
 import styles from "./claim-cards.module.css";
 import { barOf } from "./words.ts";
@@ -56,6 +55,8 @@ export function ClaimCards({ claims, traces }: ClaimCardsProps) {
   );
 }
 
+const digits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3 });
+
 /** The interval against no effect: 0, or 1 for a ratio. */
 function Effect({ claim }: { claim: PaperClaim }) {
   const { effect, effect_by_user: byUser, effect_unit: unit, effect_name: name } = claim;
@@ -63,7 +64,8 @@ function Effect({ claim }: { claim: PaperClaim }) {
   const isRatio = unit === "ratio";
   const nothing = isRatio ? 1 : 0;
   const scaled = unit === "share" ? 100 : 1;
-  const say = (value: number) => `${value > 0 && !isRatio ? "+" : ""}${sayNumber(value * scaled).replace("-", "−")}`;
+  const say = (value: number) =>
+    `${value > 0 && !isRatio ? "+" : ""}${digits.format(value * scaled).replace("-", "−")}`;
   const ends = [effect, byUser]
     .flatMap((each) => (each ? [each.value, ...(barOf(each) ?? [])] : []))
     .filter((value) => !isRatio || value > 0);

@@ -21,7 +21,11 @@ export function FailureCards({ traces }: { traces: readonly TraceDescription[] }
         title="Unsuccessful by size"
         traces={traces}
         pick={({ failures }) => failures?.by_size.classes ?? []}
-        say={(each, trace) => sayRange(each.low, each.high, (value) => sayUnits(value, trace.size_unit))}
+        say={(each, trace) =>
+          each.low === each.high
+            ? sayUnits(each.low, trace.size_unit)
+            : `${formatCount(each.low)} – ${sayUnits(each.high, trace.size_unit)}`
+        }
       />
       <ByClass
         title="Unsuccessful by run time"

@@ -1,0 +1,72 @@
+// Predictions: which models are in use, how good they were on jobs they had not seen, and whether forecasts that were shown
+// came true as often as they said.
+
+import type { ModelCards, ReliabilityAnswer } from "../../../api/generated.ts";
+import { formatCount, formatRatio, MISSING } from "../../../base/format.ts";
+import { formatDuration } from "../../../base/time.ts";
+import { useModels, useReliability } from "../../../data/job-traces.ts";
+import { Frame } from "../../../widgets/frame.tsx";
+import { ViewLayout } from "../../../widgets/view-layout.tsx";
+import { AccuracyCards } from "./accuracy-cards.tsx";
+import { ModelList } from "./model-list.tsx";
+import styles from "./quality.module.css";
+import { ReliabilityCards } from "./reliability-cards.tsx";
+
+const SHOWN_LEVEL = 0.9;
+
+export default function QualityTab() {
+  const models = useModels();
+  const reliability = useReliability();
+  return (
+    <ViewLayout
+      strip={<Strip models={models.value} reliability={reliability.value} />}
+      controls={
+        <div className={styles.controls}>
+          <Frame source={models} what="models">
+            {(value) => <ModelList cards={value} />}
+          </Frame>
+        </div>
+      }
+      details={null}
+    >
+      <div className={styles.main}>
+        <h2>Run times</h2>
+        <Frame source={models} what="models">
+          {(value) => <AccuracyCards cards={value} />}
+        </Frame>
+        <h2>Waits</h2>
+        <Frame source={reliability} what="the reliability of forecasts">
+          {(value) => <ReliabilityCards reliability={value} />}
+        </Frame>
+      </div>
+    </ViewLayout>
+  );
+}
+
+interface StripProps {
+  readonly models: ModelCards | undefined;
+  readonly reliability: ReliabilityAnswer | undefined;
+}
+
+function Strip({ models, reliability }: StripProps) {
+  const trained = models?.models.filter(({ is_trained }) => is_trained).length;
+  const told = reliability?.told.find(({ nominal }) => nominal === SHOWN_LEVEL);
+  return (
+    <div className={styles.strip}>
+      <Figure value={models ? `${trained} of ${models.models.length}` : MISSING} title="models learned" />
+      <Figure value={formatCount(reliability?.jobs)} title="forecasts that came due" />
+      <Figure value={formatCount(reliability?.open)} title="forecasts still open" />
+      <Figure value={told ? formatRatio(told.covered) : MISSING} title="inside the 90 % interval" />
+      <Figure value={formatDuration(reliability?.median_error_s)} title="median error of a start" />
+    </div>
+  );
+}
+
+function Figure({ value, title }: { value: string; title: string }) {
+  return (
+    <div className={styles.figure}>
+      <b>{value}</b>
+      <span>{title}</span>
+    </div>
+  );
+}

@@ -1,0 +1,98 @@
+// Whether intervals hold what they say: of the forecasts that were to hold in 90 of 100 cases, how many did; and errors by bin.
+
+import type { Coverage, ReliabilityAnswer } from "../../../api/generated.ts";
+import { formatCount, formatRatio } from "../../../base/format.ts";
+import { formatDuration, formatInstant } from "../../../base/time.ts";
+import { useNow } from "../../../widgets/clock-context.ts";
+import { ChartCard } from "../drawing/chart-card.tsx";
+import { IntervalRows } from "../drawing/interval-rows.tsx";
+import { durationScale, linearScale } from "../drawing/scales.ts";
+import { colorAt } from "../drawing/trace-colors.ts";
+import { type Series, XyChart } from "../drawing/xy-chart.tsx";
+import { Waits } from "./nothing-yet.tsx";
+import styles from "./quality.module.css";
+
+export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnswer }) {
+  const now = useNow();
+  if (reliability.jobs === 0) {
+    return (
+      <Waits title="No forecast has come due yet">
+        {reliability.open > 0
+          ? `${formatCount(reliability.open)} forecasts are open; each is compared with what happened once its workload starts.`
+          : "The first forecast of each waiting workload is kept and compared with its start. Nothing had to wait since."}
+      </Waits>
+    );
+  }
+  const series = [
+    toSeries("as told", reliability.told, colorAt(0)),
+    toSeries("before calibration", reliability.sampled, colorAt(6)),
+  ];
+  const longest = Math.max(60, ...reliability.bins.map(({ median_error_s }) => median_error_s));
+  return (
+    <div className={styles.cards}>
+      <ChartCard
+        title="Reliability of intervals"
+        hint={`${formatCount(reliability.jobs)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
+        twin={{
+          header: ["intervals", "should hold", "held", "forecasts"],
+          rows: [
+            ...reliability.told.map((each) => ["as told", each.nominal, each.covered, each.jobs]),
+            ...reliability.sampled.map((each) => ["before calibration", each.nominal, each.covered, each.jobs]),
+          ],
+        }}
+      >
+        <XyChart
+          label="Reliability of intervals"
+          x={linearScale(0, 1, 5, formatRatio)}
+          y={linearScale(0, 1, 5, formatRatio)}
+          xTitle="should hold"
+          yTitle="held"
+          series={series}
+          height={280}
+          hasDiagonal
+        />
+      </ChartCard>
+      <ChartCard
+        title="Error by size and queue"
+        hint="median of the absolute error of the likely start"
+        twin={{
+          header: ["size", "queue", "forecasts", "median error, s"],
+          rows: reliability.bins.map((bin) => [bin.size, bin.queue, bin.jobs, bin.median_error_s]),
+        }}
+      >
+        <IntervalRows
+          label="Error by size and queue"
+          scale={durationScale(1, longest)}
+          groups={reliability.bins.map((bin) => ({
+            key: `${bin.size} ${bin.queue}`,
+            title: bin.size,
+            detail: bin.queue,
+            rows: [
+              {
+                key: "error",
+                color: colorAt(0),
+                title: bin.queue,
+                dot: bin.median_error_s,
+                bar: [1, bin.median_error_s] as const,
+                text: formatDuration(bin.median_error_s),
+                tip: `${bin.size}, ${bin.queue}: ${formatDuration(bin.median_error_s)}, ${formatCount(bin.jobs)} forecasts`,
+              },
+            ],
+          }))}
+        />
+      </ChartCard>
+    </div>
+  );
+}
+
+function toSeries(title: string, coverage: readonly Coverage[], color: string): Series {
+  const sorted = coverage.toSorted((a, b) => a.nominal - b.nominal);
+  return {
+    key: title,
+    title,
+    color,
+    look: "line",
+    xs: sorted.map(({ nominal }) => nominal),
+    ys: sorted.map(({ covered }) => covered),
+  };
+}
