@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from clusterscape.errors import ClusterScapeError, SourceError
-from clusterscape.model.traces import REPORT_FILE, SPANS_FILE, STEPS_FILE, ImportedTrace
+from clusterscape.model.traces import OPERATORS_FILE, REPORT_FILE, SPANS_FILE, STEPS_FILE, ImportedTrace
 
 BOOTSTRAP_SEED = 0  # the same files always give the same intervals
 READING_SHARE = 0.6
@@ -39,6 +39,10 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float]
     packed.spans.write_parquet(folder / SPANS_FILE, compression="zstd")
     packed.steps.write_parquet(folder / STEPS_FILE, compression="zstd")
     (folder / REPORT_FILE).write_text(json.dumps(packed.document, separators=(",", ":")), encoding="utf-8")
+    kept = [SPANS_FILE, STEPS_FILE, REPORT_FILE]
+    if trace.operators is not None:
+        trace.operators.write_parquet(folder / OPERATORS_FILE, compression="zstd")
+        kept.append(OPERATORS_FILE)
     verdicts = report.verdicts
     return ImportedTrace(
         format=report.trace.format,
@@ -50,7 +54,7 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float]
         stages={facts.rank: facts.stage for facts in report.trace.ranks},
         notes=report.notes,
         headline=verdicts[0].sentence if verdicts else None,
-        files={name: folder / name for name in (SPANS_FILE, STEPS_FILE, REPORT_FILE)},
+        files={name: folder / name for name in kept},
     )
 
 

@@ -91,7 +91,8 @@ class RankFacts:
 class Trace:
     """Spans of all ranks (``SPAN_SCHEMA``), facts of each, and in words what had to be mended or is missing.
 
-    ``is_aligned``: the recorder has brought all ranks to one clock.
+    ``is_aligned``: the recorder has brought all ranks to one clock. ``operators``: what depends on what
+    (``model/operators.py``), where the recorder tells.
     """
 
     format: str
@@ -99,6 +100,7 @@ class Trace:
     ranks: tuple[RankFacts, ...]
     notes: tuple[str, ...] = ()
     is_aligned: bool = False
+    operators: pl.DataFrame | None = None
 
 
 def make_spans(columns: Mapping[str, object], height: int) -> pl.DataFrame:

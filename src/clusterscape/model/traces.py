@@ -13,6 +13,8 @@ SPANS_FILE = "spans.parquet"
 """Aligned spans with the columns of ``analyze/trace/relations.py``; a span's id is its row."""
 REPORT_FILE = "report.json"
 STEPS_FILE = "steps.parquet"
+OPERATORS_FILE = "operators.parquet"
+"""The operator graph (``model/operators.py``), where the trace came with one."""
 UPLOADS = "uploads"
 """Folder of what was sent and is not taken in yet."""
 

@@ -340,6 +340,75 @@ export interface FindingNumber {
   readonly value: number | null;
 }
 
+/** The execution flow; nodes in the order of execution. `is_recorded`: from an operator graph, else from spans of one rank per stage in the typical step. `opened`: what is open, as it can be asked for. */
+export interface FlowAnswer {
+  readonly blocks: readonly FlowBlock[];
+  readonly edges: readonly FlowEdge[];
+  readonly is_recorded: boolean;
+  readonly namespaces: readonly FlowNamespace[];
+  readonly nodes: readonly FlowNode[];
+  readonly opened: readonly string[];
+  readonly operators: number;
+  readonly stages: readonly TraceStage[];
+}
+
+/** Operators of one stage between two messages; `after`: blocks it has to wait for, all of lower number. */
+export interface FlowBlock {
+  readonly after: readonly number[];
+  readonly operators: number;
+  readonly stage: number | null;
+}
+
+/** Edges of one class from one node to a later one. `shard`: into how many parts each dimension of the tensor is split. */
+export interface FlowEdge {
+  readonly count: number;
+  readonly edge_class: "data" | "activation_gradient" | "update_state" | "load" | "depend" | "hub" | "send_receive" | "sequence";
+  readonly is_long: boolean;
+  readonly shard: readonly number[] | null;
+  readonly source: number;
+  readonly target: number;
+}
+
+/** What part of the parallel strategy an operator is. */
+export type FlowMark = "pp" | "tp" | "dp" | "ep" | "redistribution" | "gradient_aggregation" | "communication";
+
+/** How many operators of a node are part of the parallel strategy. */
+export interface FlowMarks {
+  readonly count: number;
+  readonly mark: FlowMark;
+}
+
+/** A namespace that is open. */
+export interface FlowNamespace {
+  readonly namespace: number;
+  readonly operators: number;
+  readonly path: string;
+}
+
+/** An operator, a closed namespace, or operators that only order others; `count` of them stacked. `opens`: what to add to `open` to see inside. `matches`: operators with the searched text. `span`: the longest; times are null where the trace has no spans of it. */
+export interface FlowNode {
+  readonly block: number;
+  readonly count: number;
+  readonly data_type: string | null;
+  readonly duration_ns: number | null;
+  readonly end_ns: number | null;
+  readonly kind: "operator" | "namespace" | "ordering";
+  readonly label: string;
+  readonly marks: readonly FlowMarks[];
+  readonly matches: number;
+  readonly message: string | null;
+  readonly name: string | null;
+  readonly namespace: string;
+  readonly opens: string | null;
+  readonly operators: number;
+  readonly parent: number | null;
+  readonly shape: string | null;
+  readonly shards: readonly (readonly number[])[] | null;
+  readonly span: number | null;
+  readonly start_ns: number | null;
+  readonly types: Readonly<Record<string, number>>;
+}
+
 /** One condition as a form has it; see `FormRow` of the answers. */
 export interface FormField {
   readonly across?: Across | null;

@@ -7,6 +7,17 @@ from clusterscape.analyze.trace.intervals import Times, clip_times, join_times, 
 from clusterscape.analyze.trace.match import Matches
 from clusterscape.model.spans import SpanClass
 
+_BREAKDOWN_SCHEMA = {
+    "rank": pl.Int64(),
+    "step": pl.Int64(),
+    "step_ns": pl.Int64(),
+    "compute_ns": pl.Int64(),
+    "exposed_ns": pl.Int64(),
+    "waiting_ns": pl.Int64(),
+    "transferring_ns": pl.Int64(),
+    "idle_ns": pl.Int64(),
+    "communication_ns": pl.Int64(),
+}
 WORK = (SpanClass.COMPUTE.value, SpanClass.MEMORY.value)
 
 
@@ -89,7 +100,7 @@ def measure_breakdown(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFr
                     "communication_ns": comm.length_ns,
                 }
             )
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema=_BREAKDOWN_SCHEMA)
 
 
 def compute_times(spans: pl.DataFrame, rank: int) -> Times:

@@ -151,6 +151,9 @@ class GraphNode(msgspec.Struct):
     attr: dict[str, str] = {}
     input: list[str] = []
     parallel_shard: str | list[msgspec.Raw] = ""
+    parallel_group: list[str] = []
+    output_shape: msgspec.Raw = msgspec.Raw(b"[]")
+    output_data_type: str = ""
 
 
 class GraphStage(msgspec.Struct):

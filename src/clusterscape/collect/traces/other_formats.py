@@ -6,6 +6,7 @@ from clusterscape.collect.traces.files import TraceFile, natural_key, read_conte
 from clusterscape.collect.traces.formats import TraceFormat, detect_format
 from clusterscape.collect.traces.megatron import parse_megatron
 from clusterscape.collect.traces.mindspore import parse_scopes, parse_timeline
+from clusterscape.collect.traces.mindspore_graph import graph_alone
 from clusterscape.collect.traces.straggler import parse_straggler
 from clusterscape.errors import SourceError
 from clusterscape.model.spans import Trace
@@ -15,6 +16,8 @@ def read_other(kind: TraceFormat, files: Sequence[TraceFile]) -> Trace:
     """The trace of files of one format that is not Kineto's."""
     if kind is TraceFormat.MINDSPORE:
         return _read_mindspore(files[0])
+    if kind is TraceFormat.MINDSPORE_GRAPH:
+        return graph_alone(read_content(files[0]), files[0].title)
     if kind not in (TraceFormat.MEGATRON, TraceFormat.STRAGGLER):
         raise SourceError(f"{kind.value} files alone hold no spans", hint="Name the timeline beside it, too.")
     if len(files) > 1:

@@ -72,8 +72,24 @@ def read_traces(paths: Sequence[Path], *, workers: int | None = None, progress: 
         from clusterscape.collect.traces.other_formats import read_other
 
         trace = read_other(kind, chosen)
-        return replace(trace, notes=tuple(notes) + trace.notes)
-    return _join(kind, _read_all(chosen, workers, progress), notes)
+        trace = replace(trace, notes=tuple(notes) + trace.notes)
+    else:
+        trace = _join(kind, _read_all(chosen, workers, progress), notes)
+    graphs = [file for file, own in zip(files, formats, strict=True) if own is TraceFormat.MINDSPORE_GRAPH]
+    return _with_graph(trace, graphs) if kind is not TraceFormat.MINDSPORE_GRAPH else trace
+
+
+def _with_graph(trace: Trace, files: Sequence[TraceFile]) -> Trace:
+    """A graph beside the spans is kept with them; one that cannot be read is reported."""
+    if not files:
+        return trace
+    from clusterscape.collect.traces.mindspore_graph import parse_operators
+
+    try:
+        operators, _ = parse_operators(read_content(files[0]), files[0].title)
+    except (ClusterScapeError, ValueError, OSError) as error:
+        return replace(trace, notes=(*trace.notes, f"{files[0].title} could not be read: {error}."))
+    return replace(trace, operators=operators)
 
 
 def _detect(file: TraceFile) -> TraceFormat | None:

@@ -11,7 +11,15 @@ import polars as pl
 from clusterscape.analyze.trace.changes import ChangedRun
 from clusterscape.analyze.trace.drawn import DrawnTrace
 from clusterscape.errors import QueryError
-from clusterscape.model.traces import REPORT_FILE, SPANS_FILE, STEPS_FILE, TraceAbout, TraceState, trace_key
+from clusterscape.model.traces import (
+    OPERATORS_FILE,
+    REPORT_FILE,
+    SPANS_FILE,
+    STEPS_FILE,
+    TraceAbout,
+    TraceState,
+    trace_key,
+)
 from clusterscape.query.cache import VersionedCache
 from clusterscape.store.artifacts.contract import ArtifactStore
 from clusterscape.store.artifacts.traces import read_about
@@ -49,6 +57,12 @@ class OpenTrace:
     def drawn(self) -> DrawnTrace:
         """Arrays to draw from."""
         return DrawnTrace(self.spans, self.about.stages)
+
+    @cached_property
+    def operators(self) -> pl.DataFrame | None:
+        """The operator graph, where the trace came with one."""
+        key = trace_key(self.about.trace_id, OPERATORS_FILE)
+        return self._read_table(OPERATORS_FILE) if self.artifacts.list(key) else None
 
     @cached_property
     def changed(self) -> ChangedRun:

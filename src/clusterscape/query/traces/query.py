@@ -10,12 +10,14 @@ from clusterscape.analyze.trace.aggregate import Merge, Window
 from clusterscape.analyze.trace.changes import Change, ChangeError
 from clusterscape.analyze.trace.drawn import CLASSES, SHOWN_CLASSES, Level
 from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, StoreError
+from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import find_holding
 from clusterscape.query.picture import encode_strings
 from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
 from clusterscape.query.traces.describing import describe_change, describe_diff, describe_report, describe_row
-from clusterscape.query.traces.opened import SEED, OpenTrace, OpenTraces
+from clusterscape.query.traces.flow_answers import FlowAnswer
+from clusterscape.query.traces.opened import KEPT, SEED, OpenTrace, OpenTraces
 from clusterscape.query.traces.spans import describe_span
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.store.artifacts.contract import ArtifactStore
@@ -30,6 +32,7 @@ class TraceQuery:
     def __init__(self, context: QueryContext, workloads: WorkloadQuery) -> None:
         self._context = context
         self._workloads = workloads
+        self._operators = VersionedCache(size=KEPT)
         self._opened = OpenTraces(context.artifacts) if context.artifacts is not None else None
 
     def all(self, *, workload: str | None = None) -> TraceList:
@@ -146,6 +149,14 @@ class TraceQuery:
         origin = opened.drawn.origin_ns
         low, high = origin + int(window.start_ns), origin + math.ceil(window.end_ns)
         return draw_curves(opened.spans, low, high, pixels).with_columns(pl.col("time_ns") - origin)
+
+    def flow(self, trace_id: str, *, opened: Sequence[str] | None = None, text: str = "") -> FlowAnswer:
+        """The execution flow with some namespaces open; None: as a first picture."""
+        from clusterscape.query.traces.flow import draw, load_operators
+
+        trace = self.open(trace_id)
+        operators = self._operators.get(trace_id, trace.about.imported_at, lambda: load_operators(trace))
+        return draw(operators, opened, text)
 
     def diff(self, before: str, after: str) -> TraceDiffAnswer:
         """What changed from one run to another."""

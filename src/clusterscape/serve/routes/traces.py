@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from clusterscape.errors import QueryError, StoreError
 from clusterscape.query.traces import Change, Level, Merge
 from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
+from clusterscape.query.traces.flow_answers import FlowAnswer
 from clusterscape.serve.state import State, TraceWriter
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
 
@@ -173,6 +174,26 @@ def get_trace_marey(
 def read_trace_span(trace: TraceId, span: Annotated[int, Path(ge=0)], state: State) -> SpanAnswer:
     """One span: its collective's members with arrival, wait and transfer, its launch, the same operator on other ranks."""
     return state.queries.traces.span(trace, span)
+
+
+@router.get("/{trace}/flow")
+def read_trace_flow(
+    trace: TraceId,
+    state: State,
+    opened: Annotated[
+        str | None,
+        Query(
+            alias="open",
+            max_length=20_000,
+            description="Numbers of the namespaces drawn open, `*3` for parts of 3 one by one; by default a first picture.",
+        ),
+    ] = None,
+    text: Annotated[str, Query(max_length=200, description="Nodes tell how many of their operators have it.")] = "",
+) -> FlowAnswer:
+    """The execution flow: nodes in the order of execution, edges with the sharding of their tensors, blocks cut at sends and
+    receives. At most 2,000 nodes: namespaces that would be more stay closed.
+    """
+    return state.queries.traces.flow(trace, opened=None if opened is None else _split(opened), text=text)
 
 
 @router.get("/{trace}/operators", response_class=Response, responses=ARROW_RESPONSE)

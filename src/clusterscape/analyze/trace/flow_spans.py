@@ -1,0 +1,133 @@
+"""An operator graph from a trace's spans: what one rank of every stage did in the typical step, in the order it did it, in the
+namespaces its annotations and modules give. What depends on what beyond the order and the messages, spans do not tell.
+"""
+
+import re
+from collections.abc import Mapping
+
+import polars as pl
+
+from clusterscape.model.operators import OPERATOR_SCHEMA, FlowMark, make_operators
+from clusterscape.model.spans import Phase, SpanClass
+
+WORK = (SpanClass.COMPUTE.value, SpanClass.COMMUNICATION.value, SpanClass.MEMORY.value)
+MOST_OPERATORS = 20_000
+"""Of a stage; a step of more is drawn as far as that."""
+MESSAGES = ("send", "recv")
+KINDS = {"tp": FlowMark.TENSOR, "dp": FlowMark.DATA, "pp": FlowMark.PIPELINE, "ep": FlowMark.EXPERT}
+
+
+def spans_to_operators(
+    spans: pl.DataFrame,
+    stages: Mapping[int, int | None],
+    *,
+    step: int | None,
+    origin_ns: int,
+    group_kinds: Mapping[str, str | None] | None = None,
+) -> pl.DataFrame:
+    """``spans`` with the columns of ``relations.py``; ``group_kinds``: what ranks of a process group share, where known."""
+    shown: dict[int | None, int] = {}
+    for rank in sorted(stages):
+        shown.setdefault(stages[rank], rank)
+    table = spans.with_row_index("span")
+    if step is not None:
+        table = table.filter(pl.col("step") == step)
+    tables = [_of_rank(table, stage, rank) for stage, rank in sorted(shown.items(), key=lambda item: item[0] or 0)]
+    tables = [each for each in tables if each.height]
+    if not tables:
+        return pl.DataFrame(schema=dict(OPERATOR_SCHEMA))
+    chosen = pl.concat(tables)
+    names = [shorten_kernel(name) for name in chosen["name"].cast(pl.String)]
+    start = chosen["start_ns"] - origin_ns
+    end = chosen["end_ns"] - origin_ns
+    collective = chosen["collective"].cast(pl.String)
+    return make_operators(
+        {
+            "stage": chosen["shown_stage"],
+            "name": names,
+            "type": [_type(name) for name in names],
+            "namespace": chosen["namespace"].cast(pl.String).fill_null("").str.strip_chars("/"),
+            "inputs": _inputs(chosen),
+            "mark": _marks(chosen, group_kinds or {}),
+            "message": pl.select(pl.when(collective.is_in(MESSAGES)).then(collective)).to_series(),
+            "message_key": _message_keys(chosen),
+            "span": chosen["span"],
+            "start_ns": start,
+            "end_ns": end,
+            "duration_ns": end - start,
+        },
+        chosen.height,
+    )
+
+
+def shorten_kernel(name: str) -> str:
+    """``void at::native::elementwise_kernel<8, …>(…)`` → ``elementwise_kernel``."""
+    plain = name.replace("(anonymous namespace)::", "")
+    found = re.match(r"(?:void\s+)?((?:[\w.]+::)*)([\w.#/-]+)\s*[<(]", plain)
+    return found[2] if found and (found[1] or plain.startswith("void ")) else plain
+
+
+def _type(name: str) -> str:
+    """Numbers of micro-batches and layers do not make another type."""
+    return re.sub(r"\d+", "#", name)
+
+
+def _of_rank(table: pl.DataFrame, stage: int | None, rank: int) -> pl.DataFrame:
+    mine = table.filter(pl.col("rank") == rank)
+    work = mine.filter(pl.col("span_class").cast(pl.String).is_in(WORK))
+    if not (work["span_class"].cast(pl.String) == SpanClass.COMPUTE.value).any():
+        is_host = pl.col("span_class").cast(pl.String) == SpanClass.HOST.value
+        work = mine.filter(
+            (is_host & pl.col("is_outer")) | (pl.col("span_class").cast(pl.String) == SpanClass.COMMUNICATION.value)
+        )
+    return work.sort("start_ns", "span").head(MOST_OPERATORS).with_columns(pl.lit(stage, pl.Int32).alias("shown_stage"))
+
+
+def _inputs(chosen: pl.DataFrame) -> list[list[int]]:
+    """Every operator follows the one before on its lane; communication also what ran last when it began."""
+    last: dict[tuple[int, str], int] = {}
+    ran: dict[int, int] = {}
+    found: list[list[int]] = []
+    rows = chosen.select(
+        "rank", pl.col("lane").cast(pl.String).fill_null(""), pl.col("span_class").cast(pl.String)
+    ).iter_rows()
+    for row, (rank, lane, kind) in enumerate(rows):
+        before = {last[rank, lane]} if (rank, lane) in last else set()
+        if rank in ran and (kind == SpanClass.COMMUNICATION.value or not before):
+            before.add(ran[rank])
+        found.append(sorted(before))
+        last[rank, lane] = row
+        if kind != SpanClass.COMMUNICATION.value:
+            ran[rank] = row
+    return found
+
+
+def _marks(chosen: pl.DataFrame, kinds: Mapping[str, str | None]) -> list[str | None]:
+    rows = chosen.select(
+        pl.col("collective").cast(pl.String),
+        pl.col("process_group").cast(pl.String),
+        pl.col("phase").cast(pl.String),
+        pl.col("span_class").cast(pl.String),
+    ).iter_rows()
+    found: list[str | None] = []
+    for collective, group, phase, kind in rows:
+        mark: FlowMark | None = None
+        if collective in MESSAGES:
+            mark = FlowMark.PIPELINE
+        elif collective is not None or kind == SpanClass.COMMUNICATION.value:
+            mark = KINDS.get(kinds.get(group) or group or "", FlowMark.COMMUNICATION)
+            if mark in (FlowMark.DATA, FlowMark.COMMUNICATION) and phase == Phase.BACKWARD.value:
+                mark = FlowMark.GRADIENT_AGGREGATION
+            elif collective == "all_to_all" and mark is FlowMark.COMMUNICATION:
+                mark = FlowMark.EXPERT
+        found.append(mark.value if mark else None)
+    return found
+
+
+def _message_keys(chosen: pl.DataFrame) -> pl.Series:
+    """A matched message is named by the row of its send."""
+    return chosen.select(
+        pl.when(pl.col("partner").is_not_null()).then(
+            pl.when(pl.col("collective").cast(pl.String) == "send").then("span").otherwise("partner").cast(pl.String)
+        )
+    ).to_series()

@@ -1,0 +1,169 @@
+"""The execution flow of a trace: its operator graph, or what its spans tell of one, as nodes and edges of an expansion."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from clusterscape.analyze.trace.flow import Flow, FlowPart, draw_flow
+from clusterscape.analyze.trace.flow_graph import ORDERING, FlowGraph
+from clusterscape.analyze.trace.flow_spans import spans_to_operators
+from clusterscape.errors import QueryError
+from clusterscape.query.traces.answers import TraceStage
+from clusterscape.query.traces.describing import describe_stages
+from clusterscape.query.traces.flow_answers import (
+    FlowAnswer,
+    FlowBlock,
+    FlowEdge,
+    FlowMarks,
+    FlowNamespace,
+    FlowNode,
+)
+from clusterscape.query.traces.opened import OpenTrace
+
+UNSTACKED = "*"
+"""``*12``: parts of namespace 12 one by one; ``*-1``: those of the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """An operator graph and whether it was recorded, or found in spans."""
+
+    graph: FlowGraph
+    is_recorded: bool
+    stages: list[TraceStage]
+
+
+def load_operators(opened: OpenTrace) -> Operators:
+    """What can be drawn of a trace. Raises ``QueryError`` where there is nothing."""
+    stages = describe_stages(opened.about.stages)
+    recorded = opened.operators
+    if recorded is not None:
+        known = sorted({stage for stage in recorded["stage"].to_list() if stage is not None})
+        if known != [each.stage for each in stages]:  # the graph is of another number of stages than the spans
+            stages = [TraceStage(stage=stage, ranks=[]) for stage in known]
+        return Operators(FlowGraph(recorded), True, stages)
+    found = spans_to_operators(
+        opened.spans,
+        opened.about.stages,
+        step=_typical_step(opened.steps),
+        origin_ns=opened.drawn.origin_ns,
+        group_kinds=_group_kinds(opened.report),
+    )
+    if not found.height:
+        raise QueryError("the trace has no operators to draw", hint="Record what the devices do, or import its graph.")
+    return Operators(FlowGraph(found), False, stages)
+
+
+def draw(operators: Operators, wanted: Sequence[str] | None, text: str = "") -> FlowAnswer:
+    """The flow with some namespaces open; None: as a first picture. Nodes tell how many of their operators have the text."""
+    graph = operators.graph
+    if wanted is None:
+        flow = draw_flow(graph)
+    else:
+        numbers = [each.removeprefix(UNSTACKED) for each in wanted]
+        if not all(each.removeprefix("-").isdigit() for each in numbers):
+            raise QueryError("namespaces are opened by their numbers", hint="Write open=0,3,*3.")
+        stacked = {int(number) for number, each in zip(numbers, wanted, strict=True) if each.startswith(UNSTACKED)}
+        opened = [int(number) for number, each in zip(numbers, wanted, strict=True) if not each.startswith(UNSTACKED)]
+        flow = draw_flow(graph, opened, stacked)
+    table = graph.operators
+    columns = table.to_dict(as_series=False)
+    found = _find_rows(table, text)
+    return FlowAnswer(
+        is_recorded=operators.is_recorded,
+        operators=table.height,
+        stages=operators.stages,
+        blocks=[
+            FlowBlock(stage=block.stage, operators=len(block.operators), after=list(block.after))
+            for block in graph.blocks
+        ],
+        nodes=[_node(graph, part, columns, found) for part in flow.parts],
+        edges=[
+            FlowEdge(
+                source=link.source,
+                target=link.target,
+                edge_class=link.edge_class,
+                count=link.count,
+                shard=None if link.shard is None else list(link.shard),
+                is_long=link.is_long,
+            )
+            for link in flow.links
+        ],
+        namespaces=_namespaces(graph, flow),
+        opened=[str(each) for each in flow.opened] + [f"{UNSTACKED}{each}" for each in flow.unstacked],
+    )
+
+
+def _find_rows(table: pl.DataFrame, text: str) -> frozenset[int]:
+    """Rows whose name, type or namespace has the text."""
+    wanted = text.strip().lower()
+    if not wanted:
+        return frozenset()
+    has = pl.lit(False)
+    for column in ("name", "type", "namespace"):
+        has = has | pl.col(column).str.to_lowercase().str.contains(wanted, literal=True)
+    return frozenset(table.with_row_index("row").filter(has)["row"].to_list())
+
+
+def _node(graph: FlowGraph, part: FlowPart, columns: Mapping[str, list[Any]], found: frozenset[int]) -> FlowNode:
+    first = part.operators[0]
+    is_group = part.namespace is not None
+    path = graph.namespaces[part.namespace] if part.namespace is not None else None
+    marks = Counter(mark for row in part.operators if (mark := columns["mark"][row]) is not None)
+    times = [row for row in part.operators if columns["duration_ns"][row] is not None]
+    kinds = Counter(columns["type"][row] for row in part.operators)
+    orders = not is_group and all(kind in ORDERING for kind in kinds)
+    top = -1 if part.parent is None else part.parent
+    return FlowNode(
+        label=path.rpartition("/")[2] if path is not None else columns["type"][first],
+        name=None if is_group or len(part.operators) > 1 else columns["name"][first],
+        kind="namespace" if is_group else "ordering" if orders else "operator",
+        namespace=path if path is not None else columns["namespace"][first],
+        parent=part.parent,
+        opens=f"{UNSTACKED}{top}" if part.count > 1 else str(part.namespace) if is_group else None,
+        block=part.block,
+        count=part.count,
+        operators=len(part.operators),
+        matches=sum(row in found for row in part.operators),
+        types=dict(kinds.most_common(6)),
+        marks=[FlowMarks(mark=mark, count=count) for mark, count in marks.most_common()],
+        shards=None if is_group else columns["shards"][first],
+        shape=None if is_group else columns["shape"][first],
+        data_type=None if is_group else columns["data_type"][first],
+        message=None if is_group else columns["message"][first],
+        span=None if not times else columns["span"][max(times, key=lambda row: columns["duration_ns"][row])],
+        start_ns=min((columns["start_ns"][row] for row in times), default=None),
+        end_ns=max((columns["end_ns"][row] for row in times), default=None),
+        duration_ns=sum(columns["duration_ns"][row] for row in times) if times else None,
+    )
+
+
+def _namespaces(graph: FlowGraph, flow: Flow) -> list[FlowNamespace]:
+    """Those that are open, with which they can be closed."""
+    number: dict[str, int] = {path: place for place, path in enumerate(graph.namespaces)}
+    sizes = Counter(graph.home)
+    wanted: Collection[int] = set(flow.opened)
+    return [
+        FlowNamespace(
+            namespace=place,
+            path=path,
+            operators=sum(count for home, count in sizes.items() if home == path or home.startswith(path + "/")),
+        )
+        for path, place in number.items()
+        if place in wanted
+    ]
+
+
+def _typical_step(steps: pl.DataFrame) -> int | None:
+    """Of median length."""
+    if not steps.height:
+        return None
+    lengths = steps.group_by("step").agg(pl.col("step_ns").mean()).sort("step_ns", "step")
+    return int(lengths["step"][(lengths.height - 1) // 2])
+
+
+def _group_kinds(report: Mapping[str, Any]) -> dict[str, str | None]:
+    return {each["name"]: each["kind"] for each in report.get("process_groups", [])}

@@ -1,0 +1,91 @@
+"""The shapes of the execution flow's answer. Places in ``nodes`` and ``blocks`` are their numbers."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clusterscape.analyze.trace.flow_graph import EdgeClass
+from clusterscape.model.operators import FlowMark
+from clusterscape.query.traces.answers import TraceStage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowBlock:
+    """Operators of one stage between two messages; ``after``: blocks it has to wait for, all of lower number."""
+
+    stage: int | None
+    operators: int
+    after: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowMarks:
+    """How many operators of a node are part of the parallel strategy."""
+
+    mark: FlowMark
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowNode:
+    """An operator, a closed namespace, or operators that only order others; ``count`` of them stacked. ``opens``: what to add to
+    ``open`` to see inside. ``matches``: operators with the searched text. ``span``: the longest; times are null where the trace
+    has no spans of it.
+    """
+
+    label: str
+    name: str | None
+    kind: Literal["operator", "namespace", "ordering"]
+    namespace: str
+    parent: int | None
+    opens: str | None
+    block: int
+    count: int
+    operators: int
+    matches: int
+    types: dict[str, int]
+    marks: list[FlowMarks]
+    shards: list[list[int]] | None
+    shape: str | None
+    data_type: str | None
+    message: str | None
+    span: int | None
+    start_ns: float | None
+    end_ns: float | None
+    duration_ns: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowEdge:
+    """Edges of one class from one node to a later one. ``shard``: into how many parts each dimension of the tensor is split."""
+
+    source: int
+    target: int
+    edge_class: EdgeClass
+    count: int
+    shard: list[int] | None
+    is_long: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowNamespace:
+    """A namespace that is open."""
+
+    namespace: int
+    path: str
+    operators: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowAnswer:
+    """The execution flow; nodes in the order of execution. ``is_recorded``: from an operator graph, else from spans of one rank
+    per stage in the typical step. ``opened``: what is open, as it can be asked for.
+    """
+
+    is_recorded: bool
+    operators: int
+    stages: list[TraceStage]
+    blocks: list[FlowBlock]
+    nodes: list[FlowNode]
+    edges: list[FlowEdge]
+    namespaces: list[FlowNamespace]
+    opened: list[str]
