@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from clusterscape.query.scheduling.queue_state import Holding, LiveQueue, QueueJob, plan_queue
+from clusterscape.query.scheduling.queue_state import Holding, LiveQueue, QueueJob, lay_out, plan_queue
 
 MOST_SLIPS = 60
 MOST_NAMES = 4
@@ -146,7 +146,7 @@ def find_moves(
     starts = dict(planned)
     blame = _Blame(before, after)
     for cause, step, names in _steps(before, planned, after):
-        new = plan_queue(step)[0]
+        new = _plan_part(step, starts, blame.find_partitions(names) if cause is not SlipCause.OVERDUE else None)
         for name, start in new.items():
             old = starts.get(name)
             if old is not None and start != old:
@@ -154,6 +154,19 @@ def find_moves(
         starts = starts | new if cause is not SlipCause.REORDERED else new
     waiting = {job.workload for job in after.waiting}
     return moves, {name: start for name, start in starts.items() if name in waiting}
+
+
+def _plan_part(step: LiveQueue, known: Mapping[str, int], changed: set[str] | None) -> dict[str, int]:
+    """Plan the pools of the partitions where something changed (None: all); the others are as they were."""
+    layout = lay_out(step)
+    if changed is None:
+        return plan_queue(step, layout)[0]
+    pools = {layout.pool_of.get(name) for name in changed}
+    jobs = step.planned()
+    again = {job.workload for job in jobs if layout.pool_of.get(job.partition) in pools}
+    part = replace(step, waiting=tuple(job for job in jobs if job.workload in again))
+    kept = {job.workload for job in jobs if job.workload not in again}
+    return {name: start for name, start in known.items() if name in kept} | plan_queue(part, layout)[0]
 
 
 class _Blame:
@@ -164,12 +177,19 @@ class _Blame:
         self._partitions: dict[str, set[str]] = {}
         for queue in (before, after):
             for node in queue.nodes.values():
-                self._partitions[node.name] = set(node.partitions)
+                self._partitions.setdefault(node.name, set()).update(node.partitions)
             for each in queue.held:
                 held = self._partitions.setdefault(each.workload, set())
                 held |= self._partitions.get(each.node, set())
-        for job in self._jobs.values():
-            self._partitions.setdefault(job.workload, set()).add(job.partition)
+            for job in queue.waiting:
+                self._partitions.setdefault(job.workload, set()).add(job.partition)
+
+    def find_partitions(self, changed: tuple[str, ...]) -> set[str] | None:
+        """Where something changed; None where that cannot be said."""
+        found: set[str] = set()
+        for name in changed:
+            found |= self._partitions.get(name, set())
+        return found or None
 
     def pick(self, cause: SlipCause, name: str, changed: tuple[str, ...]) -> tuple[str, ...]:
         mine, job = self._partitions.get(name, set()), self._jobs[name]
@@ -223,8 +243,8 @@ def _queue_steps(
         step = step.with_jobs(job for job in step.waiting if job.workload in waits or job.workload in running)
         yield SlipCause.LEFT, step, left
     if step.held != after.held or any(job.workload not in waits for job in step.waiting):
-        known = {each.workload for each in step.held}
-        started = _names(name for name in sorted(running) if name not in known)
+        moved = {each.workload for each in set(step.held) ^ set(after.held)}
+        started = _names([*sorted(moved), *(job.workload for job in step.waiting if job.workload not in waits)])
         step = replace(step, held=after.held).with_jobs(job for job in step.waiting if job.workload in waits)
         yield SlipCause.STARTED, step, started
     known = {job.workload for job in step.waiting}
@@ -235,7 +255,8 @@ def _queue_steps(
         yield SlipCause.ARRIVED, step, arrived
     if step != after:
         old = {job.workload: job for job in step.waiting}
-        yield SlipCause.REORDERED, after, _names(name for name, job in waits.items() if old.get(name) != job)
+        names = _names(name for name, job in waits.items() if old.get(name) != job)
+        yield SlipCause.REORDERED, after, names if step.max_times_s == after.max_times_s else ()
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -87,18 +87,22 @@ def histories(draw: st.DrawFn) -> list[tuple[LiveQueue, dict[str, int]]]:
     for _ in range(draw(st.integers(2, 6))):
         now += draw(st.integers(1, 2 * HOUR))
         nodes = {f"n{i}": node(f"n{i}", is_open=draw(st.booleans()) or i == 0) for i in range(3)}
+        nodes["m0"] = node("m0", partition="other", is_open=draw(st.booleans()))
         held, waiting = [], []
         for name in names:
             what = draw(st.sampled_from(["waits", "runs", "gone"])) if name not in started else "gone"
             if what == "waits":
                 made = job(name, gpus=draw(st.sampled_from([1, 4, 8])), nodes=draw(st.integers(1, 2)))
                 made = replace(made, priority=draw(st.integers(0, 2)), is_planned=draw(st.booleans()))
+                made = replace(made, partition=draw(st.sampled_from(["main", "other"])))
                 expected = draw(st.none() | st.integers(now, now + HOUR))
                 waiting.append(replace(made, limit_s=draw(st.integers(60, HOUR)), expected_s=expected))
             elif what == "runs":
                 started[name] = now - draw(st.integers(0, 30))
-                held.append(Holding(name, "n0", 1, now + draw(st.integers(1, HOUR))))
-        moments.append((LiveQueue(now, nodes, tuple(held), (), {"main": None}).with_jobs(waiting), dict(started)))
+                where = draw(st.sampled_from(["n0", "m0"]))
+                held.append(Holding(name, where, 1, now + draw(st.integers(1, HOUR))))
+        limits = {"main": None, "other": None}
+        moments.append((LiveQueue(now, nodes, tuple(held), (), limits).with_jobs(waiting), dict(started)))
     return moments
 
 
