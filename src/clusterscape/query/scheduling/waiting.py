@@ -214,10 +214,13 @@ class WaitQuery:
     def tend(self) -> None:
         """Settle forecasts, make models anew where due, forecast workloads that wait for the first time."""
         self._log.settle(self._context.clock())
-        self.models.tend()
+        if not self._stopped.is_set():
+            self.models.tend()
         known = self._log.known()
         fresh: list[LoggedForecast] = []
         for pool in find_pools(self._context.records, self._context.clock()):
+            if self._stopped.is_set():
+                return
             if any(workload.id not in known for workload in pool.waiting):
                 fresh.extend(one for one in self._log_pool(pool) if one.workload not in known)
         self._log.add(fresh)
