@@ -19,16 +19,19 @@ interface NumberAxisProps {
   /** Pixels along the axis. */
   readonly length: number;
   readonly side: "below" | "left";
+  /** Labels are round multiples of this: 60 for seconds that are told as minutes. */
+  readonly scale?: number;
   say(value: number): string;
 }
 
 const LABEL_PX = { below: 70, left: 36 };
 const EDGE_PX = 14;
 
-export function NumberAxis({ low, high, length, side, say }: NumberAxisProps) {
+export function NumberAxis({ low, high, length, side, scale = 1, say }: NumberAxisProps) {
   return (
     <div className={styles[side]} aria-hidden="true">
-      {listNumbers(low, high, length / LABEL_PX[side]).map((value) => {
+      {listNumbers(low / scale, high / scale, length / LABEL_PX[side]).map((round) => {
+        const value = round * scale;
         const ratio = (value - low) / (high - low || 1);
         // A label stands around its place: at the very ends it would be cut.
         if (side === "below" && (ratio * length < EDGE_PX || (1 - ratio) * length < EDGE_PX)) return null;

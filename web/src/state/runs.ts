@@ -15,7 +15,7 @@ export const RUN_GROUPINGS = ["run", "repeats", "workload", "experiment"] as con
 export type RunGrouping = (typeof RUN_GROUPINGS)[number];
 
 /** What the band around the mean of a group shows. */
-export const RUN_BANDS = ["interval", "range", "deviation"] as const;
+export const RUN_BANDS = ["range", "interval", "deviation"] as const;
 export type RunBand = (typeof RUN_BANDS)[number];
 
 export interface RunsPage {
@@ -87,8 +87,8 @@ const FIELDS = {
   metrics: listField("metric_of_runs", METRIC, MOST_METRICS),
   axis: choiceField<RunAxis>("over", RUN_AXES, "time"),
   phase: textField("phase"),
-  grouping: choiceField<RunGrouping>("each", RUN_GROUPINGS, "run"),
-  band: choiceField<RunBand>("band", RUN_BANDS, "interval"),
+  grouping: choiceField<RunGrouping>("each", RUN_GROUPINGS, "repeats"),
+  band: choiceField<RunBand>("band", RUN_BANDS, "range"),
   smoothing: numberField("smooth", 0, 0.99),
   warmUp: numberField("warm_up", 0, 1e9),
   outliers: numberField("outliers", 0, 25),
@@ -104,8 +104,8 @@ export const INITIAL_RUNS: RunsPage = {
   metrics: [],
   axis: "time",
   phase: "",
-  grouping: "run",
-  band: "interval",
+  grouping: "repeats",
+  band: "range",
   smoothing: 0,
   warmUp: 0,
   outliers: 0,

@@ -30,6 +30,10 @@ MOST_VALUES = 4_000_000
 STEP = "step"
 AXES = ("time", "step", "epoch")
 BANDS = ("interval", "range", "deviation")
+NARROW_FIRST = ("process", "tree", "run", "mig", "device", "host")
+
+Named = tuple[tuple[str, str, str | None, str | None], Line]
+"""(run, metric, place, scope) and the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +76,8 @@ class RunSeriesQuery:
     def bands(self, groups: Sequence[Sequence[str]], asked: LineRequest, *, band: str) -> pl.DataFrame:
         """``group`` (place among ``groups``), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``.
 
-        A run with several lines of a metric (GPUs, ranks) takes part with each of them.
+        A run with several lines of a metric (GPUs, ranks) takes part with each of them. Where it has them of several scopes
+        and none is asked for, only the narrowest counts: the memory of its process, not that of the whole GPU.
         """
         if band not in BANDS:
             raise QueryError(f"unknown band `{band}`", hint=f"There are: {', '.join(BANDS)}.")
@@ -89,7 +94,7 @@ class RunSeriesQuery:
                 points=MOST_VALUES,
             )
             _check(whole, is_thinned=False)
-            found = [part for run in dict.fromkeys(group) for part in self._lines_of(run, whole)]
+            found = [part for run in dict.fromkeys(group) for part in _narrowest(self._lines_of(run, whole))]
             for metric in dict.fromkeys(asked.metrics):
                 joined = join_repeats(
                     [line for name, line in found if name[1] == metric], points=asked.points, band=band
@@ -101,7 +106,7 @@ class RunSeriesQuery:
                 )
         return pl.concat(frames)
 
-    def _lines_of(self, run: str, asked: LineRequest) -> list[tuple[tuple[str, str, str | None, str | None], Line]]:
+    def _lines_of(self, run: str, asked: LineRequest) -> list[Named]:
         detail = self._runs.detail(run)
         series = [
             one
@@ -124,6 +129,15 @@ class RunSeriesQuery:
                 line = cut(axis.place(*pieces[one.metric, one.unit], unit=one.unit), start=asked.start, end=asked.end)
                 found.append(((run, one.metric, one.place, one.scope), thin(line, asked.points)))
         return found
+
+
+def _narrowest(lines: Sequence[Named]) -> list[Named]:
+    """Of each metric of one run only the lines of the narrowest scope."""
+    ranks = {scope: rank for rank, scope in enumerate(NARROW_FIRST)}
+    least: dict[str, int] = {}
+    for (_, metric, _, scope), _ in lines:
+        least[metric] = min(least.get(metric, len(ranks)), ranks.get(scope or "", len(ranks)))
+    return [part for part in lines if ranks.get(part[0][3] or "", len(ranks)) == least[part[0][1]]]
 
 
 def _split(table: pl.DataFrame) -> dict[tuple[str, str], tuple[Ints, Floats]]:

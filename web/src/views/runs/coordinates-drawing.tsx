@@ -7,7 +7,7 @@ import { useSize } from "../../charts/canvas.tsx";
 import { changeRuns } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
-import type { RunGroup } from "./groups.ts";
+import { type RunGroup, saySharing } from "./groups.ts";
 import { Legend } from "./legend.tsx";
 import { type RunQuantity, sayNumber } from "./quantities.ts";
 
@@ -16,9 +16,9 @@ interface CoordinatesDrawingProps {
   readonly quantities: readonly RunQuantity[];
 }
 
-const MOST_AXES = 10;
+const MOST_AXES = 9;
 const SIDE = 60;
-const TOP = 30;
+const TOP = 36;
 const BOTTOM = 18;
 
 interface Axis {
@@ -45,15 +45,11 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
           <svg width={width} height={height} role="img" aria-label="Each run a line through its params and results">
             {axes.map((axis, at) => (
               <g key={axis.key} transform={`translate(${toX(at)} 0)`}>
-                <text y={TOP - 14} textAnchor="middle">
+                {/* Neighboring titles stand at two heights: they are wider than their axes are apart. */}
+                <text y={TOP - (at % 2 === 0 ? 20 : 7)} textAnchor="middle">
                   {axis.title}
                 </text>
                 <line className={styles.grid} y1={TOP} y2={height - BOTTOM} style={{ stroke: "var(--line)" }} />
-                {axis.labels.map((label) => (
-                  <text key={label.at} x={6} y={toY(label.at)} dy="0.32em">
-                    {label.text}
-                  </text>
-                ))}
               </g>
             ))}
             {groups.flatMap(({ rows: members, color, label }) =>
@@ -72,6 +68,20 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
                     if (event.key === "Enter") change(changeRuns({ open: row.run }));
                   }}
                 />
+              )),
+            )}
+            {/* Last, so that no line runs over a number. */}
+            {axes.flatMap((axis, at) =>
+              axis.labels.map((label) => (
+                <text
+                  key={`${axis.key}/${label.at}`}
+                  x={toX(at) + 6}
+                  y={toY(label.at)}
+                  dy="0.32em"
+                  pointerEvents="none"
+                >
+                  {label.text}
+                </text>
               )),
             )}
           </svg>
@@ -105,7 +115,7 @@ function listAxes(rows: readonly RunRow[], quantities: readonly RunQuantity[]): 
   const words = [...new Set(rows.flatMap(({ params }) => Object.keys(params)))]
     .filter((name) => !quantities.some(({ key }) => key === `param:${name}`))
     .map((name) => wordAxis(name, name, rows, ({ params }) => params[name] ?? null));
-  const sharing = wordAxis("collocation", "Collocation", rows, ({ collocation }) => collocation ?? "alone");
+  const sharing = wordAxis("collocation", "Sharing", rows, (row) => saySharing(row) ?? "none");
   const params = quantities.filter(({ key }) => key.startsWith("param:"));
   const outcomes = quantities.filter(({ key }) => !key.startsWith("param:"));
   return [...words, sharing, ...[...params, ...outcomes].map((each) => numberAxis(each, rows))]

@@ -20,6 +20,10 @@ const COLORS = [
   "light-dark(#0e7490, #4ec9e0)",
   "light-dark(#9a6700, #d9c65a)",
   "light-dark(#57606a, #a9b4c2)",
+  "light-dark(#bf3989, #f28cc6)",
+  "light-dark(#4d7c0f, #a3d155)",
+  "light-dark(#3730a3, #8b93f8)",
+  "light-dark(#7c2d12, #d98a66)",
 ];
 
 export function groupRuns(rows: readonly RunRow[], tree: RunTree, grouping: RunGrouping): readonly RunGroup[] {
@@ -49,23 +53,38 @@ function nameGroups(rows: readonly RunRow[], tree: RunTree, grouping: RunGroupin
     const repeats = new Map<string, { key: string; label: string }>();
     for (const experiment of tree.experiments) {
       experiment.repeats.forEach(({ workloads, label }, at) => {
-        for (const id of workloads) repeats.set(id, { key: `${experiment.name ?? ""}/${at}`, label });
+        // The plan's own name, where all repeats have the same; else what they have in common in full.
+        const names = new Set(
+          experiment.workloads.filter(({ id }) => workloads.includes(id)).map(({ group }) => group),
+        );
+        const [name = null] = names.size === 1 ? names : [];
+        for (const id of workloads) repeats.set(id, { key: `${experiment.name ?? ""}/${at}`, label: name ?? label });
       });
     }
     return (row: RunRow) => {
       const known = repeats.get(row.executed_with) ?? { key: row.executed_with, label: row.group ?? sayRun(row) };
       // Runs that shared a GPU did different work: each letter is compared with its own repeats.
-      return row.letter === null
-        ? known
-        : { key: `${known.key}#${row.letter}`, label: `${known.label} · ${row.letter}` };
+      const letter = sayLetter(row.letter);
+      return letter === null ? known : { key: `${known.key}#${letter}`, label: `${known.label} · ${letter}` };
     };
   }
   const labels = sayApart(rows);
   return (row: RunRow) => ({ key: row.run, label: labels.get(row.run) ?? row.run });
 }
 
+/** `0_A_mps` is run A; a run alone has no letter that tells anything. */
+function sayLetter(letter: string | null): string | null {
+  return /_([A-Z]+)/.exec(letter ?? "")?.[1] ?? null;
+}
+
+/** How runs that executed together shared their GPUs; null: they did not, or in turns. */
+export function saySharing({ collocation }: RunRow): string | null {
+  return collocation === null || collocation === "-" ? null : collocation;
+}
+
 export function sayRun({ name, group, letter, run }: RunRow): string {
-  return name ?? ([group, letter].filter(Boolean).join(" ") || run);
+  // A plan's name of a workload says more than the script's, which many share.
+  return group === null ? (name ?? run) : [group, sayLetter(letter)].filter(Boolean).join(" · ");
 }
 
 /** Names of runs, with the params that tell them apart where names do not. */

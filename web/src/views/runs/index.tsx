@@ -3,6 +3,7 @@
 import { useMemo, useRef } from "react";
 import type { RunTree } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
+import { savePng, saveSvg } from "../../charts/save-picture.ts";
 import { useRunMetrics, useRunTree } from "../../data/runs.ts";
 import type { RunsPage } from "../../state/runs.ts";
 import { useScreen } from "../../state/use-screen.ts";
@@ -49,7 +50,7 @@ export default function Runs() {
   );
 }
 
-const MOST_AT_FIRST = 12;
+const MOST_AT_FIRST = 24;
 
 /** Where nothing is chosen: the newest experiment, so that the page is never bare. */
 function withRuns(page: RunsPage, { experiments }: RunTree): RunsPage {
@@ -76,6 +77,8 @@ function Comparison({ tree, page }: { tree: RunTree; page: RunsPage }) {
         known={known}
         metrics={metrics}
         onCsv={() => saveCsv(groups, quantities)}
+        onSvg={() => place.current && saveSvg(place.current, "runs.svg")}
+        onPng={() => place.current && savePng(place.current, "runs.png")}
         onHtml={() => place.current && saveHtml(place.current, title, groups, quantities)}
       />
       {page.drawing === "lines" && known && (

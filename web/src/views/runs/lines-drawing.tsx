@@ -12,6 +12,7 @@ import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
 import { Legend } from "./legend.tsx";
 import { type DrawnLine, MetricChart } from "./metric-chart.tsx";
+import { sayMetric } from "./metric-menu.tsx";
 import { treatLine } from "./smoothing.ts";
 
 interface LinesDrawingProps {
@@ -82,7 +83,7 @@ export function LinesDrawing({ page, groups, known, metrics }: LinesDrawingProps
 
 export function titleOf(metric: string, known: RunMetrics): { title: string; unit: Quantity | null } {
   const found = known.metrics.find((each) => each.metric === metric);
-  return { title: found?.label ?? metric, unit: unitOf(found) };
+  return { title: sayMetric(metric, found?.label ?? null), unit: unitOf(found) };
 }
 
 function unitOf(metric: RunMetricName | undefined): Quantity | null {

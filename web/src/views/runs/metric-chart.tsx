@@ -48,7 +48,14 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
         {cursor !== null && <small>{sayX(cursor, axis)}</small>}
       </header>
       <div className={styles.plot}>
-        <NumberAxis low={low} high={high} length={height} side="left" say={(value) => sayNumber(value, unit)} />
+        <NumberAxis
+          low={low}
+          high={high}
+          length={height}
+          side="left"
+          scale={unit === "bytes" ? 1024 ** Math.floor(Math.log(Math.max(1, high)) / Math.log(1024)) : 1}
+          say={(value) => sayNumber(value, unit)}
+        />
         <div ref={place} className={styles.area}>
           <LineChart
             label={`${title} over ${axis}`}
@@ -68,7 +75,14 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
             }}
           />
         </div>
-        <NumberAxis low={range[0]} high={range[1]} length={width} side="below" say={(x) => sayX(x, axis)} />
+        <NumberAxis
+          low={range[0]}
+          high={range[1]}
+          length={width}
+          side="below"
+          scale={axis === "time" ? timeScale(range[1]) : 1}
+          say={(x) => (axis === "time" ? sayX(x, axis, timeScale(range[1])) : sayNumber(x, null))}
+        />
       </div>
       {values && (
         <ul className={styles.values}>
@@ -85,10 +99,15 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
   );
 }
 
-export function sayX(x: number, axis: RunAxis): string {
-  if (axis !== "time") return `${axis} ${sayNumber(x, null)}`;
-  if (Math.abs(x) < 120) return `${sayNumber(x, null)} s`;
-  return x < 7200 ? `${sayNumber(x / 60, null)} min` : `${sayNumber(x / 3600, null)} h`;
+/** Seconds up to two minutes, minutes up to two hours, then hours. */
+function timeScale(most: number): 1 | 60 | 3600 {
+  return most < 120 ? 1 : most < 7200 ? 60 : 3600;
+}
+
+const TIME_UNITS = { 1: "s", 60: "min", 3600: "h" };
+
+function sayX(x: number, axis: RunAxis, scale: 1 | 60 | 3600 = timeScale(x)): string {
+  return axis === "time" ? `${sayNumber(x / scale, null)} ${TIME_UNITS[scale]}` : `${axis} ${sayNumber(x, null)}`;
 }
 
 function extentOf(lines: readonly DrawnLine[], [from, to]: readonly [number, number]): readonly [number, number] {

@@ -102,9 +102,11 @@ function Workload({ workload, rows, found, page }: BranchProps & { workload: Run
       chosen={page.runs}
       isOpenAtFirst
       label={workload.group ?? "together"}
-      detail={[workload.collocation, `${mine.length} at once`].filter(Boolean).join(" · ")}
+      detail={[workload.collocation === "-" ? null : workload.collocation, `${mine.length} at once`]
+        .filter(Boolean)
+        .join(" · ")}
     >
-      {mine.map((row) => leaf(row, [row.letter, labels.get(row.run)].filter(Boolean).join(" · ")))}
+      {mine.map((row) => leaf(row, labels.get(row.run) ?? row.run))}
     </Branch>
   );
 }

@@ -25,15 +25,16 @@ const KNOWN: readonly RunQuantity[] = [
   { key: "energy", title: "GPU energy", unit: "joules", of: ({ energy }) => energy?.joules ?? null },
   {
     key: "joules_per_work",
-    title: "Joules per unit of work",
+    title: "Joules per work",
     unit: "joules",
+    tip: "For one sample where the script reports them, else for one step",
     of: ({ joules_per_work }) => joules_per_work,
   },
   { key: "power", title: "Power, mean", unit: "watts", of: ({ power_watts }) => power_watts },
-  { key: "gpu_util", title: "GPU utilisation, mean", unit: "ratio", of: ({ gpu_util_ratio }) => gpu_util_ratio },
+  { key: "gpu_util", title: "GPU utilisation", unit: "ratio", of: ({ gpu_util_ratio }) => gpu_util_ratio },
   {
     key: "slowdown",
-    title: "Slowdown against alone",
+    title: "Slowdown",
     unit: null,
     tip: "1.3: the same work takes 30 % longer than alone on such a GPU",
     of: ({ slowdown }) => slowdown?.ratio ?? null,
@@ -91,6 +92,7 @@ const plain = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 
 export function sayNumber(value: number | null | undefined, unit: Quantity | null): string {
   if (!isKnown(value)) return MISSING;
+  if (unit === "joules" && Math.abs(value) < 1000) return `${plain.format(value)} J`;
   return unit === null ? plain.format(value) : formatQuantity(value, unit);
 }
 

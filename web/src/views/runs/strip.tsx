@@ -19,7 +19,7 @@ export function Strip({ tree, page }: { tree: RunTree | undefined; page: RunsPag
     <div className={styles.strip}>
       <dl className={styles.figures}>
         <Figure name={`of ${formatPlural(tree.rows.length, "run")} compared`} value={rows.length} />
-        {failed > 0 && <Figure name="failed" value={failed} />}
+        {failed > 0 && <Figure name="not completed" value={failed} />}
         {joules > 0 && <Figure name="GPU energy in all" value={sayNumber(joules, "joules")} />}
         <Best rows={rows} quantity="throughput" name="fastest" isMost />
         <Best rows={rows} quantity="joules_per_work" name="least energy for its work" />

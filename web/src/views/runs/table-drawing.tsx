@@ -8,7 +8,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Text } from "../../widgets/data-table/cells.tsx";
 import type { Column } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
-import type { RunGroup } from "./groups.ts";
+import { type RunGroup, saySharing } from "./groups.ts";
 import { type RunQuantity, sayNumber } from "./quantities.ts";
 
 interface TableDrawingProps {
@@ -54,7 +54,7 @@ export function listColumns(
     word("run", "Run", (row) => labels.get(row.run) ?? row.run, { width: 180, grow: 2, rank: 0 }),
     word("experiment", "Experiment", ({ experiment }) => experiment, { rank: 3 }),
     word("state", "State", ({ state }) => state, { width: 90, rank: 1 }),
-    word("collocation", "Shared by", ({ collocation }) => collocation, { width: 90, rank: 6 }),
+    word("collocation", "Sharing", saySharing, { width: 90, rank: 6 }),
     ...words.map((name) => word(`param:${name}`, name, ({ params }) => params[name] ?? null, { rank: 5 })),
     ...quantities.map((quantity, at) => numeric(quantity, at)),
   ];
@@ -84,7 +84,7 @@ function numeric(quantity: RunQuantity, at: number): Column<RunRow> {
     key: quantity.key,
     title: quantity.title,
     ...(quantity.tip === undefined ? {} : { tip: quantity.tip }),
-    width: 116,
+    width: 132,
     grow: 0,
     align: "right",
     rank: 2 + at,

@@ -14,6 +14,7 @@ import {
 } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
+import { Menu, MenuItem } from "../../widgets/menu.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { InsightMenu } from "./insights.tsx";
 import { MetricMenu } from "./metric-menu.tsx";
@@ -24,6 +25,8 @@ interface ToolbarProps {
   readonly known: RunMetrics | undefined;
   readonly metrics: readonly string[];
   onCsv(): void;
+  onSvg(): void;
+  onPng(): void;
   onHtml(): void;
 }
 
@@ -48,7 +51,7 @@ const BAND_WORDS: Readonly<Record<RunBand, string>> = {
   deviation: "± one deviation",
 };
 
-export function Toolbar({ page, known, metrics, onCsv, onHtml }: ToolbarProps) {
+export function Toolbar({ page, known, metrics, onCsv, onSvg, onPng, onHtml }: ToolbarProps) {
   const change = useChangeScreen();
   const set = (changes: Partial<RunsPage>) => change(changeRuns(changes), "replace");
   const axes = RUN_AXES.filter(
@@ -105,12 +108,12 @@ export function Toolbar({ page, known, metrics, onCsv, onHtml }: ToolbarProps) {
       )}
       <span className={styles.space} />
       <InsightMenu page={page} />
-      <Button data-tip="The runs and all their quantities as CSV" onClick={onCsv}>
-        CSV
-      </Button>
-      <Button data-tip="Charts and table as one page that opens without a server" onClick={onHtml}>
-        HTML
-      </Button>
+      <Menu trigger={<Button>Save</Button>}>
+        <MenuItem onSelect={onCsv}>Runs and their quantities, CSV</MenuItem>
+        <MenuItem onSelect={onSvg}>Charts, SVG</MenuItem>
+        <MenuItem onSelect={onPng}>Charts, PNG</MenuItem>
+        <MenuItem onSelect={onHtml}>Charts and table, one HTML page</MenuItem>
+      </Menu>
     </div>
   );
 }
