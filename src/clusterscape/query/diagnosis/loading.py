@@ -24,7 +24,7 @@ MOST_VALUES = 3_000_000
 """Values of one answer in memory; 64 GPUs over a week at 15 s are 2.6 million."""
 
 PROBE_MS = 600_000
-PROBED_UNITS = 8
+PROBED_UNITS = 4
 DEFAULT_INTERVAL_MS = 15_000
 RUNS_KEPT = 8
 SKIPPED = 7

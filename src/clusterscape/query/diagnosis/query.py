@@ -1,6 +1,7 @@
 """Questions about one workload's GPUs. The analysis is imported when it is first asked for: it is heavy."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -105,7 +106,10 @@ class DiagnosisQuery:
         from clusterscape.query.diagnosis.costs import compute_energy, compute_wasted_hours
 
         holding = self._holding(workload, start_ms, end_ms)
-        judging = self._judge(holding, comparing)
+        with ThreadPoolExecutor(1) as aside:
+            counting = aside.submit(compute_wasted_hours, self._context, holding, self._loader)
+            judging = self._judge(holding, comparing)
+            wasted = counting.result()
         judged = judging.judged
         found, clustering = judged.diagnosis, judged.diagnosis.clustering
         energy, energy_from = compute_energy(holding, judging.companions)
@@ -126,7 +130,7 @@ class DiagnosisQuery:
             gpus=len(holding.units),
             nodes=len({each.node for each in holding.units}),
             gpu_hours=holding.gpu_hours(),
-            wasted_gpu_hours=compute_wasted_hours(self._context, holding, self._loader),
+            wasted_gpu_hours=wasted,
             energy_joules=energy,
             energy_from=energy_from,
             metrics=[replace(each, has_samples=each.name in judging.known) for each in _offered()],
@@ -277,8 +281,10 @@ class DiagnosisQuery:
         known = self._loader.known_metrics(holding)
         metric = comparing.metric or next((each.name for each in _offered() if each.name in known), None)
         wanted = {*diagnosing.FINDING_METRICS, "energy_joules"} & known | ({metric} if metric else set())
-        companions = self._loader.load(holding, sorted(wanted), most=MOST_COMPANIONS)
-        fine = self._loader.load(holding, [metric] if metric else [])
+        with ThreadPoolExecutor(1) as aside:  # reading is mostly decoding, outside of the interpreter's lock
+            reading = aside.submit(self._loader.load, holding, sorted(wanted), most=MOST_COMPANIONS)
+            fine = self._loader.load(holding, [metric] if metric else [])
+            companions = reading.result()
         # Of the samples themselves: their means have finer steps than the metric.
         quantum = None if metric is None else find_quantum(fine.values[metric])
         fine = fine if metric is None else fine.thin(metric, MOST_COMPARED)
