@@ -274,3 +274,13 @@ export const askWhy =
     selection: { kind: "workload", key: workload },
     scheduling: { ...screen.scheduling, tab: "queue", queue: "" },
   });
+
+/** The overview, arranged by what is waited for, the selection kept. */
+export const showWaiting = (screen: Screen): Screen => ({
+  ...screen,
+  view: "overview",
+  table: "picture",
+  picture: "waiting-by-resource-type",
+  layout: null,
+  color: null,
+});

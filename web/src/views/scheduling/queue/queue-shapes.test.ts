@@ -50,7 +50,7 @@ describe("a difference", () => {
   };
 
   it("is told with its interval", () => {
-    expect(sayDifference(measure)).toBe("+1.0 GPUs (−0.5 GPUs … +2.5 GPUs)");
+    expect(sayDifference(measure)).toBe("+1.0 GPUs (−0.50 GPUs … +2.5 GPUs)");
   });
 
   it("is the same where nothing differs", () => {

@@ -6,7 +6,7 @@ import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatDuration, formatInstant, formatShortDuration } from "../../../base/time.ts";
 import { useStory } from "../../../data/scheduling.ts";
 import { Card, OpenLink, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
-import { openView } from "../../../state/changes.ts";
+import { showWaiting } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { useNow } from "../../../widgets/clock-context.ts";
@@ -33,7 +33,7 @@ export function Story({ workload }: { workload: string }) {
         {(value) => (
           <>
             <div className={styles.ways}>
-              <Button onClick={() => change(openView("overview"))}>In the overview</Button>
+              <Button onClick={() => change(showWaiting)}>In the overview</Button>
             </div>
             <Told story={value} />
             {value.changes.length > 0 && <Sooner changes={value.changes} />}

@@ -100,7 +100,7 @@ function Measures({ measures }: { measures: readonly MeasureChange[] }) {
 
 export function formatMeasure(value: number, unit: string): string {
   if (unit === "s") return formatDuration(value);
-  const digits = Math.abs(value) < 100 ? 1 : 0;
+  const digits = Math.abs(value) < 1 ? 2 : Math.abs(value) < 100 ? 1 : 0;
   return `${value.toFixed(digits)}${unit === "" ? "" : ` ${unit}`}`;
 }
 
