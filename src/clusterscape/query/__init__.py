@@ -10,6 +10,7 @@ from clusterscape.query.runs import RunQuery, RunSeriesQuery
 from clusterscape.query.scheduling.description import JobTraceQuery
 from clusterscape.query.scheduling.promises_keeper import PromiseKeeper
 from clusterscape.query.scheduling.queue import QueueQuery
+from clusterscape.query.scheduling.simulations import SimulationQuery
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.whatif import WhatIfQuery
 from clusterscape.query.search import SearchQuery
@@ -44,6 +45,7 @@ class Queries:
         self.runs = RunQuery(context)
         self.run_series = RunSeriesQuery(context, self.runs)
         self.job_traces = JobTraceQuery(context)
+        self.simulations = SimulationQuery(context, self.job_traces)
         self.waits = WaitQuery(context)
         self.promises = PromiseKeeper(context)
         self.queue = QueueQuery(context, self.promises, self.waits)

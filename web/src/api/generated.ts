@@ -483,6 +483,18 @@ export interface Interval {
   readonly value: number;
 }
 
+/** A measure of the trace as it is, and over the jittered runs: mean, standard deviation, middle 95 %. */
+export interface JitteredMeasure {
+  readonly high: number | null;
+  readonly low: number | null;
+  readonly mean: number | null;
+  readonly name: string;
+  readonly sd: number | null;
+  readonly title: string;
+  readonly unit: string;
+  readonly value: number | null;
+}
+
 /** How a job ended. `unknown` is for traces that do not say, or in a word we do not know. */
 export type JobStatus = "completed" | "failed" | "cancelled" | "timeout" | "unknown";
 
@@ -1276,6 +1288,70 @@ export interface Share {
 /** What the sign-in form sends. */
 export interface SignIn {
   readonly token: string;
+}
+
+/** One policy with one backfilling. `jobs` is null where there are too many to draw; `fingerprint` names the result. */
+export interface SimulatedChoice {
+  readonly backfill: string;
+  readonly course: SimulatedCourse;
+  readonly fingerprint: string;
+  readonly jobs: SimulatedJobs | null;
+  readonly measures: readonly JitteredMeasure[];
+  readonly policy: string;
+  readonly wait_s: ValueSpread;
+}
+
+/** Means over the bins that begin at `start_s + i · step_s`. */
+export interface SimulatedCourse {
+  readonly busy_units: readonly number[];
+  readonly start_s: number;
+  readonly step_s: number;
+  readonly waiting_jobs: readonly number[];
+}
+
+/** Every job of a small trace, to be drawn as a Gantt chart; `lane`: the lowest of the units it holds. */
+export interface SimulatedJobs {
+  readonly end_s: readonly number[];
+  readonly job: readonly string[];
+  readonly lane: readonly number[];
+  readonly start_s: readonly number[];
+  readonly submit_s: readonly number[];
+  readonly units: readonly number[];
+}
+
+/** How far a simulation is and what is there of it. `progress`: 0 to 1; `problem`: why it failed. `choices` come one by one, in the order asked. `notes`: what was left out or changed to simulate the trace. */
+export interface SimulationAnswer {
+  readonly choices: readonly SimulatedChoice[];
+  readonly epoch_s: number | null;
+  readonly jitter: number;
+  readonly notes: readonly CleaningNote[];
+  readonly problem: string | null;
+  readonly processors: number;
+  readonly progress: number;
+  readonly semantics: string;
+  readonly simulated_jobs: number;
+  readonly simulation: string;
+  readonly size_unit: "processors" | "gpus" | "nodes";
+  readonly state: "running" | "done" | "failed";
+  readonly trace: string;
+}
+
+/** Every policy with every backfilling on one trace. `processors`: the machine's size; null: as the trace says. `jitter`: runs with run times ±1 s, which give the intervals. */
+export interface SimulationAsk {
+  readonly backfills?: readonly string[];
+  readonly estimates?: "request" | "actual";
+  readonly jitter?: number;
+  readonly policies?: readonly string[];
+  readonly processors?: number | null;
+  readonly semantics?: string;
+  readonly trace: string;
+}
+
+/** What can be chosen. */
+export interface SimulatorOptions {
+  readonly backfills: readonly string[];
+  readonly policies: readonly string[];
+  readonly semantics: readonly string[];
 }
 
 /** What a finding's size counts. */

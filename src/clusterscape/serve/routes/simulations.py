@@ -1,0 +1,30 @@
+"""Simulations of job traces: asked for, then looked after until they are done."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from clusterscape.query.scheduling.simulations_answers import SimulationAnswer, SimulationAsk, SimulatorOptions
+from clusterscape.serve.state import State
+
+router = APIRouter(prefix="/api/v1/simulations", tags=["scheduling"])
+
+
+@router.get("/options")
+def list_simulator_options(state: State) -> SimulatorOptions:
+    """Policies, ways of backfilling and semantics that there are."""
+    return state.queries.simulations.options()
+
+
+@router.post("")
+def simulate_job_trace(asked: SimulationAsk, state: State) -> SimulationAnswer:
+    """Simulate every policy with every backfilling on a trace; the answer says under which name to look how far it is."""
+    return state.queries.simulations.ask(asked)
+
+
+@router.get("/{simulation}")
+def read_simulation(
+    simulation: Annotated[str, Path(max_length=64, description="As the answer to the question says.")], state: State
+) -> SimulationAnswer:
+    """How far a simulation is, and the choices that are done."""
+    return state.queries.simulations.find(simulation)
