@@ -2,7 +2,16 @@
 
 import { request, toQuery } from "../base/request.ts";
 import { API, getJson, send } from "./ask.ts";
-import type { JobTraceList, JobTraceRow, ModelCards, ReliabilityAnswer, TracesDescription } from "./generated.ts";
+import type {
+  JobTraceList,
+  JobTraceRow,
+  ModelCards,
+  ReliabilityAnswer,
+  SimulationAnswer,
+  SimulationAsk,
+  SimulatorOptions,
+  TracesDescription,
+} from "./generated.ts";
 
 export interface JobTracesClient {
   list(signal?: AbortSignal): Promise<JobTraceList>;
@@ -13,6 +22,10 @@ export interface JobTracesClient {
   describe(traces: readonly string[], timeZone: string, signal?: AbortSignal): Promise<TracesDescription>;
   models(signal?: AbortSignal): Promise<ModelCards>;
   reliability(signal?: AbortSignal): Promise<ReliabilityAnswer>;
+  simulatorOptions(signal?: AbortSignal): Promise<SimulatorOptions>;
+  /** Starts it, or finds it where it was asked before. */
+  simulate(asked: SimulationAsk, signal?: AbortSignal): Promise<SimulationAnswer>;
+  simulation(simulation: string, signal?: AbortSignal): Promise<SimulationAnswer>;
 }
 
 export function createJobTracesClient(): JobTracesClient {
@@ -32,5 +45,10 @@ export function createJobTracesClient(): JobTracesClient {
     },
     models: (signal) => getJson<ModelCards>("/scheduling/models", signal),
     reliability: (signal) => getJson<ReliabilityAnswer>("/scheduling/reliability", signal),
+    simulatorOptions: (signal) => getJson<SimulatorOptions>("/simulations/options", signal),
+    simulate: async (asked, signal) =>
+      (await (await send("POST", "/simulations", asked, signal)).json()) as SimulationAnswer,
+    simulation: (simulation, signal) =>
+      getJson<SimulationAnswer>(`/simulations/${encodeURIComponent(simulation)}`, signal),
   };
 }

@@ -61,6 +61,7 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
       communication: absent("traces.communication"),
       curves: absent("traces.curves"),
       diff: absent("traces.diff"),
+      flow: absent("traces.flow"),
     },
     runs: {
       tree: absent("runs.tree"),
@@ -85,6 +86,9 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
       describe: absent("jobTraces.describe"),
       models: absent("jobTraces.models"),
       reliability: absent("jobTraces.reliability"),
+      simulatorOptions: absent("jobTraces.simulatorOptions"),
+      simulate: absent("jobTraces.simulate"),
+      simulation: absent("jobTraces.simulation"),
     },
     timeline: absent("timeline"),
     waste: absent("waste"),

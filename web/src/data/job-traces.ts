@@ -1,14 +1,24 @@
 // Job traces and predictions as hooks. What an uploaded trace says never changes; this cluster's history moves on by the minute.
 
-import { useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
-import type { JobTraceList, ModelCards, ReliabilityAnswer, TracesDescription } from "../api/generated.ts";
+import type {
+  JobTraceList,
+  ModelCards,
+  ReliabilityAnswer,
+  SimulationAnswer,
+  SimulationAsk,
+  SimulatorOptions,
+  TracesDescription,
+} from "../api/generated.ts";
 import type { JobTracesClient } from "../api/job-traces-client.ts";
 import type { Loadable } from "../base/loadable.ts";
+import { toProblem } from "../base/problem.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
 const REFRESH_MS = 60_000;
+const RUNNING_MS = 500;
 const LIST_KEY = "job-traces";
 
 export function useJobTracesClient(): JobTracesClient {
@@ -57,4 +67,39 @@ export function useReliability(): Loadable<ReliabilityAnswer> {
     everyMs: REFRESH_MS,
     ask: (client, signal) => client.jobTraces.reliability(signal),
   });
+}
+
+export function useSimulatorOptions(): Loadable<SimulatorOptions> {
+  return useVersionedQuery({
+    key: ["simulator-options"],
+    follows: "nothing",
+    ask: (client, signal) => client.jobTraces.simulatorOptions(signal),
+  });
+}
+
+/** Asked until it is done. Null: nothing is asked. */
+export function useSimulation(asked: SimulationAsk | null): Loadable<SimulationAnswer> {
+  const { client } = useServices();
+  const cache = useQueryClient();
+  const queryKey = ["simulation", asked];
+  const query = useQuery<SimulationAnswer>({
+    queryKey,
+    enabled: asked !== null,
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+    refetchInterval: ({ state }) => (state.data?.state === "running" ? RUNNING_MS : false),
+    queryFn: ({ signal }) => {
+      const begun = cache.getQueryData<SimulationAnswer>(queryKey);
+      return begun?.state === "running"
+        ? client.jobTraces.simulation(begun.simulation, signal)
+        : client.jobTraces.simulate(asked ?? { trace: "" }, signal);
+    },
+  });
+  return {
+    value: query.data,
+    problem: query.error ? toProblem(query.error) : null,
+    receivedAt: query.dataUpdatedAt,
+    retry: () => void query.refetch(),
+  };
 }

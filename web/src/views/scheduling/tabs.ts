@@ -12,5 +12,6 @@ export interface Tab {
 export const TABS: readonly Tab[] = [
   { name: "queue", title: "Queue", component: lazy(() => import("./queue/queue-tab.tsx")) },
   { name: "history", title: "History", component: lazy(() => import("./history/history-tab.tsx")) },
+  { name: "simulator", title: "Simulator", component: lazy(() => import("./simulator/simulator-tab.tsx")) },
   { name: "quality", title: "Predictions", component: lazy(() => import("./quality/quality-tab.tsx")) },
 ];

@@ -1,0 +1,90 @@
+// The machine over time under each choice: how much is busy, how many wait.
+
+import type { SimulatedChoice, SimulationAnswer } from "../../../api/generated.ts";
+import { formatCount, formatRatio } from "../../../base/format.ts";
+import { formatExact } from "../../../base/time.ts";
+import { ChartCard } from "../drawing/chart-card.tsx";
+import { linearScale, type Scale, timeScale } from "../drawing/scales.ts";
+import { colorAt } from "../drawing/trace-colors.ts";
+import { XyChart } from "../drawing/xy-chart.tsx";
+import { nameChoice } from "./words.ts";
+
+const HOUR_S = 3600;
+const DAY_S = 86_400;
+
+export interface Times {
+  readonly scale: Scale;
+  readonly title: string;
+  /** From a second of the trace to a value of the scale. */
+  at(second: number): number;
+}
+
+/** Real time where the trace says when it began, else days (or hours) since then. */
+export function timesOf(answer: SimulationAnswer): Times {
+  const courses = answer.choices.map(({ course }) => course);
+  const start = Math.min(...courses.map(({ start_s }) => start_s));
+  const end = Math.max(...courses.map((course) => course.start_s + course.step_s * course.busy_units.length));
+  const { epoch_s: epoch } = answer;
+  if (epoch !== null) {
+    const toMs = (second: number) => (second + epoch) * 1000;
+    return { scale: timeScale(toMs(start), toMs(end), 8, (atMs) => formatExact(atMs)), title: "", at: toMs };
+  }
+  const unit = end - start > 3 * DAY_S ? DAY_S : HOUR_S;
+  const say = (value: number) => formatCount(value);
+  return {
+    scale: linearScale(0, (end - start) / unit, 8, say),
+    title: unit === DAY_S ? "days since it began" : "hours since it began",
+    at: (second) => (second - start) / unit,
+  };
+}
+
+export function CourseCards({ answer }: { answer: SimulationAnswer }) {
+  const times = timesOf(answer);
+  const toSeries = (values: (choice: SimulatedChoice) => readonly number[]) =>
+    answer.choices.map((choice, place) => ({
+      key: nameChoice(choice),
+      title: nameChoice(choice),
+      color: colorAt(place),
+      look: "line" as const,
+      xs: choice.course.busy_units.map((_, at) => times.at(choice.course.start_s + (at + 0.5) * choice.course.step_s)),
+      ys: values(choice),
+    }));
+  const busy = toSeries(({ course }) => course.busy_units.map((units) => units / answer.processors));
+  const waiting = toSeries(({ course }) => course.waiting_jobs);
+  const rowsOf = (pick: (choice: SimulatedChoice) => readonly number[]) =>
+    answer.choices.flatMap((choice) =>
+      pick(choice).map((value, at) => [nameChoice(choice), choice.course.start_s + at * choice.course.step_s, value]),
+    );
+  return (
+    <>
+      <ChartCard
+        title="Occupancy"
+        hint="share of the machine that is busy, over time"
+        twin={{ header: ["choice", "time, s", "busy units"], rows: rowsOf(({ course }) => course.busy_units) }}
+      >
+        <XyChart
+          label="Occupancy"
+          x={times.scale}
+          y={linearScale(0, 1, 5, formatRatio)}
+          xTitle={times.title}
+          yTitle="busy"
+          series={busy}
+        />
+      </ChartCard>
+      <ChartCard
+        title="Queue"
+        hint="jobs that wait, over time"
+        twin={{ header: ["choice", "time, s", "waiting jobs"], rows: rowsOf(({ course }) => course.waiting_jobs) }}
+      >
+        <XyChart
+          label="Queue"
+          x={times.scale}
+          y={linearScale(0, Math.max(1, ...waiting.flatMap(({ ys }) => ys)), 5, formatCount)}
+          xTitle={times.title}
+          yTitle="jobs that wait"
+          series={waiting}
+        />
+      </ChartCard>
+    </>
+  );
+}

@@ -1,0 +1,125 @@
+// The measures side by side: as a table against the first choice, and as bars with what a second of jitter does to them.
+
+import type { JitteredMeasure, SimulationAnswer } from "../../../api/generated.ts";
+import { ChartCard } from "../drawing/chart-card.tsx";
+import { IntervalRows } from "../drawing/interval-rows.tsx";
+import { linearScale } from "../drawing/scales.ts";
+import { colorAt } from "../drawing/trace-colors.ts";
+import styles from "./simulator.module.css";
+import { compareMeasures, nameChoice, sayMeasure } from "./words.ts";
+
+export function MeasureCards({ answer }: { answer: SimulationAnswer }) {
+  const names = answer.choices[0]?.measures.map(({ name, title, unit }) => ({ name, title, unit })) ?? [];
+  return (
+    <>
+      <MeasureTable answer={answer} />
+      <div className={styles.cards}>
+        {names.map(({ name, title, unit }) => (
+          <MeasureCard key={name} answer={answer} name={name} title={title} unit={unit} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function MeasureTable({ answer }: { answer: SimulationAnswer }) {
+  const first = answer.choices[0];
+  return (
+    <div className={styles.table}>
+      <table aria-label="Measures">
+        <thead>
+          <tr>
+            <th scope="col">Order and backfilling</th>
+            {first?.measures.map(({ name, title }) => (
+              <th key={name} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {answer.choices.map((choice, place) => (
+            <tr key={nameChoice(choice)}>
+              <th scope="row">
+                <i style={{ background: colorAt(place) }} /> {nameChoice(choice)}
+              </th>
+              {choice.measures.map((measure, at) => (
+                <Cell key={measure.name} measure={measure} first={place === 0 ? undefined : first?.measures[at]} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p>
+        ± one standard deviation over {answer.jitter} runs with run times ±1 s. Differences from the first row smaller
+        than two of them are called the same.
+      </p>
+    </div>
+  );
+}
+
+function Cell({ measure, first }: { measure: JitteredMeasure; first: JitteredMeasure | undefined }) {
+  const { mean, value, sd, unit } = measure;
+  const compared = first ? compareMeasures(measure, first) : "unknown";
+  return (
+    <td>
+      {sayMeasure(mean ?? value, unit)}
+      {sd !== null && <small> ± {sayMeasure(sd, unit)}</small>}
+      {compared !== "unknown" && <em data-compared={compared}>{compared}</em>}
+    </td>
+  );
+}
+
+interface MeasureCardProps {
+  readonly answer: SimulationAnswer;
+  readonly name: string;
+  readonly title: string;
+  readonly unit: string;
+}
+
+function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
+  const rows = answer.choices.flatMap((choice, place) => {
+    const measure = choice.measures.find((each) => each.name === name);
+    return measure ? [{ choice, place, measure }] : [];
+  });
+  const most = Math.max(1e-9, ...rows.map(({ measure }) => measure.high ?? measure.value ?? 0));
+  const say = (value: number) => sayMeasure(value, unit);
+  return (
+    <ChartCard
+      title={title.charAt(0).toUpperCase() + title.slice(1)}
+      hint="dot: mean of the jittered runs, bar: their middle 95 %"
+      twin={{
+        header: ["order", "backfilling", unit ? `${title}, ${unit}` : title, "jittered mean", "sd", "low", "high"],
+        rows: rows.map(({ choice, measure }) => [
+          choice.policy,
+          choice.backfill,
+          measure.value,
+          measure.mean,
+          measure.sd,
+          measure.low,
+          measure.high,
+        ]),
+      }}
+    >
+      <IntervalRows
+        label={title}
+        scale={linearScale(0, unit === "ratio" ? 1 : most * 1.05, 4, say)}
+        groups={rows.map(({ choice, place, measure }) => ({
+          key: nameChoice(choice),
+          title: nameChoice(choice),
+          rows: [
+            {
+              key: name,
+              color: colorAt(place),
+              title: nameChoice(choice),
+              dot: measure.mean ?? measure.value,
+              bar: measure.low !== null && measure.high !== null ? ([measure.low, measure.high] as const) : null,
+              text: sayMeasure(measure.mean ?? measure.value, unit),
+              tip: `${nameChoice(choice)}: ${sayMeasure(measure.value, unit)} as recorded; jittered ${sayMeasure(measure.low, unit)} to ${sayMeasure(measure.high, unit)}`,
+            },
+          ],
+        }))}
+      />
+    </ChartCard>
+  );
+}

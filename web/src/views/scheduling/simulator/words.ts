@@ -1,0 +1,55 @@
+// How orders and ways of backfilling are said.
+
+import type { JitteredMeasure, SimulatedChoice } from "../../../api/generated.ts";
+import { formatCount, MISSING } from "../../../base/format.ts";
+import { formatDuration } from "../../../base/time.ts";
+
+const POLICIES: Readonly<Record<string, string>> = {
+  fcfs: "FCFS",
+  sjf: "SJF",
+  ljf: "LJF",
+  f1: "F1",
+  wfp3: "WFP3",
+  unicep: "UNICEP",
+  "size-priority": "size priority",
+  ageing: "ageing",
+  "fair-share": "fair share",
+};
+
+const BACKFILLS: Readonly<Record<string, string>> = {
+  none: "no backfilling",
+  "first-fit": "first fit",
+  easy: "EASY",
+  "easy-sjbf": "EASY-SJBF",
+  "easy++": "EASY++",
+};
+
+export function namePolicy(policy: string): string {
+  return POLICIES[policy] ?? policy;
+}
+
+export function nameBackfill(backfill: string): string {
+  return BACKFILLS[backfill] ?? backfill;
+}
+
+export function nameChoice({ policy, backfill }: Pick<SimulatedChoice, "policy" | "backfill">): string {
+  return `${namePolicy(policy)} + ${nameBackfill(backfill)}`;
+}
+
+export function sayMeasure(value: number | null, unit: string): string {
+  if (value === null) return MISSING;
+  if (unit === "s") return value < 10 ? `${value.toFixed(1)}\u00a0s` : formatDuration(value);
+  if (unit === "ratio") return `${(value * 100).toFixed(1)}\u00a0%`;
+  return value < 100 ? value.toFixed(2) : formatCount(value);
+}
+
+export type Comparison = "better" | "worse" | "same" | "unknown";
+
+/** Against the first choice: two that differ by less than two standard deviations are the same. */
+export function compareMeasures(measure: JitteredMeasure, first: JitteredMeasure): Comparison {
+  if (measure.mean === null || first.mean === null) return "unknown";
+  const noise = 2 * Math.max(measure.sd ?? 0, first.sd ?? 0);
+  const difference = measure.mean - first.mean;
+  if (Math.abs(difference) <= noise) return "same";
+  return difference > 0 === (measure.name === "utilization") ? "better" : "worse";
+}
