@@ -19,8 +19,8 @@ export const RUN_BANDS = ["range", "interval", "deviation"] as const;
 export type RunBand = (typeof RUN_BANDS)[number];
 
 export interface RunsPage {
-  /** Chosen to be compared, in the order they were chosen. */
-  readonly runs: readonly string[];
+  /** Chosen to be compared, in the order they were chosen; null: nobody chose yet. */
+  readonly runs: readonly string[] | null;
   /** Which run's details stand beside; null: none. */
   readonly open: string | null;
   readonly text: string;
@@ -72,6 +72,17 @@ function numberField(key: string, low: number, high: number): Field<number> {
   };
 }
 
+/** In a link: none at all, which is not the same as nothing said. */
+const NO_RUN = "-";
+const someRuns = listField("run", RUN, MOST_RUNS);
+
+const runsField: Field<readonly string[] | null> = {
+  key: "run",
+  initial: null,
+  parse: (texts) => (texts.length === 1 && texts[0] === NO_RUN ? [] : someRuns.parse(texts)),
+  serialize: (runs) => (runs === null ? [] : runs.length === 0 ? [NO_RUN] : runs),
+};
+
 const openField: Field<string | null> = {
   key: "run_open",
   initial: null,
@@ -80,7 +91,7 @@ const openField: Field<string | null> = {
 };
 
 const FIELDS = {
-  runs: listField("run", RUN, MOST_RUNS),
+  runs: runsField,
   open: openField,
   text: textField("find_run"),
   drawing: choiceField<RunDrawing>("chart", RUN_DRAWINGS, "lines"),
@@ -97,7 +108,7 @@ const FIELDS = {
 } satisfies { readonly [K in keyof RunsPage]: Field<RunsPage[K]> };
 
 export const INITIAL_RUNS: RunsPage = {
-  runs: [],
+  runs: null,
   open: null,
   text: "",
   drawing: "lines",
@@ -153,11 +164,10 @@ export const changeRuns =
   (changes: Partial<RunsPage>) =>
   (screen: Screen): Screen => ({ ...screen, runs: { ...screen.runs, ...changes } });
 
-/** Chooses all of them, or none where all are chosen already. */
+/** Chooses all of them beside those in sight, or none of them where all are chosen already. */
 export const toggleRuns =
-  (runs: readonly string[]) =>
+  (runs: readonly string[], chosen: readonly string[]) =>
   (screen: Screen): Screen => {
-    const chosen = screen.runs.runs;
     const isAll = runs.every((run) => chosen.includes(run));
     const rest = chosen.filter((run) => !runs.includes(run));
     return changeRuns({ runs: isAll ? rest : [...rest, ...runs].slice(0, MOST_RUNS) })(screen);

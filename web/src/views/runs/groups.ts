@@ -1,7 +1,12 @@
 // What is one line, bar or point: each run, or runs taken together. Colors go by the place among what is shown.
 
 import type { RunRow, RunTree } from "../../api/generated.ts";
-import type { RunGrouping } from "../../state/runs.ts";
+import type { RunGrouping, RunsPage } from "../../state/runs.ts";
+
+/** The page with the runs in sight: those chosen, or those shown where nobody chose. */
+export interface ShownPage extends RunsPage {
+  readonly runs: readonly string[];
+}
 
 export interface RunGroup {
   readonly key: string;

@@ -12,7 +12,7 @@ import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { BarsDrawing } from "./bars-drawing.tsx";
 import { CoordinatesDrawing } from "./coordinates-drawing.tsx";
 import { saveCsv, saveHtml } from "./export-page.ts";
-import { groupRuns } from "./groups.ts";
+import { groupRuns, type ShownPage } from "./groups.ts";
 import { Legend } from "./legend.tsx";
 import { LinesDrawing } from "./lines-drawing.tsx";
 import { chooseMetrics } from "./metric-menu.tsx";
@@ -29,7 +29,7 @@ import { Toolbar } from "./toolbar.tsx";
 export default function Runs() {
   const { runs: page } = useScreen();
   const tree = useRunTree();
-  const shown = useMemo(() => (tree.value ? withRuns(page, tree.value) : page), [page, tree.value]);
+  const shown = useMemo(() => withRuns(page, tree.value), [page, tree.value]);
   return (
     <ViewLayout
       strip={<Strip tree={tree.value} page={shown} />}
@@ -53,13 +53,12 @@ export default function Runs() {
 const MOST_AT_FIRST = 24;
 
 /** Where nothing is chosen: the newest experiment, so that the page is never bare. */
-function withRuns(page: RunsPage, { experiments }: RunTree): RunsPage {
-  if (page.runs.length > 0) return page;
-  const runs = experiments[0]?.workloads.flatMap((workload) => workload.runs).slice(0, MOST_AT_FIRST) ?? [];
-  return { ...page, runs };
+function withRuns(page: RunsPage, tree: RunTree | undefined): ShownPage {
+  const first = tree?.experiments[0]?.workloads.flatMap((workload) => workload.runs) ?? [];
+  return { ...page, runs: page.runs ?? first.slice(0, MOST_AT_FIRST) };
 }
 
-function Comparison({ tree, page }: { tree: RunTree; page: RunsPage }) {
+function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
   const place = useRef<HTMLElement>(null);
   const rows = useMemo(() => {
     const known = new Map(tree.rows.map((row) => [row.run, row]));
@@ -81,7 +80,8 @@ function Comparison({ tree, page }: { tree: RunTree; page: RunsPage }) {
         onPng={() => place.current && savePng(place.current, "runs.png")}
         onHtml={() => place.current && saveHtml(place.current, title, groups, quantities)}
       />
-      {page.drawing === "lines" && known && (
+      {rows.length === 0 && <p className={styles.quiet}>Choose the runs to compare on the left.</p>}
+      {page.drawing === "lines" && known && rows.length > 0 && (
         <LinesDrawing page={page} groups={groups} known={known} metrics={metrics} />
       )}
       {page.drawing === "bars" && (

@@ -7,11 +7,12 @@ import { changeRuns, INITIAL_RUNS, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Menu, MenuItem, MenuSeparator } from "../../widgets/menu.tsx";
+import type { ShownPage } from "./groups.ts";
 import styles from "./runs.module.css";
 
 const VERSION = 1;
 
-export function InsightMenu({ page }: { page: RunsPage }) {
+export function InsightMenu({ page }: { page: ShownPage }) {
   const change = useChangeScreen();
   const saved = useInsights().value?.views ?? [];
   const deeds = useInsightDeeds();
@@ -78,7 +79,8 @@ export function readInsight(document: Readonly<Record<string, unknown>>): Partia
   const page = (document.page ?? {}) as Readonly<Record<string, unknown>>;
   const entries = Object.entries(INITIAL_RUNS).filter(([key, initial]) => {
     const value = page[key];
-    return Array.isArray(initial) ? Array.isArray(value) : typeof value === typeof initial && key !== "open";
+    if (key === "open") return false;
+    return Array.isArray(initial) || key === "runs" ? Array.isArray(value) : typeof value === typeof initial;
   });
   return { ...INITIAL_RUNS, ...Object.fromEntries(entries.map(([key]) => [key, page[key]])) } as RunsPage;
 }

@@ -3,17 +3,17 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { RunExperiment, RunRow, RunTree, RunWorkload } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
-import { changeRuns, type RunsPage, toggleRuns } from "../../state/runs.ts";
+import { changeRuns, toggleRuns } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
-import { sayApart } from "./groups.ts";
+import { type ShownPage, sayApart } from "./groups.ts";
 import styles from "./picker.module.css";
 import { findRuns } from "./search.ts";
 
 interface PickerProps {
   readonly tree: RunTree;
-  readonly page: RunsPage;
+  readonly page: ShownPage;
 }
 
 export function Picker({ tree, page }: PickerProps) {
@@ -54,7 +54,7 @@ function runsOf({ workloads }: RunExperiment): readonly string[] {
 interface BranchProps {
   readonly rows: ReadonlyMap<string, RunRow>;
   readonly found: ReadonlySet<string>;
-  readonly page: RunsPage;
+  readonly page: ShownPage;
 }
 
 function Experiment({
@@ -114,7 +114,7 @@ function Workload({ workload, rows, found, page }: BranchProps & { workload: Run
 interface LeafProps {
   readonly row: RunRow;
   readonly label: string;
-  readonly page: RunsPage;
+  readonly page: ShownPage;
 }
 
 function Leaf({ row, label, page }: LeafProps) {
@@ -126,7 +126,7 @@ function Leaf({ row, label, page }: LeafProps) {
         type="checkbox"
         aria-label={`Compare ${label}`}
         checked={page.runs.includes(row.run)}
-        onChange={() => change(toggleRuns([row.run]), "replace")}
+        onChange={() => change(toggleRuns([row.run], page.runs), "replace")}
       />
       <button type="button" onClick={() => change(changeRuns({ open: row.run }))} data-tip={row.run}>
         {label}
@@ -158,7 +158,7 @@ function Branch({ runs, chosen, isOpenAtFirst, label, detail, isStrong = false, 
           label={`Compare all of ${label}`}
           isOn={count === runs.length}
           isPartly={count > 0 && count < runs.length}
-          onToggle={() => change(toggleRuns(runs), "replace")}
+          onToggle={() => change(toggleRuns(runs, chosen), "replace")}
         />
         <button
           type="button"

@@ -3,12 +3,11 @@
 import type { ReactNode } from "react";
 import type { RunRow, RunTree } from "../../api/generated.ts";
 import { formatPlural, isKnown } from "../../base/format.ts";
-import type { RunsPage } from "../../state/runs.ts";
-import { sayApart } from "./groups.ts";
+import { type ShownPage, sayApart } from "./groups.ts";
 import { listQuantities, sayNumber } from "./quantities.ts";
 import styles from "./runs.module.css";
 
-export function Strip({ tree, page }: { tree: RunTree | undefined; page: RunsPage }) {
+export function Strip({ tree, page }: { tree: RunTree | undefined; page: ShownPage }) {
   if (tree === undefined) return <div className={styles.strip} />;
   const known = new Map(tree.rows.map((row) => [row.run, row]));
   const rows = page.runs.flatMap((run) => known.get(run) ?? []);

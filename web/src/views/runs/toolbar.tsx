@@ -16,12 +16,13 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Menu, MenuItem } from "../../widgets/menu.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
+import type { ShownPage } from "./groups.ts";
 import { InsightMenu } from "./insights.tsx";
 import { MetricMenu } from "./metric-menu.tsx";
 import styles from "./runs.module.css";
 
 interface ToolbarProps {
-  readonly page: RunsPage;
+  readonly page: ShownPage;
   readonly known: RunMetrics | undefined;
   readonly metrics: readonly string[];
   onCsv(): void;

@@ -1,0 +1,131 @@
+"""The runs page on the demo: choose runs, compare them in every drawing, open one, save an insight, take the link along."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from servers.demo import get_json, wait_until
+
+pytestmark = pytest.mark.browser
+
+EXPERIMENT = "sharing a GPU"
+RUNS = 30
+
+
+@pytest.fixture(scope="module")
+def runs_url(demo_url: str) -> str:
+    """The demo once it has sent its tracked runs."""
+
+    def has_all() -> bool:
+        return len(get_json(f"{demo_url}/api/v1/runs/tree")["rows"]) == RUNS
+
+    wait_until(has_all, 120)
+    return demo_url
+
+
+@pytest.fixture
+def runs_page(page: Page, runs_url: str) -> Page:
+    del runs_url
+    page.goto("/runs")
+    expect(page.get_by_role("list", name="Legend")).to_be_visible(timeout=30_000)
+    return page
+
+
+def test_repeats_are_compared_at_once_when_nothing_was_chosen(runs_page: Page) -> None:
+    legend = runs_page.get_by_role("list", name="Legend")
+    expect(legend).to_contain_text("alone")
+    expect(legend).to_contain_text("mps · A")
+    expect(legend).to_contain_text("×3")
+    for metric in ("loss", "GPU utilisation", "Power"):
+        expect(runs_page.get_by_role("region", name=metric, exact=True)).to_be_visible()
+
+
+def test_the_cost_of_sharing_is_told_when_bars_are_drawn(runs_page: Page) -> None:
+    runs_page.get_by_text("Bars", exact=True).click()
+    card = runs_page.get_by_role("region", name="Slowdown", exact=True)
+    expect(card).to_contain_text("time slices · A")
+    text = card.inner_text()
+    slowed = re.search(r"time slices · A\s+([\d.]+)", text)
+    assert slowed is not None
+    assert 1.5 < float(slowed.group(1)) < 2.5  # two at once on one GPU
+    expect(runs_page.get_by_role("region", name="GPU energy")).to_contain_text("estimated")
+
+
+def test_runs_are_found_by_what_they_were_given_when_searched(runs_page: Page) -> None:
+    runs_page.get_by_role("textbox", name="Search").fill("batch-size=512")
+    picker = runs_page.get_by_role("region", name="Runs to compare")
+    expect(picker.get_by_role("button", name="batch size")).to_be_visible()
+    expect(picker.get_by_role("button", name=EXPERIMENT)).to_have_count(0)
+    runs_page.get_by_role("textbox", name="Search").fill("batch-size>4000")
+    expect(picker).to_contain_text("No run is like that.")
+
+
+def test_a_link_shows_the_same_comparison_when_it_is_opened_again(runs_page: Page) -> None:
+    picker = runs_page.get_by_role("region", name="Runs to compare")
+    picker.get_by_role("checkbox", name=f"Compare all of {EXPERIMENT}").click()
+    picker.get_by_role("checkbox", name="Compare all of batch size").check()
+    expect(runs_page.get_by_role("list", name="Legend")).not_to_contain_text("mps")
+    runs_page.get_by_text("Scatter", exact=True).click()
+    points = runs_page.locator("circle[role=button]")
+    expect(points).to_have_count(get_count(runs_page))
+    link = runs_page.url
+    runs_page.goto("about:blank")
+    runs_page.goto(link)
+    expect(points).to_have_count(get_count(runs_page))
+    points.first.click()
+    details = runs_page.get_by_role("complementary", name="Details")
+    expect(details).to_contain_text("clusterscape run --repeat")
+    runs_page.go_back()
+    expect(details).to_have_count(0)
+
+
+def get_count(page: Page) -> int:
+    return len(re.findall(r"[?&]run=", page.url))
+
+
+def test_everything_is_in_the_table_and_its_file_when_asked_for(runs_page: Page, tmp_path: Path) -> None:
+    runs_page.get_by_text("Table", exact=True).click()
+    grid = runs_page.get_by_role("grid", name="Runs")
+    expect(grid).to_contain_text("completed")
+    runs_page.get_by_role("button", name="Save", exact=True).click()
+    with runs_page.expect_download() as waiting:
+        runs_page.get_by_role("menuitem", name=re.compile("CSV")).click()
+    file = tmp_path / "runs.csv"
+    waiting.value.save_as(file)
+    header, *lines = file.read_text().strip().splitlines()
+    assert header.startswith("Run,Experiment,State")
+    assert len(lines) == 20
+
+
+def test_a_page_without_a_server_shows_the_charts_when_it_is_saved(runs_page: Page, tmp_path: Path) -> None:
+    runs_page.get_by_role("button", name="Save", exact=True).click()
+    with runs_page.expect_download() as waiting:
+        runs_page.get_by_role("menuitem", name=re.compile("HTML")).click()
+    file = tmp_path / "runs.html"
+    waiting.value.save_as(file)
+    runs_page.goto(file.as_uri())
+    expect(runs_page.locator("svg")).to_be_visible()
+    expect(runs_page.locator("tbody tr")).to_have_count(20)
+
+
+def test_an_insight_is_there_for_everybody_when_it_was_saved(runs_page: Page) -> None:
+    runs_page.get_by_text("Bars", exact=True).click()
+    runs_page.get_by_role("button", name=re.compile("^Insights")).click()
+    runs_page.get_by_role("menuitem", name="Save this comparison…").click()
+    runs_page.get_by_role("textbox", name="Name of the insight").fill("What sharing costs")
+    runs_page.get_by_role("button", name="Save", exact=True).first.click()
+    expect(runs_page.get_by_role("button", name="Insights 1")).to_be_visible()
+    runs_page.goto("/runs")
+    runs_page.get_by_role("button", name="Insights 1").click()
+    runs_page.get_by_role("menuitem", name="What sharing costs").click()
+    expect(runs_page.get_by_role("region", name="Slowdown", exact=True)).to_be_visible()
+
+
+def test_keys_reach_a_run_when_there_is_no_mouse(runs_page: Page) -> None:
+    first = runs_page.get_by_role("region", name="Runs to compare").get_by_role("button", name="stopped")
+    first.focus()
+    runs_page.keyboard.press("Enter")
+    details = runs_page.get_by_role("complementary", name="Details")
+    expect(details).to_contain_text("cancelled")
+    expect(details).to_contain_text("Where the time went")
