@@ -3,16 +3,21 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clusterscape.track import trace
     from clusterscape.track.api import Run, run
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "run"]
+__all__ = ["Run", "__version__", "run", "trace"]
 
 
 def __getattr__(name: str) -> object:
-    """``clusterscape.run`` is imported when a script asks for it: nothing else pays for it."""
+    """``clusterscape.run`` and ``clusterscape.trace`` are imported when a script asks for them: nothing else pays for them."""
     if name in ("Run", "run"):
         from clusterscape.track import api
 
         return getattr(api, name)
+    if name == "trace":
+        from clusterscape.track import trace
+
+        return trace
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

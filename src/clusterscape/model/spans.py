@@ -72,6 +72,25 @@ class ProcessGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A tensor of a module. ``placements``: (mesh dimension, "shard 0", "replicate" or "partial"), empty where it is whole."""
+
+    name: str
+    shape: tuple[int, ...]
+    local_shape: tuple[int, ...]
+    placements: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleFacts:
+    """A module of a rank's model; ``path`` has dots between names and is empty for the model itself."""
+
+    path: str
+    class_name: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankFacts:
     """One rank and where its spans come from. ``is_complete`` is false where its file was cut short."""
 
@@ -83,6 +102,8 @@ class RankFacts:
     stage: int | None = None
     data_parallel_rank: int | None = None
     process_groups: tuple[ProcessGroup, ...] = ()
+    modules: tuple[ModuleFacts, ...] = ()
+    """Outer before inner, where the run was captured (``clusterscape.trace.capture``)."""
     is_complete: bool = True
     notes: tuple[str, ...] = ()
 

@@ -1,5 +1,6 @@
 """Every matched collective: who came last, how long the others waited, how long the transfer took; and who makes others wait."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from clusterscape.analyze.trace.intervals import join_times
 from clusterscape.analyze.trace.match import Matches
+from clusterscape.model.spans import RankFacts
 
 BOOTSTRAP_DRAWS = 2000
 MIN_STEPS = 3  # fewer steps say nothing about chance
@@ -57,6 +59,17 @@ _SCHEMA: dict[str, pl.DataType] = {
     "bytes": pl.Int64(), "start_ns": pl.Int64(), "arrival_ns": pl.Int64(), "end_ns": pl.Int64(), "last_rank": pl.Int32(),
     "gap_ns": pl.Int64(), "wait_ns": pl.Int64(), "transfer_ns": pl.Int64(),
 }  # fmt: skip
+
+
+def within_stages(collectives: pl.DataFrame, matches: Matches, ranks: Sequence[RankFacts]) -> pl.DataFrame:
+    """Those whose members are all of one pipeline stage: stages wait for one another by design, peers of a stage do not."""
+    if not collectives.height:
+        return collectives
+    stages = {facts.rank: facts.stage for facts in ranks}
+    stage = pl.col("rank").replace_strict(stages, default=None, return_dtype=pl.Int32)
+    is_one = ((stage.n_unique() == 1) & (stage.null_count() == 0)).alias("is_one")
+    inner = matches.members.group_by("instance").agg(is_one).filter(pl.col("is_one"))
+    return collectives.join(inner, on="instance", how="semi")
 
 
 def measure_slack(collectives: pl.DataFrame, steps: int, generator: np.random.Generator) -> list[Slack]:

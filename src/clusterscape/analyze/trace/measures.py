@@ -15,7 +15,7 @@ MIN_STEP_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """All that verdicts are drawn from."""
+    """All that verdicts are drawn from. ``slack``: in pipelines that of collectives within a stage."""
 
     spans: pl.DataFrame
     steps: pl.DataFrame

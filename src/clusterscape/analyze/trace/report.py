@@ -15,7 +15,7 @@ from clusterscape.analyze.trace.breakdown import (
 )
 from clusterscape.analyze.trace.changes import ChangeAnswer, ChangedRun, ask_usual
 from clusterscape.analyze.trace.checks import check_trace
-from clusterscape.analyze.trace.collectives import Slack, measure_collectives, measure_slack
+from clusterscape.analyze.trace.collectives import Slack, measure_collectives, measure_slack, within_stages
 from clusterscape.analyze.trace.counterparts import add_counterparts
 from clusterscape.analyze.trace.critical_path import CriticalPath, find_critical_paths, middle_step
 from clusterscape.analyze.trace.imbalance import LoadImbalance, measure_imbalance
@@ -99,6 +99,11 @@ def analyze_trace(
         late = [each.rank for each in slack[:MAX_STRAGGLERS] if (each.low_ns or 0.0) > (alignment.error_ns or 0.0)]
         run = ChangedRun(add_counterparts(trace.spans, parts, matches), steps, generator)
         changes = ask_usual(run, [] if bubble is not None else late)
+    blamed = slack
+    if bubble is not None:
+        blamed = tuple(
+            measure_slack(within_stages(collectives, matches, trace.ranks), steps["step"].n_unique(), generator)
+        )
     measures = Measures(
         trace.spans,
         steps,
@@ -106,7 +111,7 @@ def analyze_trace(
         breakdown,
         collectives,
         matches.messages,
-        slack,
+        blamed,
         passes,
         bubble,
         stragglers,

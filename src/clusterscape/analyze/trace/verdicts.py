@@ -32,9 +32,11 @@ def find_verdicts(measures: Measures) -> tuple[TraceVerdict, ...]:
 
 def _slow_workers(measures: Measures) -> list[TraceVerdict]:
     """Ranks that others wait for, by what keeps them; and ranks with a stall that a slower rank hides."""
-    if measures.step_count < MIN_STEPS or measures.bubble is not None:
+    if measures.step_count < MIN_STEPS:
         return []
-    loading = {each.rank: each for each in measure_data_loading(measures.spans, measures.steps)}
+    # Stages of a pipeline differ by design in what they load: only the peers of a stage are compared, by their collectives.
+    stalls = measure_data_loading(measures.spans, measures.steps) if measures.bubble is None else []
+    loading = {each.rank: each for each in stalls}
     compute = {each.rank: each for each in measure_compute(measures.spans, measures.steps)}
     late = {
         each.rank: each for each in measures.slack if each.low_ns is not None and each.low_ns / 1e9 > measures.least_s

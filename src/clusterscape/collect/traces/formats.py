@@ -21,6 +21,7 @@ class TraceFormat(StrEnum):
     MINDSPORE_SCOPES = "MindSpore scope map"
     MINDSPORE_GRAPH = "MindSpore graph"
     NSIGHT = "Nsight Systems"
+    CAPTURE = "capture"
 
 
 def detect_format(file: TraceFile) -> TraceFormat | None:
@@ -33,6 +34,8 @@ def detect_format(file: TraceFile) -> TraceFormat | None:
     text = head.decode("utf-8", "replace").lstrip()
     if not text.startswith(("{", "[")):
         return None
+    if re.match(r'\{\s*"schema"\s*:\s*"clusterscape_capture"', text):
+        return TraceFormat.CAPTURE
     if re.search(r'"maps"\s*:\s*\{\s*"device', text):
         return TraceFormat.MINDSPORE
     if re.match(r'\{\s*"scope_map"', text):

@@ -24,7 +24,7 @@ from clusterscape.model.spans import RankFacts, Trace
 Progress = Callable[[int, int, str], None]
 """Told how many files are done, of how many, and the last one's name."""
 
-COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH)
+COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH, TraceFormat.CAPTURE)
 """Read with a timeline, never alone."""
 ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
 """Formats with a file per rank."""
@@ -75,6 +75,11 @@ def read_traces(paths: Sequence[Path], *, workers: int | None = None, progress: 
         trace = replace(trace, notes=tuple(notes) + trace.notes)
     else:
         trace = _join(kind, _read_all(chosen, workers, progress), notes)
+        captures = [file for file, own in zip(files, formats, strict=True) if own is TraceFormat.CAPTURE]
+        if captures:
+            from clusterscape.collect.traces.captures import add_captures
+
+            trace = add_captures(trace, captures)
     graphs = [file for file, own in zip(files, formats, strict=True) if own is TraceFormat.MINDSPORE_GRAPH]
     return _with_graph(trace, graphs) if kind is not TraceFormat.MINDSPORE_GRAPH else trace
 

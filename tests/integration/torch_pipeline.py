@@ -1,0 +1,114 @@
+"""A small captured training run on the processor: 2 pipeline stages of 2 tensor-parallel ranks; one may sleep in its forward.
+
+Run as a script: port, folder, the delayed rank (-1 for none), seconds of delay a forward.
+"""
+
+import multiprocessing
+import os
+import sys
+import time
+
+import torch
+import torch._dynamo  # DTensor loads it: once here, not in each of the ranks
+from torch import Tensor, distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.profiler import record_function
+
+import clusterscape
+
+STEPS, MICRO_BATCHES, WIDTH, ROWS = 4, 4, 64, 16
+
+
+class Block(nn.Module):
+    def __init__(self, delay_s: float) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.delay_s = delay_s
+
+    def forward(self, data: Tensor) -> Tensor:
+        time.sleep(self.delay_s)
+        out: Tensor = data + self.down(torch.relu(self.up(data)))
+        return out
+
+
+class Stage(nn.Module):
+    def __init__(self, delay_s: float) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(delay_s), Block(0.0)])
+
+    def forward(self, data: Tensor) -> Tensor:
+        for block in self.blocks:
+            data = block(data)
+        return data
+
+
+def run_forward(model: Stage, stage: int, peer: int, number: int) -> tuple[Tensor, Tensor]:
+    data = torch.randn(ROWS, WIDTH)
+    if stage:
+        with record_function(f"recv forward mb{number}"):
+            distributed.recv(data, peer)
+    data.requires_grad_(bool(stage))
+    with record_function(f"forward mb{number}"):
+        out = model(data)
+    if not stage:
+        with record_function(f"send forward mb{number}"):
+            distributed.send(out.detach(), peer)
+    return data, out
+
+
+def run_backward(data: Tensor, out: Tensor, stage: int, peer: int, number: int) -> None:
+    gradient = torch.full_like(out, 1 / out.numel())
+    if not stage:
+        with record_function(f"recv backward mb{number}"):
+            distributed.recv(gradient, peer)
+    with record_function(f"backward mb{number}"):
+        torch.autograd.backward(out, gradient)
+    if stage:
+        assert data.grad is not None
+        with record_function(f"send backward mb{number}"):
+            distributed.send(data.grad, peer)
+
+
+def train(rank: int, port: int, folder: str, delay_s: float) -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=4)
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "tp"))
+    stage, peer = rank // 2, (rank + 2) % 4
+    model = Stage(delay_s)
+    styles = {"up": ColwiseParallel(), "down": RowwiseParallel()}
+    plan = {f"blocks.{number}.{name}": style for number in range(2) for name, style in styles.items()}
+    parallelize_module(model, mesh["tp"], plan)
+    with clusterscape.trace.capture(model, steps=STEPS, folder=folder) as capture:
+        for _ in range(STEPS + 1):  # the first warms up
+            kept = [run_forward(model, stage, peer, number) for number in range(MICRO_BATCHES)]
+            for number, (data, out) in enumerate(kept):
+                run_backward(data, out, stage, peer, number)
+            with record_function("optimizer"), torch.no_grad():
+                for parameter in model.parameters():
+                    assert parameter.grad is not None
+                    parameter.sub_(parameter.grad, alpha=1e-3)
+                    parameter.grad = None
+            capture.step()
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+def main() -> int:
+    port, folder, delayed, delay_s = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    context = multiprocessing.get_context("fork")
+    ranks = [
+        context.Process(target=train, args=(rank, port, folder, delay_s if rank == delayed else 0.0), daemon=True)
+        for rank in range(4)
+    ]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    return max(abs(each.exitcode or 0) for each in ranks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
