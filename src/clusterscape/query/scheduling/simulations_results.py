@@ -15,7 +15,7 @@ from clusterscape.query.scheduling.simulations_answers import (
 from clusterscape.simulate.batch import Measures, Schedule, Spread
 
 MOST_DRAWN_JOBS = 2_000
-COURSE_BINS = 400
+COURSE_BINS = 240
 
 _MEASURES = (
     ("wait_s", "mean wait", "s"),

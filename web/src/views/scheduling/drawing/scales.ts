@@ -1,7 +1,7 @@
 // Axes of the charts: where a value stands between 0 and 1, and which values are written beside it.
 
 import { formatCount } from "../../../base/format.ts";
-import { formatShortDuration } from "../../../base/time.ts";
+import { formatDuration, formatShortDuration } from "../../../base/time.ts";
 import { listNumbers } from "../../../charts/number-axis.tsx";
 import { listTicks } from "../../../charts/time-axis.tsx";
 
@@ -59,6 +59,23 @@ export function linearScale(low: number, high: number, most: number, say: (value
     listNumbers(low, high, most).map((at) => ({ at, text: say(at) })),
     say,
   );
+}
+
+const DURATION_STEPS = [
+  ...[1, 2, 5, 10, 20, 30].map((step) => step),
+  ...[1, 2, 5, 10, 20, 30].map((step) => step * 60),
+  ...[1, 2, 3, 6, 12].map((step) => step * 3600),
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((step) => step * 86_400),
+];
+
+/** Seconds from 0 on an even axis, written at round times. */
+export function evenDurationScale(high: number, most: number): Scale {
+  const step = DURATION_STEPS.find((each) => each * most >= high) ?? high;
+  const ticks = Array.from({ length: Math.floor(high / step) + 1 }, (_, at) => ({
+    at: at * step,
+    text: at === 0 ? "0" : formatDuration(at * step),
+  }));
+  return evenScale(0, high, ticks, formatDuration);
 }
 
 /** Unix ms, at round local times. */

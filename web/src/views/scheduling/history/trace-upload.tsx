@@ -59,7 +59,7 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
       <p className={styles.hint}>SWF, sacct, Lumos, Philly, Helios, Acme, openb; also compressed.</p>
       {problem && (
         <p className={styles.problem} role="alert">
-          {toSentence(problem.message)} {problem.hint && toSentence(problem.hint)}
+          {problem.message}. {problem.hint && toSentence(problem.hint)}
           <IconButton icon="close" label="Put away" onClick={() => setProblem(null)} />
         </p>
       )}

@@ -7,6 +7,7 @@ import { ChartCard } from "../drawing/chart-card.tsx";
 import { linearScale, type Scale, timeScale } from "../drawing/scales.ts";
 import { colorAt } from "../drawing/trace-colors.ts";
 import { XyChart } from "../drawing/xy-chart.tsx";
+import styles from "./simulator.module.css";
 import { nameChoice } from "./words.ts";
 
 const HOUR_S = 3600;
@@ -62,14 +63,22 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
         hint="share of the machine that is busy, over time"
         twin={{ header: ["choice", "time, s", "busy units"], rows: rowsOf(({ course }) => course.busy_units) }}
       >
-        <XyChart
-          label="Occupancy"
-          x={times.scale}
-          y={linearScale(0, 1, 5, formatRatio)}
-          xTitle={times.title}
-          yTitle="busy"
-          series={busy}
-        />
+        {busy.map((each, place) => (
+          <div key={each.key}>
+            <p className={styles.caption}>
+              <i style={{ background: each.color }} /> {each.title}
+            </p>
+            <XyChart
+              label={`Occupancy with ${each.title}`}
+              x={times.scale}
+              y={linearScale(0, 1, 2, formatRatio)}
+              xTitle={place === busy.length - 1 ? times.title : ""}
+              yTitle="busy"
+              height={112}
+              series={[{ ...each, look: "area" }]}
+            />
+          </div>
+        ))}
       </ChartCard>
       <ChartCard
         title="Queue"
@@ -79,7 +88,7 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
         <XyChart
           label="Queue"
           x={times.scale}
-          y={linearScale(0, Math.max(1, ...waiting.flatMap(({ ys }) => ys)), 5, formatCount)}
+          y={linearScale(0, Math.max(5, ...waiting.flatMap(({ ys }) => ys)), 5, formatCount)}
           xTitle={times.title}
           yTitle="jobs that wait"
           series={waiting}

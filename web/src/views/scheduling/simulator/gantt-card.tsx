@@ -5,6 +5,7 @@ import type { SimulatedJobs, SimulationAnswer } from "../../../api/generated.ts"
 import { Canvas, useInk, useSize } from "../../../charts/canvas.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { ChartCard } from "../drawing/chart-card.tsx";
+import { nameUnit } from "../history/words.ts";
 import { timesOf } from "./course-cards.tsx";
 import styles from "./simulator.module.css";
 import { nameChoice } from "./words.ts";
@@ -22,7 +23,7 @@ export function GanttCard({ answer }: { answer: SimulationAnswer }) {
   return (
     <ChartCard
       title="Schedule"
-      hint={`each job from its start to its end, as high as the ${answer.size_unit} it holds`}
+      hint={`each job from its start to its end, as high as the ${nameUnit(answer.size_unit)} it holds`}
       isWide
       twin={{
         header: ["choice", "job", "submit, s", "start, s", "end, s", answer.size_unit],
@@ -37,7 +38,7 @@ export function GanttCard({ answer }: { answer: SimulationAnswer }) {
       }}
     >
       {drawn.length > 1 && (
-        <div>
+        <div className={styles.row}>
           <Segmented
             label="Schedule of"
             name="schedule-of"

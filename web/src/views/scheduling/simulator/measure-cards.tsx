@@ -1,9 +1,10 @@
 // The measures side by side: as a table against the first choice, and as bars with what a second of jitter does to them.
 
 import type { JitteredMeasure, SimulationAnswer } from "../../../api/generated.ts";
+import { formatCount, formatRatio } from "../../../base/format.ts";
 import { ChartCard } from "../drawing/chart-card.tsx";
 import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { linearScale } from "../drawing/scales.ts";
+import { evenDurationScale, linearScale, type Scale } from "../drawing/scales.ts";
 import { colorAt } from "../drawing/trace-colors.ts";
 import styles from "./simulator.module.css";
 import { compareMeasures, nameChoice, sayMeasure } from "./words.ts";
@@ -70,6 +71,12 @@ function Cell({ measure, first }: { measure: JitteredMeasure; first: JitteredMea
   );
 }
 
+function scaleOf(most: number, unit: string): Scale {
+  if (unit === "ratio") return linearScale(0, 1, 5, formatRatio);
+  if (unit === "s") return evenDurationScale(Math.max(60, most), 5);
+  return linearScale(0, Math.max(2, most), 5, formatCount);
+}
+
 interface MeasureCardProps {
   readonly answer: SimulationAnswer;
   readonly name: string;
@@ -82,8 +89,7 @@ function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
     const measure = choice.measures.find((each) => each.name === name);
     return measure ? [{ choice, place, measure }] : [];
   });
-  const most = Math.max(1e-9, ...rows.map(({ measure }) => measure.high ?? measure.value ?? 0));
-  const say = (value: number) => sayMeasure(value, unit);
+  const most = Math.max(...rows.map(({ measure }) => measure.high ?? measure.value ?? 0));
   return (
     <ChartCard
       title={title.charAt(0).toUpperCase() + title.slice(1)}
@@ -103,7 +109,7 @@ function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
     >
       <IntervalRows
         label={title}
-        scale={linearScale(0, unit === "ratio" ? 1 : most * 1.05, 4, say)}
+        scale={scaleOf(most * 1.05, unit)}
         groups={rows.map(({ choice, place, measure }) => ({
           key: nameChoice(choice),
           title: nameChoice(choice),

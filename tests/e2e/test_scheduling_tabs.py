@@ -1,0 +1,79 @@
+"""History, Simulator and Predictions on the demo: verdicts, an uploaded trace beside the own history, policies compared on it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+pytestmark = pytest.mark.browser
+
+SLOW_MS = 120_000
+"""The first simulation on a machine compiles the engine."""
+
+
+@pytest.fixture
+def swf(tmp_path: Path) -> Path:
+    """Jobs that queue up on 16 processors: short ones among long ones, so that their order matters."""
+    path = tmp_path / "queued.swf"
+    lines = [
+        f"{job} {job * 60} 30 {60 if job % 3 else 1800} {1 + job * 7 % 16} -1 -1 {1 + job * 7 % 16} "
+        f"{120 if job % 3 else 3600} -1 {0 if job % 10 == 0 else 1} {job % 6} 1 -1 -1 -1 -1 -1"
+        for job in range(1, 241)
+    ]
+    path.write_text("; MaxProcs: 16\n; UnixStartTime: 1700000000\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def open_tab(page: Page, name: str) -> None:
+    page.get_by_role("radiogroup", name="Tab").or_(page.get_by_role("group", name="Tab")).get_by_text(
+        name, exact=True
+    ).click()
+
+
+def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: Page, swf: Path) -> None:
+    page.goto("/scheduling")
+    open_tab(page, "History")
+    verdicts = page.get_by_role("list", name="Verdicts")
+    expect(verdicts).to_contain_text("Larger jobs fail more often", timeout=30_000)
+    expect(verdicts).to_contain_text(re.compile("supported|cannot tell"))
+
+    page.get_by_label("Job trace file").set_input_files(swf)
+    expect(page).to_have_url(re.compile(r"history=cluster&history=queued-"), timeout=30_000)
+    expect(verdicts).to_contain_text("Deep-learning jobs are shorter than HPC jobs", timeout=30_000)
+    expect(page.get_by_role("checkbox", name="queued")).to_be_checked()
+    expect(page.get_by_role("img", name="Run time: up to a value")).to_be_visible()
+    page.get_by_role("button", name="Run time as a table", exact=True).click()
+    table = page.get_by_role("table", name="Run time", exact=True)
+    expect(table).to_contain_text("queued")
+    expect(table).to_contain_text("demo")
+
+    open_tab(page, "Simulator")
+    page.get_by_role("combobox", name="Trace").select_option(label="queued")
+    measures = page.get_by_role("table", name="Measures")
+    expect(measures.get_by_role("row", name=re.compile(r"SJF \+ EASY"))).to_contain_text("better", timeout=SLOW_MS)
+    expect(measures.get_by_role("row", name=re.compile(r"FCFS \+ EASY"))).to_contain_text("±")
+    expect(page.get_by_role("img", name="Schedule of FCFS + EASY")).to_be_visible()
+    expect(page).to_have_url(re.compile("simulate=queued-"))
+
+    page.reload()
+    expect(measures).to_contain_text("SJF + EASY", timeout=30_000)
+    page.get_by_role("checkbox", name="no backfilling").check()
+    expect(measures).to_contain_text("SJF + no backfilling", timeout=SLOW_MS)
+
+
+def test_it_is_said_what_is_wrong_when_a_file_is_no_trace(browser: Browser, demo_url: str, tmp_path: Path) -> None:
+    # Not the fixture's page: the browser logs the refused upload as an error.
+    page = browser.new_page(base_url=demo_url)
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear all,\n")
+    page.goto("/scheduling?tab=history")
+    page.get_by_label("Job trace file").set_input_files(path)
+    expect(page.get_by_role("alert")).to_contain_text("letter.txt cannot be read as a job trace", timeout=30_000)
+    page.close()
+
+
+def test_what_is_missing_is_told_when_nothing_was_learned(page: Page) -> None:
+    page.goto("/scheduling?tab=quality")
+    expect(page.get_by_role("region", name="Model of run time")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(re.compile("Nothing to compare yet|Accuracy of run-time predictions"))).to_be_visible()
