@@ -1,14 +1,17 @@
 """Reading and breaking down Kineto traces: 8 ranks of 216,000 events, beside HolisticTraceAnalysis in an environment of its own.
 
-Budgets: 12 times faster than the peer; at most 350 MB per reading process. Where the peer cannot be installed, the standard
-library's JSON parser and pandas stand in, and the table says so.
+Budgets: 12 times faster than the peer; at most 350 MB per reading process. Events are those of a published trace of 216,092
+events, copied for every rank, where the reference data is here (``CLUSTERSCAPE_REFERENCE_DATA``), else made ones; the title says
+which. Both sides are measured on the same files in one run, in seconds and, as other work moves those, in CPU time.
 """
 
 import argparse
 import gzip
 import json
+import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,30 +23,35 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import Report
+from clusterscape.analyze.trace.breakdown import communication_parts, find_steps, measure_breakdown
+from clusterscape.analyze.trace.match import match_collectives
 from clusterscape.analyze.trace.report import analyze_trace
 from clusterscape.collect.traces import read_traces
 from clusterscape.collect.traces.files import TraceFile
 from clusterscape.collect.traces.reading import read_rank
 
+ROOT = Path(__file__).parents[1]
+REFERENCE = Path(os.environ.get("CLUSTERSCAPE_REFERENCE_DATA") or ROOT.parent / "shared/data/reference")
+PUBLISHED = REFERENCE / "traces/kineto/df_index_resolver/df_index_resolver.json.gz"
+PEER = "HolisticTraceAnalysis"
+PEER_PACKAGES = ("HolisticTraceAnalysis==0.5.0", "pandas<3")
 HTA = """
-import json, sys, time
+import json, resource, sys, time
 from hta.trace_analysis import TraceAnalysis
-files = dict(enumerate(sys.argv[1:]))
-begin = time.perf_counter()
-analysis = TraceAnalysis(trace_files=files, trace_dir="/")
-analysis.get_temporal_breakdown(visualize=False)
-print(json.dumps(time.perf_counter() - begin))
+
+def used():
+    both = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+if __name__ == "__main__":
+    files = dict(enumerate(sys.argv[1:]))
+    begin, before = time.perf_counter(), used()
+    analysis = TraceAnalysis(trace_files=files, trace_dir="/")
+    analysis.get_temporal_breakdown(visualize=False)
+    print(json.dumps([time.perf_counter() - begin, used() - before]))
 """
-PANDAS = """
-import gzip, json, sys, time
-import pandas
-begin = time.perf_counter()
-for path in sys.argv[1:]:
-    events = json.loads(gzip.open(path).read())["traceEvents"]
-    table = pandas.DataFrame(event for event in events if event.get("ph") == "X")
-    table[table.cat == "kernel"].groupby("name").dur.sum()
-print(json.dumps(time.perf_counter() - begin))
-"""
+SHARES = (0.25, 0.5)
+"""Of a rank's events, to see how time and memory grow."""
 
 
 def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
@@ -117,78 +125,121 @@ def make_rank(rank: int, ranks: int, events: int, seed: int) -> dict[str, Any]:
     return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": found}
 
 
-def measure_ours(files: list[Path]) -> float:
-    """Seconds from files to verdicts."""
-    begin = time.perf_counter()
-    analyze_trace(read_traces(files), np.random.default_rng(0))
-    return time.perf_counter() - begin
+def write_ranks(folder: Path, ranks: int, share: float = 1.0, *, are_made: bool, events: int = 216_000) -> list[Path]:
+    """A file per rank, with the first ``share`` of the events."""
+    folder.mkdir()
+    files = [folder / f"rank{rank}.json.gz" for rank in range(ranks)]
+    if not are_made:
+        document = json.loads(gzip.decompress(PUBLISHED.read_bytes()))
+        kept = document["traceEvents"][: int(share * len(document["traceEvents"]))]
+        files[0].write_bytes(gzip.compress(json.dumps({**document, "traceEvents": kept}).encode(), 4))
+        for path in files[1:]:
+            shutil.copyfile(files[0], path)
+        return files
+    for rank, path in enumerate(files):
+        path.write_bytes(gzip.compress(json.dumps(make_rank(rank, ranks, int(share * events), 1)).encode(), 4))
+    return files
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process and of those it has waited for."""
+    both = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+
+def measure_ours(files: list[Path], *, to_verdicts: bool = False) -> tuple[float, float]:
+    """Seconds and CPU seconds from files to the breakdown of every step, or on to the verdicts."""
+    begin, before = time.perf_counter(), cpu_s()
+    trace = read_traces(files)
+    if to_verdicts:
+        analyze_trace(trace, np.random.default_rng(0))
+    else:
+        steps = find_steps(trace.spans)
+        measure_breakdown(trace.spans, steps, communication_parts(trace.spans, match_collectives(trace.spans)))
+    return time.perf_counter() - begin, cpu_s() - before
 
 
 def measure_memory(file: Path) -> float:
     """Peak megabytes of a process that reads one rank."""
     command = [sys.executable, "-m", "benchmarks.trace_import", "--read", str(file)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return float(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
 
 
-def measure_peer(files: list[Path], folder: Path) -> tuple[float, str] | None:
-    """Seconds of the peer and its name; None where nothing can be installed."""
-    venv.create(folder, with_pip=True)
-    python = str(folder / "bin/python")
-    attempts = (
-        (
-            "HolisticTraceAnalysis",
-            HTA,
-            (
-                ["--no-deps", "HolisticTraceAnalysis"],
-                ["pandas<3", "networkx", "plotly", "pydot", "ipywidgets", "jupyterlab"],
-            ),
-        ),
-        ("json and pandas", PANDAS, (["pandas<3"],)),
-    )
-    for name, script, steps in attempts:
-        wanted = [[python, "-m", "pip", "install", "-q", *step] for step in steps]
-        if any(subprocess.run(each, capture_output=True, check=False).returncode for each in wanted):
-            continue
-        done = subprocess.run([python, "-c", script, *map(str, files)], capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return float(done.stdout.strip().splitlines()[-1]), name
-        print(f"{name} failed: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-    return None
+def peer_python() -> Path | None:
+    """The peer's Python, installed once into the user's cache folder; None, said why, where it cannot be."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    home = cache / "clusterscape-benchmarks/hta-0.5.0"
+    if not (home / "complete").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        venv.create(home, with_pip=True)
+        command = [str(home / "bin/pip"), "install", "-q", *PEER_PACKAGES]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{PEER} cannot be installed: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+            return None
+        (home / "complete").touch()
+    return home / "bin/python"
+
+
+def measure_peer(files: list[Path], folder: Path) -> tuple[float, float] | None:
+    """Seconds and CPU seconds of the peer; None, said why, where it cannot be had or fails."""
+    python = peer_python()
+    if python is None:
+        return None
+    script = folder / "peer.py"
+    script.write_text(HTA)
+    done = subprocess.run([str(python), str(script), *map(str, files)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{PEER} failed: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return None
+    wall_s, used_s = json.loads(done.stdout.strip().splitlines()[-1])
+    return float(wall_s), float(used_s)
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=8)
-    parser.add_argument("--events", type=int, default=216_000)
+    parser.add_argument("--events", type=int, default=216_000, help="of a rank, where they are made")
+    parser.add_argument("--made", action="store_true", help="made events, though the published trace is here")
     parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.read:
         read_rank(TraceFile(options.read))
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         return
+    are_made = options.made or not PUBLISHED.exists()
+    events = options.events if are_made else 216_092
+    kind = "made" if are_made else "published"
     report = Report(
-        f"Kineto traces: {options.ranks} ranks of {options.events:,} events, to the breakdown of every step"
+        f"Kineto traces: {options.ranks} ranks of {events:,} {kind} events (load average {os.getloadavg()[0]:.1f})"
     )
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        files = [folder / f"rank{rank}.json.gz" for rank in range(options.ranks)]
-        for rank, path in enumerate(files):
-            path.write_bytes(gzip.compress(json.dumps(make_rank(rank, options.ranks, options.events, 1)).encode(), 4))
-        ours = measure_ours(files)
-        peer = measure_peer(files, folder / "peer")
-        report.add(
-            "import, breakdown, verdicts",
-            ours,
-            "s",
-            *(peer or (None, None)),
-            budget=None if peer is None else peer[0] / 12,
-        )
-        report.add("events per second", options.ranks * options.events / ours, "", higher_is_better=True)
-        report.add("peak memory of a reader", measure_memory(files[0]), "MB", budget=350)
-        for count in (1, 2, 4):
-            report.add(f"with {count} of the ranks", measure_ours(files[:count]), "s")
+        measure(report, Path(name), options.ranks, events, are_made=are_made)
     print(report.text())
+
+
+def measure(report: Report, folder: Path, ranks: int, events: int, *, are_made: bool) -> None:
+    """Ours and the peer's on the same files, one after the other; then growth with ranks and with events."""
+    files = write_ranks(folder / "whole", ranks, are_made=are_made, events=events)
+    peer = measure_peer(files, folder)
+    wall_s, used_s = measure_ours(files)
+    for what, own_s, place in (("import and breakdown", wall_s, 0), ("the same, CPU time", used_s, 1)):
+        if peer is None:
+            report.add(what, own_s, "s")
+        else:
+            report.add(what, own_s, "s", peer[place], PEER, budget=None if place else peer[place] / 12)
+    report.add("events per second", ranks * events / wall_s, "", higher_is_better=True)
+    report.add("import and everything, to verdicts", measure_ours(files, to_verdicts=True)[0], "s")
+    report.add("peak memory of a reader", measure_memory(files[0]), "MB", budget=350)
+    count = 1
+    while count < ranks:
+        report.add(f"{count} of the ranks, CPU time", measure_ours(files[:count])[1], "s")
+        count *= 2
+    for share in SHARES:
+        part = write_ranks(folder / f"share{share}", 1, share, are_made=are_made, events=events)
+        report.add(f"1 rank of {share * events:,.0f} events, CPU time", measure_ours(part)[1], "s")
+        report.add(f"1 rank of {share * events:,.0f} events, peak memory", measure_memory(part[0]), "MB")
 
 
 if __name__ == "__main__":

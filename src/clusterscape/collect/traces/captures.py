@@ -15,6 +15,8 @@ from clusterscape.collect.traces.files import TraceFile, read_content
 from clusterscape.errors import ClusterScapeError
 from clusterscape.model.spans import ModuleFacts, Parameter, ProcessGroup, RankFacts, SpanClass, Trace
 
+ELEMENT_WIDTHS = (1, 2, 4, 8, 16)  # bytes
+
 
 class _Group(msgspec.Struct):
     name: str
@@ -45,6 +47,7 @@ class _Communication(msgspec.Struct):
     name: str
     group: str
     sequence: int
+    elements: int = 0
 
 
 class CaptureFile(msgspec.Struct):
@@ -116,10 +119,7 @@ def _to_module(module: _Module) -> ModuleFacts:
 
 
 def _name_groups(spans: pl.DataFrame, captures: Mapping[int, CaptureFile]) -> tuple[pl.DataFrame, list[str]]:
-    """Process group and number of host communications that have none, from the calls the rank recorded.
-
-    The record ends where the trace ends, so calls and spans of a kind are paired from the last one backwards.
-    """
+    """Process group and number of host communications that have none, from the calls the rank recorded."""
     is_open = (
         (pl.col("span_class") == SpanClass.COMMUNICATION.value)
         & ~pl.col("is_device")
@@ -127,29 +127,18 @@ def _name_groups(spans: pl.DataFrame, captures: Mapping[int, CaptureFile]) -> tu
         & pl.col("collective").is_not_null()
         & pl.col("rank").is_in(list(captures))
     )
-    wanted = (
-        spans.with_row_index("place")
-        .filter(is_open)
-        .select("place", "rank", pl.col("collective").cast(pl.String), "start_ns")
-    )
-    rows: list[tuple[int, str, int]] = []
-    short: set[int] = set()
-    for (rank, kind), part in wanted.group_by("rank", "collective"):
-        number = int(str(rank))
-        calls = [
-            each for each in captures[number].communications if (parse_annotation(each.name) or ("", ""))[1] == kind
-        ]
-        places = part.sort("start_ns")["place"].to_list()
-        if 0 < len(calls) < len(places):  # some kinds (gloo's sends) are never recorded
-            short.add(number)
-        # Pairing from the end: calls before the profiler began are in the record, too.
-        rows += [
-            (place, call.group, call.sequence) for place, call in zip(reversed(places), reversed(calls), strict=False)
-        ]
-    notes = [
-        f"The capture of rank {rank} does not reach back to the first collective of its trace."
-        for rank in sorted(short)
-    ]
+    wanted = spans.with_row_index("place").filter(is_open)
+    wanted = wanted.select("place", "rank", pl.col("collective").cast(pl.String), "start_ns", "bytes")
+    rows: list[_Row] = []
+    notes: list[str] = []
+    for (rank, kind), part in wanted.sort("rank", "start_ns").group_by("rank", "collective", maintain_order=True):
+        recorded = captures[int(str(rank))].communications
+        calls = [each for each in recorded if (parse_annotation(each.name) or ("", ""))[1] == kind]
+        found = _pair(part, calls)
+        rows += found
+        if calls and len(found) < part.height:  # some kinds (gloo's sends) are never recorded
+            left = part.height - len(found)
+            notes.append(f"Rank {rank}: the capture does not tell the process group of {left} {kind}.")
     if not rows:
         return spans, notes
     schema = {"place": pl.UInt32(), "named": pl.String(), "number": pl.Int64()}
@@ -159,3 +148,21 @@ def _name_groups(spans: pl.DataFrame, captures: Mapping[int, CaptureFile]) -> tu
     return joined.with_columns(group.alias("process_group"), pl.col("sequence").fill_null(pl.col("number"))).select(
         spans.columns
     ), notes
+
+
+_Row = tuple[int, str, int]
+"""Row of the span table, process group, sequence number."""
+
+
+def _pair(part: pl.DataFrame, calls: Sequence[_Communication]) -> list[_Row]:
+    """Spans of one rank and kind with their calls, from the last one backwards: the record ends where the trace ends.
+
+    None at all where sizes show that they are not the same: one was still under way when the profiler stopped.
+    """
+    rows: list[_Row] = []
+    spans = list(part.select("place", "bytes").iter_rows())
+    for (place, size), call in zip(reversed(spans), reversed(calls), strict=False):
+        if size is not None and call.elements and size not in {call.elements * width for width in ELEMENT_WIDTHS}:
+            return []
+        rows.append((place, call.group, call.sequence))
+    return rows
