@@ -5,7 +5,7 @@ import { Problem } from "../base/problem.ts";
 import { readProblem, request, toQuery } from "../base/request.ts";
 import { API, getJson, send } from "./ask.ts";
 import { type Columns, decodeColumns, emptyNames, type NameColumn } from "./columns.ts";
-import type { SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow } from "./generated.ts";
+import type { FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow } from "./generated.ts";
 import { type Marey, toMarey } from "./marey.ts";
 
 export interface MareyQuery {
@@ -94,6 +94,8 @@ export interface TracesClient {
   /** Of the whole trace. */
   communication(trace: string, signal?: AbortSignal): Promise<TraceCommunication>;
   curves(trace: string, range: NsRange, pixels: number, signal?: AbortSignal): Promise<TraceCurves>;
+  /** `open`: what of it is drawn open; null: as a first picture. */
+  flow(trace: string, open: readonly string[] | null, text: string, signal?: AbortSignal): Promise<FlowAnswer>;
   diff(before: string, after: string, signal?: AbortSignal): Promise<TraceDiffAnswer>;
 }
 
@@ -110,6 +112,12 @@ export function createTracesClient(): TracesClient {
     },
     trace: (trace, signal) => getJson<TraceAnswer>(pathOf(trace), signal),
     span: (trace, span, signal) => getJson<SpanAnswer>(pathOf(trace, `/spans/${span}`), signal),
+    // An empty list is asked for as one: without it the server chooses.
+    flow: (trace, open, text, signal) =>
+      getJson<FlowAnswer>(
+        pathOf(trace, `/flow${toQuery({ open: open === null ? null : open.join(",") || ",", text: text || null })}`),
+        signal,
+      ),
     diff: (a, b, signal) => getJson<TraceDiffAnswer>(`/traces/diff${toQuery({ a, b })}`, signal),
     steps: async (trace, signal) => toSteps(await getTable(pathOf(trace, "/steps"), signal)),
     async marey(trace, query, signal) {

@@ -3,7 +3,7 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
-import type { SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList } from "../api/generated.ts";
+import type { FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList } from "../api/generated.ts";
 import type { Marey } from "../api/marey.ts";
 import type {
   MareyQuery,
@@ -100,6 +100,13 @@ export function useOperators(trace: string, range: NsRange, enabled: boolean): L
 
 export function useCommunication(trace: string): Loadable<TraceCommunication> {
   return useOfTrace(trace, ["trace-communication", trace], (client, signal) => client.communication(trace, signal));
+}
+
+/** `open`: what of it is drawn open; null: as a first picture. */
+export function useFlow(trace: string, open: readonly string[] | null, text: string): Loadable<FlowAnswer> {
+  return useOfTrace(trace, ["trace-flow", trace, open, text], (client, signal) =>
+    client.flow(trace, open, text, signal),
+  );
 }
 
 export function useTraceDiff(before: string, after: string | null): Loadable<TraceDiffAnswer> {

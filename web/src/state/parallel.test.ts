@@ -44,6 +44,7 @@ const pages: fc.Arbitrary<ParallelPage> = fc.record({
   text: fc.string(),
   drawing: fc.constantFrom(...DRAWINGS),
   pane: fc.constantFrom(...PANES),
+  flow: fc.option(fc.uniqueArray(fc.tuple(fc.constantFrom("", "*"), fc.nat(9999)).map(([star, at]) => `${star}${at}`))),
   compared: fc.option(traces),
 });
 

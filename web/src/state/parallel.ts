@@ -48,6 +48,8 @@ export interface ParallelPage {
   readonly text: string;
   readonly drawing: Drawing;
   readonly pane: Pane;
+  /** What of the execution flow is open, as the server names it; null: as a first picture. */
+  readonly flow: readonly string[] | null;
   /** A second trace, drawn below on the same scale; null: none. */
   readonly compared: string | null;
 }
@@ -87,6 +89,16 @@ const openField: Field<readonly string[]> = {
   serialize: (rows) => (rows.length > 0 ? [rows.join(",")] : []),
 };
 
+const flowField: Field<readonly string[] | null> = {
+  key: "flow",
+  initial: null,
+  parse([text = ""]) {
+    const parts = text.split(".").filter(Boolean);
+    return parts.every((part) => /^\*?-?\d{1,6}$/.test(part)) ? parts : undefined;
+  },
+  serialize: (parts) => (parts === null ? [] : [parts.join(".") || "."]),
+};
+
 const classesField: Field<readonly SpanClass[]> = {
   key: "show",
   initial: USUAL_CLASSES,
@@ -117,6 +129,7 @@ const FIELDS = {
   text: textField("operator"),
   drawing: choiceField<Drawing>("drawn", DRAWINGS, "graph"),
   pane: choiceField<Pane>("pane", PANES, "none"),
+  flow: flowField,
   compared: traceField("against"),
 } satisfies { readonly [K in keyof ParallelPage]: Field<ParallelPage[K]> };
 
@@ -132,6 +145,7 @@ export const INITIAL_PARALLEL: ParallelPage = {
   text: "",
   drawing: "graph",
   pane: "none",
+  flow: null,
   compared: null,
 };
 
@@ -148,6 +162,7 @@ export function parseParallel(read: <T>(field: Field<T>) => T): ParallelPage {
     text: read(FIELDS.text),
     drawing: read(FIELDS.drawing),
     pane: read(FIELDS.pane),
+    flow: read(FIELDS.flow),
     compared: read(FIELDS.compared),
   };
 }
@@ -164,6 +179,7 @@ export function writeParallel(page: ParallelPage, write: <T>(field: Field<T>, va
   write(FIELDS.text, page.text);
   write(FIELDS.drawing, page.drawing);
   write(FIELDS.pane, page.pane);
+  write(FIELDS.flow, page.flow);
   write(FIELDS.compared, page.compared);
 }
 

@@ -3,7 +3,7 @@ run, classes of edges, and the namespace every operator is drawn in. Which of it
 """
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +17,7 @@ EdgeClass = Literal[
 
 ORDERING = frozenset({"UpdateState", "Depend", "Load", "MakeTuple", "TupleGetItem"})
 """Operators that compute nothing: they hand on, or say what comes first."""
+HANDING_ON = frozenset({"Depend", "TupleGetItem"})
 HUB_EDGES = 12
 """An operator that this many others take from or give to."""
 
@@ -47,9 +48,11 @@ class FlowGraph:
         self.operators = operators
         self.stage: list[int | None] = operators["stage"].to_list()
         self.types: list[str] = operators["type"].to_list()
+        self.spaces: list[str] = operators["namespace"].to_list()
+        self.shapes: list[str | None] = operators["shape"].to_list()
         self.inputs: list[list[int]] = operators["inputs"].fill_null([]).to_list()
         self.message: list[str | None] = operators["message"].to_list()
-        self.home = _find_homes(self.types, operators["namespace"].to_list(), self.inputs)
+        self.home = _find_homes(self.types, self.spaces, self.inputs)
         self.messages = _pair_messages(self.message, operators["message_key"].to_list())
         cut = _cut_blocks(self.stage, self.message, self.types)
         self.blocks = _order_blocks(cut, self.stage, self.messages)
@@ -70,41 +73,58 @@ class FlowGraph:
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """What depends on what; never from a later block to an earlier one."""
-        shards = self.operators["shards"].to_list()
-        spaces = self.operators["namespace"].to_list()
+        shards = self._find_shards()
         is_timed = self.operators["span"].is_not_null().to_list()
-        taken: dict[int, int] = defaultdict(int)
-        for inputs in self.inputs:
-            for source in inputs:
-                taken[source] += 1
-        found = []
-        for target, inputs in enumerate(self.inputs):
-            own = shards[target] or []
-            for place, source in enumerate(inputs):
-                kind: EdgeClass
-                if is_timed[target]:
-                    kind = "sequence"
-                else:
-                    is_hub = taken[source] >= HUB_EDGES or len(inputs) >= HUB_EDGES
-                    kind = _classify(self.types[source], self.types[target], spaces[source], spaces[target], is_hub)
-                found.append(Edge(source, target, kind, tuple(own[place]) or None if place < len(own) else None))
-        for send, receive in self.messages:
-            if self.block[send] < self.block[receive]:
-                own = shards[receive] or []
-                found.append(Edge(send, receive, "send_receive", tuple(own[0]) or None if own else None))
+        taken = Counter(source for inputs in self.inputs for source in inputs)
+        hubs = {row for row, count in taken.items() if count >= HUB_EDGES}
+        hubs |= {row for row, inputs in enumerate(self.inputs) if len(inputs) >= HUB_EDGES}
+        found = [
+            Edge(
+                source,
+                target,
+                "sequence" if is_timed[target] else self._classify(source, target, source in hubs or target in hubs),
+                shards.get((target, place)),
+            )
+            for target, inputs in enumerate(self.inputs)
+            for place, source in enumerate(inputs)
+        ]
+        found += [
+            Edge(send, receive, "send_receive", shards.get((receive, 0)))
+            for send, receive in self.messages
+            if self.block[send] < self.block[receive]
+        ]
         return tuple(found)
 
+    def _find_shards(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """By operator and place of its input. What only hands a tensor on takes it as the next one does."""
+        found: dict[tuple[int, int], tuple[int, ...]] = {}
+        for row, own in enumerate(self.operators["shards"].to_list()):
+            found |= {(row, place): tuple(shard) for place, shard in enumerate(own or []) if shard}
+        for row in range(len(self.types) - 1, -1, -1):
+            for place, source in enumerate(self.inputs[row]):
+                if (row, place) in found and self.types[source] in HANDING_ON:
+                    found.setdefault((source, 0), found[row, place])
+        return found
 
-def _classify(source: str, target: str, source_space: str, target_space: str, is_hub: bool) -> EdgeClass:
-    if "UpdateState" in (source, target):
-        return "update_state"
-    if source == "Load":
-        return "load"
-    if "Depend" in (source, target):
-        return "depend"
-    if target_space.startswith("Gradients") and not source_space.startswith("Gradients"):
-        return "activation_gradient"
-    return "hub" if is_hub else "data"
+    def _classify(self, source: int, target: int, is_hub: bool) -> EdgeClass:
+        ends = (self.types[source], self.types[target])
+        if "UpdateState" in ends:
+            return "update_state"
+        if ends[0] == "Load":
+            return "load"
+        if "Depend" in ends and not self._hands_on(source, target):
+            return "depend"
+        if self.spaces[target].startswith("Gradients") and not self.spaces[source].startswith("Gradients"):
+            return "activation_gradient"
+        return "hub" if is_hub else "data"
+
+    def _hands_on(self, source: int, target: int) -> bool:
+        """Whether the tensor goes through a ``Depend``: into it, where what comes out has the same shape, and out of it, where
+        it is not only waited for.
+        """
+        if self.types[target] == "Depend":
+            return self.shapes[source] is not None and self.shapes[source] == self.shapes[target]
+        return self.shapes[source] is not None
 
 
 def _find_homes(types: Sequence[str], spaces: Sequence[str], inputs: Sequence[Sequence[int]]) -> list[str]:

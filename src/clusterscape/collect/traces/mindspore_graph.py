@@ -1,6 +1,7 @@
 """MindSpore's operator graphs as one table of operators: stages, sharding, messages between stages."""
 
 import json
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -64,7 +65,7 @@ def _table(nodes: Sequence[tuple[int, GraphNode]], inputs: list[list[int]]) -> p
             "shards": [_shards(node) for _, node in nodes],
             "mark": [_mark(node) for _, node in nodes],
             "shape": [_text(node.output_shape) for _, node in nodes],
-            "data_type": [node.output_data_type or None for _, node in nodes],
+            "data_type": [_data_type(node.output_data_type) for _, node in nodes],
             "message": [MESSAGES.get(node.type) for _, node in nodes],
             "message_key": [_message_key(node) for _, node in nodes],
         },
@@ -75,10 +76,9 @@ def _table(nodes: Sequence[tuple[int, GraphNode]], inputs: list[list[int]]) -> p
 def _mark(node: GraphNode) -> str | None:
     if node.type in MESSAGES:
         return FlowMark.PIPELINE.value
-    stated = STATED.get(node.instance_type)
-    if stated is None and node.parallel_group:
-        stated = BY_TYPE.get(node.type, FlowMark.COMMUNICATION)
-    return stated.value if stated else None
+    # A group alone says nothing: convolutions have one of channels.
+    mark = STATED.get(node.instance_type) or (BY_TYPE.get(node.type) if node.parallel_group else None)
+    return mark.value if mark else None
 
 
 def _message_key(node: GraphNode) -> str | None:
@@ -94,6 +94,12 @@ def _shards(node: GraphNode) -> list[list[int]] | None:
     parts = json.loads(value or "[]") if isinstance(value, str) else [json.loads(bytes(each)) for each in value]
     rows = [[int(one) for one in part] for part in parts if isinstance(part, list)]
     return rows or None
+
+
+def _data_type(text: str) -> str | None:
+    """``DT_TUPLE['DT_TENSOR[DT_FLOAT32]', …]`` → ``float32``."""
+    kinds = [kind.lower() for kind in re.findall(r"DT_([A-Z0-9]+)", text) if kind not in ("TUPLE", "TENSOR")]
+    return ", ".join(dict.fromkeys(kinds)) or None
 
 
 def _text(shape: msgspec.Raw) -> str | None:

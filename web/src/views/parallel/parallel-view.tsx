@@ -12,6 +12,7 @@ import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { ComparedGraph } from "./compared-graph.tsx";
 import { DiffPanel } from "./diff-panel.tsx";
+import { FlowView } from "./flow/flow-view.tsx";
 import { CURVES, type CurveName, hasCurve } from "./graph/curves.ts";
 import type { Drawn } from "./graph/drawn.ts";
 import { type GraphFile, savePng, saveSvg } from "./graph/export.ts";
@@ -50,7 +51,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
   const table = useSteps(trace);
   const [curve, setCurve] = useState<CurveName | null>(null);
   const steps = useMemo(() => (table.value ? listSteps(table.value) : NO_STEPS), [table.value]);
-  const page = useMemo(() => withLevel(asked, answer.value), [asked, answer.value]);
+  const page = useMemo(() => fitPage(asked, answer.value), [asked, answer.value]);
   const whose = workload ?? answer.value?.row.workload_id ?? null;
   const curves = useKnownCurves(trace, answer.value);
   const scene = useMemo(
@@ -64,7 +65,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
         <div className={styles.controls}>
           <TraceList workload={whose} current={trace} onOpen={(other) => change(openTrace(other))} />
           <UploadBox workload={whose} onStarted={() => {}} />
-          <Settings page={page} curves={curves} curve={curve} onCurve={setCurve} />
+          {page.drawing !== "flow" && <Settings page={page} curves={curves} curve={curve} onCurve={setCurve} />}
         </div>
       }
       details={
@@ -118,9 +119,14 @@ export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], wa
   };
 }
 
-/** A run without stages has one row of all ranks at that level: its ranks tell more. */
-function withLevel(page: ParallelPage, answer: TraceAnswer | undefined): ParallelPage {
+/** A run without stages has one row of all ranks at that level: its ranks tell more. One without spans has only its flow. */
+function fitPage(page: ParallelPage, answer: TraceAnswer | undefined): ParallelPage {
+  if (answer && hasNoSpans(answer)) return { ...page, drawing: "flow" };
   return page.level === "stage" && answer && answer.stages.length <= 1 ? { ...page, level: "rank" } : page;
+}
+
+function hasNoSpans({ row }: TraceAnswer): boolean {
+  return row.state === "ready" && row.spans === 0;
 }
 
 function hardwareOf(answer: TraceAnswer | undefined, scene: Scene | null) {
@@ -133,7 +139,7 @@ const KNOWN_PIXELS = 100;
 
 /** Asked once, coarsely, over the whole trace: which curves there are to choose from. */
 function useKnownCurves(trace: string, answer: TraceAnswer | undefined): readonly CurveName[] {
-  const known = useCurves(trace, answer?.report ? WHOLE : null, KNOWN_PIXELS).value;
+  const known = useCurves(trace, answer?.report && !hasNoSpans(answer) ? WHOLE : null, KNOWN_PIXELS).value;
   return CURVES.filter((name) => hasCurve(known, name));
 }
 
@@ -176,13 +182,15 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
   };
   return (
     <>
-      <div className={styles.top}>
-        <StepStrip steps={steps} window={window} onSteps={(chosen) => windows.show(windowOf(chosen, extent), true)} />
-        {answer.report && <VerdictCards report={answer.report} shown={verdict} onShow={showVerdict} />}
-      </div>
+      {!hasNoSpans(answer) && (
+        <div className={styles.top}>
+          <StepStrip steps={steps} window={window} onSteps={(chosen) => windows.show(windowOf(chosen, extent), true)} />
+          {answer.report && <VerdictCards report={answer.report} shown={verdict} onShow={showVerdict} />}
+        </div>
+      )}
       <Toolbar
         page={page}
-        title={titleOf(steps, scene)}
+        title={page.drawing === "flow" ? "Execution flow" : titleOf(steps, scene)}
         windows={windows}
         others={others}
         onAll={deeds.onAll}
@@ -191,22 +199,36 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
       />
       <div ref={place} className={styles.graphs} data-compared={page.compared !== null || undefined}>
         {/* Drawn also while the table stands before it: the table is of what the graph asked for. */}
-        <div className={styles.one} hidden={page.drawing === "table"}>
-          <MareyGraph
-            trace={trace}
-            title={answer.row.name}
-            page={page}
-            {...scene}
-            curve={curve}
-            detailOf={detailOf(answer)}
-            ranksOf={(stage) => answer.stages.find((each) => each.stage === stage)?.ranks ?? []}
-            onShown={(stage, shown) => {
-              keep(stage);
-              setDrawn(shown);
-            }}
-            {...deeds}
-          />
+        <div className={styles.one} hidden={page.drawing !== "graph"}>
+          {!hasNoSpans(answer) && (
+            <MareyGraph
+              trace={trace}
+              title={answer.row.name}
+              page={page}
+              {...scene}
+              curve={curve}
+              detailOf={detailOf(answer)}
+              ranksOf={(stage) => answer.stages.find((each) => each.stage === stage)?.ranks ?? []}
+              onShown={(stage, shown) => {
+                keep(stage);
+                setDrawn(shown);
+              }}
+              {...deeds}
+            />
+          )}
         </div>
+        {page.drawing === "flow" && (
+          <FlowView
+            trace={trace}
+            open={page.flow}
+            text={page.text}
+            onOpen={(flow) => set({ flow })}
+            onShow={({ start_ns, end_ns, span }) => {
+              windows.show(aroundWindow(start_ns ?? 0, end_ns ?? 0, 0.15, extent), true);
+              set({ drawing: "graph", span, pane: span === null ? "none" : "span" });
+            }}
+          />
+        )}
         {page.drawing === "table" && drawn && (
           <SpanTable
             trace={trace}

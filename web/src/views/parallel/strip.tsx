@@ -30,7 +30,7 @@ export function Strip({ answer, pane }: StripProps) {
         </h1>
         <p>{describe(answer)}</p>
       </div>
-      {report && (
+      {report && row.spans > 0 && (
         <dl className={styles.figures}>
           <Figure name="mean step" value={saySeconds(meanStep(report))} />
           <Figure name="compute" value={shareOf(report.breakdown, "compute_s")} />
@@ -43,6 +43,7 @@ export function Strip({ answer, pane }: StripProps) {
       <div className={styles.ways}>
         {pane === "none" &&
           report &&
+          row.spans > 0 &&
           PANE_OPTIONS.filter(({ value }) => value !== "span").map(({ value, title }) => (
             <Button key={value} onClick={() => change(changeParallel({ pane: value }), "replace")}>
               {title}

@@ -22,6 +22,7 @@ interface ToolbarProps {
 
 const DRAWING_OPTIONS: readonly { readonly value: Drawing; readonly title: string }[] = [
   { value: "graph", title: "Graph" },
+  { value: "flow", title: "Flow" },
   { value: "table", title: "Table" },
 ];
 
@@ -29,38 +30,41 @@ export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: T
   const change = useChangeScreen();
   const set = (changes: Partial<ParallelPage>, step: "push" | "replace" = "replace") =>
     change(changeParallel(changes), step);
+  const isTimed = page.drawing !== "flow";
   return (
     <div className={styles.toolbar} role="toolbar" aria-label="Graph">
       <h2>{title}</h2>
-      <span className={styles.history}>
-        <IconButton
-          icon="undo"
-          label="Window before"
-          disabled={!windows.canGoBack}
-          onClick={() => windows.go("back")}
-        />
-        <IconButton
-          icon="redo"
-          label="Window after"
-          disabled={!windows.canGoForward}
-          onClick={() => windows.go("forward")}
-        />
-        <Button
-          disabled={page.window === null}
-          data-tip="The step of median length (0)"
-          onClick={() => windows.show(null, true)}
-        >
-          Typical step
-        </Button>
-        <Button data-tip="The whole trace (A)" onClick={onAll}>
-          All steps
-        </Button>
-      </span>
+      {isTimed && (
+        <span className={styles.history}>
+          <IconButton
+            icon="undo"
+            label="Window before"
+            disabled={!windows.canGoBack}
+            onClick={() => windows.go("back")}
+          />
+          <IconButton
+            icon="redo"
+            label="Window after"
+            disabled={!windows.canGoForward}
+            onClick={() => windows.go("forward")}
+          />
+          <Button
+            disabled={page.window === null}
+            data-tip="The step of median length (0)"
+            onClick={() => windows.show(null, true)}
+          >
+            Typical step
+          </Button>
+          <Button data-tip="The whole trace (A)" onClick={onAll}>
+            All steps
+          </Button>
+        </span>
+      )}
       <span className={styles.space} />
       <span className={styles.search}>
         <TextSearch label="Find operator" value={page.text} onChange={(text) => set({ text })} />
       </span>
-      {others.length > 0 && (
+      {isTimed && others.length > 0 && (
         <select
           aria-label="Compare with"
           value={page.compared ?? ""}
@@ -81,12 +85,17 @@ export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: T
         value={page.drawing}
         onChange={(drawing) => set({ drawing })}
       />
-      <Button data-tip="What is on the screen, as a picture" onClick={onPng}>
-        PNG
-      </Button>
-      <Button data-tip="What is on the screen, to be edited" onClick={onSvg}>
-        SVG
-      </Button>
+      {isTimed && (
+        <>
+          {" "}
+          <Button data-tip="What is on the screen, as a picture" onClick={onPng}>
+            PNG
+          </Button>
+          <Button data-tip="What is on the screen, to be edited" onClick={onSvg}>
+            SVG
+          </Button>
+        </>
+      )}
     </div>
   );
 }

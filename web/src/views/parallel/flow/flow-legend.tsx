@@ -1,0 +1,36 @@
+// What the marks and cells of a flow mean: those that are in it.
+
+import type { FlowAnswer } from "../../../api/generated.ts";
+import { KIND_COLORS } from "../graph/kinds.ts";
+import styles from "./flow.module.css";
+import { MARK_COLORS, MARK_PATHS, MARK_TITLES, MARKS, splitColor } from "./looks.ts";
+
+export function FlowLegend({ flow }: { flow: FlowAnswer }) {
+  const marks = new Set(flow.nodes.flatMap((node) => node.marks.map(({ mark }) => mark)));
+  const splits = new Set(flow.edges.flatMap(({ shard }) => shard ?? []));
+  return (
+    <ul className={styles.legend} aria-label="Marks">
+      {(["forward", "backward"] as const).map((kind) => (
+        <li key={kind}>
+          <i style={{ background: KIND_COLORS[kind] }} /> {kind}
+        </li>
+      ))}
+      {MARKS.filter((mark) => marks.has(mark)).map((mark) => (
+        <li key={mark}>
+          <svg width={12} height={12} viewBox="-6 -6 12 12" aria-hidden="true">
+            <path d={MARK_PATHS[mark]} fill={MARK_COLORS[mark]} />
+          </svg>
+          {MARK_TITLES[mark]}
+        </li>
+      ))}
+      {splits.size > 0 && <li>Cells on edges, one per dimension:</li>}
+      {[...splits]
+        .sort((a, b) => a - b)
+        .map((parts) => (
+          <li key={parts}>
+            <i style={{ background: splitColor(parts) }} /> {parts === 1 ? "whole" : `split in ${parts}`}
+          </li>
+        ))}
+    </ul>
+  );
+}
