@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> TraceReport:
-    return analyze_trace(read_traces([folder], workers=1), np.random.default_rng(0))
+    return analyze_trace(read_traces([folder / "ranks"], workers=1), np.random.default_rng(0))
 
 
 def facts_of(report: TraceReport, rank: int) -> RankFacts:
@@ -45,7 +45,7 @@ def facts_of(report: TraceReport, rank: int) -> RankFacts:
 
 def test_a_trace_and_a_capture_are_left_by_every_rank_when_a_run_is_captured(folder: Path) -> None:
     wanted = {f"{name}_rank{rank}" for name in ("trace", "capture") for rank in range(4)}
-    assert {path.name.split(".")[0] for path in folder.iterdir()} == wanted
+    assert {path.name.split(".")[0] for path in (folder / "ranks").iterdir()} == wanted
 
 
 def test_stages_groups_and_placements_are_known_when_a_capture_lies_beside(report: TraceReport) -> None:
@@ -84,3 +84,15 @@ def test_the_held_up_rank_is_named_first_when_it_sleeps_in_its_forward(report: T
     assert first.spans
     assert report.bubble is not None
     assert (report.bubble.stages, report.bubble.micro_batches) == (2, MICRO_BATCHES)
+
+
+def test_a_capture_is_read_when_one_process_trains_alone(folder: Path) -> None:
+    trace = read_traces([folder / "alone/captured"], workers=1)
+    assert [(facts.rank, facts.world_size, facts.stage) for facts in trace.ranks] == [(0, 1, None)]
+    assert trace.spans["step"].drop_nulls().n_unique() == 2
+    assert {"Stage/blocks.0/up", "Stage/blocks.1/down"} <= set(trace.spans["namespace"].cast(pl.String))
+
+
+def test_the_stage_is_known_when_a_profiler_of_ones_own_is_written(folder: Path) -> None:
+    (facts,) = read_traces([folder / "alone/own"], workers=1).ranks
+    assert (facts.stage, len(facts.modules)) == (1, 8)

@@ -1,19 +1,21 @@
 """A small captured training run on the processor: 2 pipeline stages of 2 tensor-parallel ranks; one may sleep in its forward.
 
-Run as a script: port, folder, the delayed rank (-1 for none), seconds of delay a forward.
+Run as a script: port, folder, the delayed rank (-1 for none), seconds of delay a forward. Traces go to
+``ranks`` in the folder; afterwards one process trains alone, into ``alone``.
 """
 
 import multiprocessing
 import os
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch._dynamo  # DTensor loads it: once here, not in each of the ranks
 from torch import Tensor, distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-from torch.profiler import record_function
+from torch.profiler import ProfilerActivity, profile, record_function
 
 import clusterscape
 
@@ -95,18 +97,34 @@ def train(rank: int, port: int, folder: str, delay_s: float) -> None:
     distributed.destroy_process_group()
 
 
+def train_alone(folder: Path) -> None:
+    """No process groups: one capture that the steps outlast, one around a profiler of one's own."""
+    model = Stage(0.0)
+    with clusterscape.trace.capture(model, steps=2, folder=folder / "captured") as capture:
+        for _ in range(5):
+            model(torch.randn(ROWS, WIDTH)).mean().backward()
+            capture.step()
+    assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        model(torch.randn(ROWS, WIDTH))
+    clusterscape.trace.write_capture(model, profiler, folder / "own", stage=1)
+
+
 def main() -> int:
     port, folder, delayed, delay_s = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     context = multiprocessing.get_context("fork")
     ranks = [
-        context.Process(target=train, args=(rank, port, folder, delay_s if rank == delayed else 0.0), daemon=True)
+        context.Process(
+            target=train, args=(rank, port, f"{folder}/ranks", delay_s if rank == delayed else 0.0), daemon=True
+        )
         for rank in range(4)
     ]
     for each in ranks:
         each.start()
     for each in ranks:
         each.join()
+    train_alone(Path(folder) / "alone")
     return max(abs(each.exitcode or 0) for each in ranks)
 
 

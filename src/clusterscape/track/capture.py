@@ -6,6 +6,7 @@ trace (``collect/traces/captures.py``). Imports torch only when called; draws no
 
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -74,6 +75,8 @@ class Capture:
             self._profile.stop()
         finally:
             self._unhook()
+        if error is None and not self.files:
+            warnings.warn("nothing was captured: the block ended before the first step after warming up", stacklevel=2)
 
     def step(self) -> None:
         """To be called at the end of every training step."""
