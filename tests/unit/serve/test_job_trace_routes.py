@@ -108,3 +108,9 @@ def test_it_is_refused_when_the_own_history_is_to_be_removed_or_nothing_can_be_k
     assert client.delete("/api/v1/job-traces/cluster").status_code == 422
     with TestClient(create_app(small_cluster.queries)) as bare:
         assert bare.post("/api/v1/job-traces?name=a.swf", content=b"x").status_code == 503
+
+
+def test_traces_are_told_apart_when_they_have_the_same_name(client: TestClient) -> None:
+    first, second = (upload(client, "log.swf", SWF.encode() + b"; %d\n" % each)["trace"] for each in range(2))
+    found = client.get(f"/api/v1/job-traces/{first}/description", params={"compare": str(second)}).json()
+    assert [each["name"] for each in found["traces"]] == ["log", "log (2)"]

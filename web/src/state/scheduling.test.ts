@@ -2,10 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   askWhy,
+  DISTRIBUTION_SHAPES,
   INITIAL_SCHEDULING,
   isWhatIf,
   PICTURE_AHEAD,
   QUEUE_COLUMNS,
+  RULE_PRESETS,
   SCHEDULING_TABS,
   type SchedulingPage,
 } from "./scheduling.ts";
@@ -28,6 +30,15 @@ const pages: fc.Arbitrary<SchedulingPage> = fc
         partition: fc.constantFrom("", "v100"),
       }),
     ),
+    history: fc.uniqueArray(fc.constantFrom("cluster", "mira-0a1b2c3d", "kth+1"), { maxLength: 4 }),
+    shape: fc.constantFrom(...DISTRIBUTION_SHAPES),
+    simulator: fc.record({
+      trace: fc.constantFrom("", "cluster", "mira-0a1b2c3d"),
+      orders: fc.uniqueArray(fc.constantFrom("fcfs", "sjf", "size-priority")),
+      fills: fc.uniqueArray(fc.constantFrom("easy", "easy++", "none")),
+      rules: fc.constantFrom(...RULE_PRESETS),
+      machine: fc.constantFrom("", "128"),
+    }),
     whatIf: fc.record({
       policy: words,
       backfill: words,

@@ -118,10 +118,14 @@ function listField(
     key,
     initial,
     parse(texts) {
-      const names = [...new Set(texts)];
+      const names = [...new Set(texts)].filter((text) => text !== "");
       return names.length <= most && names.every((name) => form.test(name)) ? names : undefined;
     },
-    serialize: (names) => (names.join() === initial.join() ? [] : names),
+    serialize(names) {
+      if (names.join() === initial.join()) return [];
+      // Nothing chosen is not the same as nothing said.
+      return names.length === 0 ? [""] : names;
+    },
   };
 }
 

@@ -127,7 +127,7 @@ class JobTraceQuery:
         )
 
         def describe() -> TracesDescription:
-            return describe_traces([self.trace(each) for each in ids], timezone=timezone)
+            return describe_traces(_name_apart([self.trace(each) for each in ids]), timezone=timezone)
 
         return self._context.cache.get(("job-traces", *ids, timezone), versions, describe)
 
@@ -167,6 +167,16 @@ class JobTraceQuery:
         artifacts, read = self._need()
         trace = read(artifacts.path(str(body["key"])), body["asked_format"], body["timezone"])
         return replace(trace, name=body["name"], total=trace.total or body["total_units"])
+
+
+def _name_apart(traces: Sequence[JobTrace]) -> list[JobTrace]:
+    """Claims and charts speak of traces by name: the second of the same name is called (2)."""
+    seen: dict[str, int] = {}
+    apart = []
+    for trace in traces:
+        seen[trace.name] = count = seen.get(trace.name, 0) + 1
+        apart.append(trace if count == 1 else replace(trace, name=f"{trace.name} ({count})"))
+    return apart
 
 
 def _without_path(message: str, name: str) -> str:

@@ -11,6 +11,8 @@ import styles from "./history.module.css";
 import { sayUnits } from "./words.ts";
 
 const DAY_S = 86_400;
+/** Of this cluster's own history. */
+const OWN_FORMAT = "history";
 
 interface Known {
   readonly trace: TraceDescription;
@@ -20,7 +22,7 @@ interface Known {
 
 export function OccupancyCards({ traces }: { traces: readonly TraceDescription[] }) {
   const known = traces.flatMap((trace, place) =>
-    trace.occupancy ? [{ trace, occupancy: trace.occupancy, place }] : [],
+    trace.occupancy ? [{ trace, occupancy: settle(trace, trace.occupancy), place }] : [],
   );
   const rows = known.flatMap(({ trace, occupancy: { course } }) =>
     course.busy_units.map((busy, at) => [
@@ -46,12 +48,29 @@ export function OccupancyCards({ traces }: { traces: readonly TraceDescription[]
   );
 }
 
+/** The last bin of a history that goes on is only begun: its means would look like an end. */
+function settle({ format }: TraceDescription, occupancy: Occupancy): Occupancy {
+  const { course } = occupancy;
+  if (format !== OWN_FORMAT || course.busy_units.length < 2) return occupancy;
+  const cut = (values: readonly number[]) => values.slice(0, -1);
+  return {
+    ...occupancy,
+    course: {
+      ...course,
+      busy_units: cut(course.busy_units),
+      running_jobs: cut(course.running_jobs),
+      waiting_units: cut(course.waiting_units),
+      waiting_jobs: cut(course.waiting_jobs),
+    },
+  };
+}
+
 function Strip({ trace, occupancy, place }: Known) {
   const { course, capacity_units: capacity } = occupancy;
   const { xs, x } = timesOf(occupancy);
   const busy = course.busy_units.map((units) => units / Math.max(1, capacity));
   const top = Math.max(1, ...busy);
-  const mostWaiting = Math.max(1, ...course.waiting_jobs);
+  const mostWaiting = Math.max(4, ...course.waiting_jobs);
   const color = colorAt(place);
   return (
     <div className={styles.multiple}>

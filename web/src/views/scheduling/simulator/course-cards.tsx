@@ -59,8 +59,23 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
   return (
     <>
       <ChartCard
+        title="Queue"
+        hint="jobs that wait, over time"
+        twin={{ header: ["choice", "time, s", "waiting jobs"], rows: rowsOf(({ course }) => course.waiting_jobs) }}
+      >
+        <XyChart
+          label="Queue"
+          x={times.scale}
+          y={linearScale(0, Math.max(5, ...waiting.flatMap(({ ys }) => ys)), 5, formatCount)}
+          xTitle={times.title}
+          yTitle="jobs that wait"
+          series={waiting}
+        />
+      </ChartCard>
+      <ChartCard
         title="Occupancy"
         hint="share of the machine that is busy, over time"
+        isWide
         twin={{ header: ["choice", "time, s", "busy units"], rows: rowsOf(({ course }) => course.busy_units) }}
       >
         {busy.map((each, place) => (
@@ -79,20 +94,6 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
             />
           </div>
         ))}
-      </ChartCard>
-      <ChartCard
-        title="Queue"
-        hint="jobs that wait, over time"
-        twin={{ header: ["choice", "time, s", "waiting jobs"], rows: rowsOf(({ course }) => course.waiting_jobs) }}
-      >
-        <XyChart
-          label="Queue"
-          x={times.scale}
-          y={linearScale(0, Math.max(5, ...waiting.flatMap(({ ys }) => ys)), 5, formatCount)}
-          xTitle={times.title}
-          yTitle="jobs that wait"
-          series={waiting}
-        />
       </ChartCard>
     </>
   );

@@ -23,7 +23,7 @@ export function GanttCard({ answer }: { answer: SimulationAnswer }) {
   return (
     <ChartCard
       title="Schedule"
-      hint={`each job from its start to its end, as high as the ${nameUnit(answer.size_unit)} it holds`}
+      hint={`each job from its start to its end, as high as the ${nameUnit(answer.size_unit)} it holds; drawn over one another where free ones do not lie together`}
       isWide
       twin={{
         header: ["choice", "job", "submit, s", "start, s", "end, s", answer.size_unit],
