@@ -60,6 +60,7 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
     # Few names and threads are shared by many spans: what they mean is found once for each.
     pairs = [(each.cat or "", name) for each, name in zip(kept, names, strict=True)]
     meaning = {pair: _classify(*pair) for pair in set(pairs)}
+    values = {pair: kind.value for pair, kind in meaning.items()}
     classes = [meaning[pair] for pair in pairs]
     on_device = [each.cat in DEVICE_CATEGORIES for each in kept]
     threads = [(is_device, each.tid) for is_device, each in zip(on_device, kept, strict=True)]
@@ -70,7 +71,7 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
         {
             "lane": [lanes[each] for each in threads],
             "is_device": on_device,
-            "span_class": [each.value for each in classes],
+            "span_class": [values[pair] for pair in pairs],
             "name": names,
             "start_ns": starts,
             "end_ns": starts + (durations * 1000).round().cast(pl.Int64),
