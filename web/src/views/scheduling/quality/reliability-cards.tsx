@@ -32,7 +32,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
     <div className={styles.cards}>
       <ChartCard
         title="Reliability of intervals"
-        hint={`${formatCount(reliability.jobs)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
+        hint={`${formatCount(reliability.jobs)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; blue: as told, grey: before calibration; on the dashed line intervals hold what they say`}
         twin={{
           header: ["intervals", "should hold", "held", "forecasts"],
           rows: [
