@@ -50,7 +50,11 @@ class FlowGraph:
         self.types: list[str] = operators["type"].to_list()
         self.spaces: list[str] = operators["namespace"].to_list()
         self.shapes: list[str | None] = operators["shape"].to_list()
-        self.inputs: list[list[int]] = operators["inputs"].fill_null([]).to_list()
+        # Rows are in the order of execution: what would come later is no input of this step.
+        self.inputs = [
+            [source for source in inputs or [] if source < row]
+            for row, inputs in enumerate(operators["inputs"].to_list())
+        ]
         self.message: list[str | None] = operators["message"].to_list()
         self.home = _find_homes(self.types, self.spaces, self.inputs)
         self.messages = _pair_messages(self.message, operators["message_key"].to_list())

@@ -31,9 +31,12 @@ BY_TYPE = {
 def parse_operators(content: Content, source: str) -> tuple[pl.DataFrame, tuple[RankFacts, ...]]:
     """All stages' operators, stage by stage in the file's order, which is one of execution; and the ranks that run them."""
     try:
-        document = msgspec.json.decode(content.data, type=GraphDocument)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _parse(msgspec.json.decode(content.data, type=GraphDocument), source)
+    except (msgspec.DecodeError, ValueError) as error:
         raise SourceError(f"{source} is no readable operator graph: {error}", hint="Was it copied whole?") from error
+
+
+def _parse(document: GraphDocument, source: str) -> tuple[pl.DataFrame, tuple[RankFacts, ...]]:
     rows: dict[tuple[int, str], int] = {}
     nodes: list[tuple[int, GraphNode]] = []
     ranks: list[RankFacts] = []

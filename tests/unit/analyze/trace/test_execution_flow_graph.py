@@ -6,6 +6,9 @@ import pytest
 from clusterscape.analyze.trace.flow import Flow, choose_opened, draw_flow
 from clusterscape.analyze.trace.flow_graph import FlowGraph
 from clusterscape.analyze.trace.flow_spans import shorten_kernel
+from clusterscape.collect.traces.files import Content
+from clusterscape.collect.traces.mindspore_graph import parse_operators
+from clusterscape.errors import SourceError
 from clusterscape.model.operators import make_operators
 
 
@@ -82,6 +85,12 @@ def test_messages_that_wait_for_each_other_are_still_drawn_when_tags_are_wrong()
     assert sum(edge.edge_class == "send_receive" for edge in graph.edges) == 1
 
 
+def test_operators_that_wait_for_each_other_are_drawn_when_a_graph_is_not_in_order() -> None:
+    columns = {"name": ["a", "b"], "type": ["Add", "Mul"], "namespace": ["", ""], "inputs": [[1], [0]]}
+    graph = FlowGraph(make_operators(columns, 2))
+    check_flow(graph, draw_flow(graph))
+
+
 def layers(count: int) -> FlowGraph:
     size = count * 3
     return FlowGraph(
@@ -128,3 +137,15 @@ def test_flow_is_empty_when_there_are_no_operators() -> None:
 )  # fmt: skip
 def test_kernels_are_named_shortly_when_drawn(name: str, short: str) -> None:
     assert shorten_kernel(name) == short
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"graphs": {"0": {"op_nodes": [',
+        '{"graphs": {"0": {"op_nodes": [{"node_id": "1", "name": "a", "parallel_shard": "[["}]}}}',
+    ],
+)
+def test_a_graph_cut_short_is_reported_when_read(text: str) -> None:
+    with pytest.raises(SourceError, match="no readable operator graph"):
+        parse_operators(Content(text.encode()), "graph.json")
