@@ -30,7 +30,7 @@ def test_coverage_is_as_promised_when_forecasts_were_too_sure() -> None:
     quantiles, wait, bins = make_forecasts(3000, 3.0, 1)
     raw = {one.nominal: one.covered for one in measure_coverage(quantiles, wait)}
     assert raw[0.9] < 0.6
-    told = walk_forward(quantiles, wait, bins, np.arange(3000) * 600.0, first=1500)
+    told = walk_forward(quantiles, wait, bins, np.arange(3000, dtype=np.float64) * 600, first=1500)
     found = {one.nominal: one.covered for one in measure_coverage(told, wait[1500:])}
     assert found[0.9] == pytest.approx(0.9, abs=0.04)
     assert found[0.8] == pytest.approx(0.8, abs=0.05)
