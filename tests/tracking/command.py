@@ -73,8 +73,11 @@ class Command:
             process.communicate()
 
     def runs(self) -> list[SpooledRun]:
-        """Oldest first."""
-        return [read_run(folder) for folder in list_runs(self.state)[::-1]] if runs_folder(self.state).is_dir() else []
+        """Oldest first; those of one workload by their letter. Names of folders tell the second only."""
+        if not runs_folder(self.state).is_dir():
+            return []
+        runs = [read_run(folder) for folder in list_runs(self.state)]
+        return sorted(runs, key=lambda run: (int(str(run.about["queued_at"])), str(run.about.get("letter"))))
 
     def only_run(self) -> SpooledRun:
         (run,) = self.runs()

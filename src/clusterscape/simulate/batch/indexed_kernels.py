@@ -277,6 +277,20 @@ def find_longest(now: int, head: int, rows: Rows, rules: Rules, books: Books) ->
 
 
 @njit(cache=True, nogil=True, inline="always")
+def note_beside(job: int, now: int, longest: int, rows: Rows, rules: Rules, books: Books) -> None:
+    """A candidate is about to start. One that will run past the promise takes of the processors left over then.
+
+    Where it may do so because the promise is relaxed, the promise itself has moved, too.
+    """
+    state = books.state
+    if rows.tested[job] > longest:
+        state[EXTRA] -= rows.processors[job]
+    elif rules.share > 0.0 and now + rows.estimate[job] > state[START]:
+        state[EXTRA] -= rows.processors[job]
+        state[VALID] = 0
+
+
+@njit(cache=True, nogil=True, inline="always")
 def backfill(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> None:
     """Start every candidate that may run beside the promise."""
     state, leaves = books.state, books.state[LEAVES]
@@ -288,8 +302,7 @@ def backfill(now: int, head: int, rows: Rows, rules: Rules, books: Books) -> Non
         if place < 0:
             break
         job = rows.job_at[place]
-        if rows.tested[job] > longest:
-            state[EXTRA] -= rows.processors[job]
+        note_beside(job, now, longest, rows, rules, books)
         dequeue(job, now, rows, books)
         place += 1
 
@@ -303,6 +316,7 @@ def schedule(now: int, rows: Rows, rules: Rules, books: Books) -> None:
     head = find_head(rows, books, rules.keeps_head)
     while rows.processors[head] <= state[FREE]:
         dequeue(head, now, rows, books)
+        state[VALID] = 0  # it may have overtaken the one that was promised a start
         if state[QUEUED] == 0:
             return
         head = find_head(rows, books, rules.keeps_head)
@@ -334,10 +348,8 @@ def arrive(job: int, now: int, rows: Rows, rules: Rules, books: Books) -> None:
         if not state[VALID] and not rules.is_fixed:
             promise(state[PROMISED], rows, books)
         longest = find_longest(now, state[PROMISED], rows, rules, books)
-        is_short = rows.tested[job] <= longest
-        if is_short or (rules.uses_extra and size <= state[EXTRA]):
-            if not is_short:
-                state[EXTRA] -= size
+        if rows.tested[job] <= longest or (rules.uses_extra and size <= state[EXTRA]):
+            note_beside(job, now, longest, rows, rules, books)
             begin(job, now, rows, books)
             return
     enqueue(job, rows, books)

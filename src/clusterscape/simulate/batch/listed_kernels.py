@@ -26,6 +26,7 @@ from clusterscape.simulate.batch.indexed_kernels import (
     Rules,
     begin,
     find_longest,
+    note_beside,
     promise,
     release_due,
     take_end,
@@ -222,10 +223,8 @@ def schedule_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lis
         size = rows.processors[job]
         if size > state[FREE] or job == head:
             continue
-        is_short = rows.tested[job] <= longest
-        if is_short or (rules.uses_extra and size <= state[EXTRA]):
-            if not is_short:
-                state[EXTRA] -= size
+        if rows.tested[job] <= longest or (rules.uses_extra and size <= state[EXTRA]):
+            note_beside(job, now, longest, rows, rules, books)
             launch(job, now, rows, books, lists)
             is_any = True
     if is_any:
