@@ -8,6 +8,8 @@ from enum import StrEnum
 
 import polars as pl
 
+from clusterscape.model.tables import fill_table
+
 
 class FlowMark(StrEnum):
     """What part of the parallel strategy an operator is."""
@@ -44,16 +46,4 @@ OPERATOR_SCHEMA: Mapping[str, pl.DataType] = {
 
 def make_operators(columns: Mapping[str, object], height: int) -> pl.DataFrame:
     """A table of given columns: series, lists, or one value for all rows; those not given are null."""
-    unknown = set(columns) - set(OPERATOR_SCHEMA)
-    if unknown:
-        raise ValueError(f"not columns of operators: {sorted(unknown)}")
-    built = []
-    for name, kind in OPERATOR_SCHEMA.items():
-        values = columns.get(name)
-        if isinstance(values, pl.Series):
-            built.append(values.cast(kind).alias(name))
-        elif isinstance(values, list):
-            built.append(pl.Series(name, values, dtype=kind))
-        else:
-            built.append(pl.Series(name, [values], dtype=kind).new_from_index(0, height))
-    return pl.DataFrame(built)
+    return fill_table(OPERATOR_SCHEMA, columns, height, what="operators")

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 import polars as pl
 
+from clusterscape.model.tables import fill_table
+
 
 class SpanClass(StrEnum):
     """What a span is."""
@@ -126,19 +128,7 @@ class Trace:
 
 def make_spans(columns: Mapping[str, object], height: int) -> pl.DataFrame:
     """A span table of given columns: series, lists, or one value for all rows; those not given are null."""
-    unknown = set(columns) - set(SPAN_SCHEMA)
-    if unknown:
-        raise ValueError(f"not columns of spans: {sorted(unknown)}")
-    built = []
-    for name, kind in SPAN_SCHEMA.items():
-        values = columns.get(name)
-        if isinstance(values, pl.Series):
-            built.append(values.cast(kind).alias(name))
-        elif isinstance(values, list):
-            built.append(pl.Series(name, values, dtype=kind))
-        else:
-            built.append(pl.Series(name, [values], dtype=kind).new_from_index(0, height))
-    return pl.DataFrame(built)
+    return fill_table(SPAN_SCHEMA, columns, height, what="spans")
 
 
 def empty_spans() -> pl.DataFrame:

@@ -1,12 +1,18 @@
-// How answers are asked for: paths below the API's root, JSON in and out. Knows no questions.
+// How answers are asked for: paths below the API's root, JSON in and out, tables as columns. Knows no questions.
 
 import { request } from "../base/request.ts";
+import { type Columns, decodeColumns } from "./columns.ts";
 
 export const API = "/api/v1";
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await request(`${API}${path}`, { signal: signal ?? null });
   return (await response.json()) as T;
+}
+
+export async function getTable(path: string, signal?: AbortSignal): Promise<Columns> {
+  const response = await request(`${API}${path}`, { signal: signal ?? null });
+  return decodeColumns(new Uint8Array(await response.arrayBuffer()));
 }
 
 export function send(

@@ -1,9 +1,9 @@
 // What may be asked about tracked runs, and how a server is asked: which there are, what one is, their metrics as lines and as
 // bands over repeats, and comparisons that somebody saved.
 
-import { request, toQuery } from "../base/request.ts";
-import { API, getJson, send } from "./ask.ts";
-import { type Columns, decodeColumns, emptyNames, nameAt } from "./columns.ts";
+import { toQuery } from "../base/request.ts";
+import { getJson, getTable, send } from "./ask.ts";
+import { type Columns, emptyNames, nameAt } from "./columns.ts";
 import type { RunAnswer, RunMetrics, RunTree, SavedView, SavedViews, ViewDocument } from "./generated.ts";
 
 export interface RunLinesQuery {
@@ -74,11 +74,6 @@ export function createRunsClient(): RunsClient {
       await send("DELETE", `/insights/${encodeURIComponent(name)}`);
     },
   };
-}
-
-async function getTable(path: string, signal?: AbortSignal): Promise<Columns> {
-  const response = await request(`${API}${path}`, { signal: signal ?? null });
-  return decodeColumns(new Uint8Array(await response.arrayBuffer()));
 }
 
 const NO_NUMBERS = new Float64Array();

@@ -3,7 +3,7 @@
 
 import { Problem } from "../base/problem.ts";
 import { readProblem, request, toQuery } from "../base/request.ts";
-import { API, getJson, send } from "./ask.ts";
+import { API, getJson, getTable, send } from "./ask.ts";
 import { type Columns, decodeColumns, emptyNames, type NameColumn } from "./columns.ts";
 import type { FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow } from "./generated.ts";
 import { type Marey, toMarey } from "./marey.ts";
@@ -171,11 +171,6 @@ function mareyQuery({ level, open, fromNs, toNs, pixels, classes, merge }: Marey
 }
 
 const NO_COLUMNS: Columns = { rowCount: 0, findNames: () => null, findNumbers: () => null };
-
-async function getTable(path: string, signal?: AbortSignal): Promise<Columns> {
-  const response = await request(`${API}${path}`, { signal: signal ?? null });
-  return decodeColumns(new Uint8Array(await response.arrayBuffer()));
-}
 
 /** Several tables in one body, one after another; a header tells how long each is. */
 async function getTables(path: string, signal?: AbortSignal): Promise<readonly Columns[]> {
