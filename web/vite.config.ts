@@ -46,6 +46,7 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.{ts,tsx}", "codegen/**/*.test.ts"],
     environment: "node",
+    setupFiles: ["property-tests.ts"],
     // Property tests on a busy machine take their time; only what hangs shall fail.
     testTimeout: 60_000,
   },

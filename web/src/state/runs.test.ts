@@ -12,7 +12,7 @@ import {
 } from "./runs.ts";
 import { INITIAL_SCREEN, parseScreen, serializeScreen, VIEW_NAMES } from "./screen.ts";
 
-const runIds = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,20}$/), { maxLength: 8 });
+const runIds = fc.uniqueArray(fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,19}$/), { maxLength: 8 });
 
 const pages: fc.Arbitrary<RunsPage> = fc.record({
   runs: fc.option(runIds),

@@ -43,7 +43,7 @@ export interface RunsPage {
   readonly y: string;
 }
 
-const RUN = /^[\w.:-]{1,100}$/;
+const RUN = /^\w[\w.:-]{0,99}$/;
 const METRIC = /^[\w./:%@() -]{1,200}$/;
 const MOST_RUNS = 200;
 const MOST_METRICS = 40;
