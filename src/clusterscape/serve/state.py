@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 
 from clusterscape.ingest.runs import TakenIn
 from clusterscape.model.traces import TraceAbout
+from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query import Queries
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.telemetry import Telemetry
@@ -69,3 +70,13 @@ def _state(request: Request) -> AppState:
 
 
 State = Annotated[AppState, Depends(_state)]
+
+VIEWER_KEY = "clusterscape.viewer"
+"""Where the gate leaves who asks, in the scope of each request that it lets pass."""
+
+
+def _viewer(request: Request) -> Viewer:
+    return cast(Viewer, request.scope.get(VIEWER_KEY, ANYONE_HERE))
+
+
+CurrentViewer = Annotated[Viewer, Depends(_viewer)]
