@@ -14,6 +14,7 @@ from clusterscape.cli import (
     demo,
     diagnose,
     doctor,
+    init,
     listing,
     plan,
     rule_notes,
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
+app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("status")(status.status)
 app.command("list")(listing.listing)

@@ -1,0 +1,114 @@
+"""``clusterscape init``: asks what there is, writes a commented configuration and has it checked."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clusterscape.cli.options import given
+from clusterscape.cli.output import errors
+from clusterscape.errors import ConfigError
+
+if TYPE_CHECKING:
+    from clusterscape.cli.first_config import Answers
+
+
+def init(
+    config: Annotated[Path, typer.Option("--config", "-c", help="File to write.")] = Path("clusterscape.toml"),
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.", show_default="asked")] = None,
+    slurm: Annotated[
+        str | None, typer.Option(help="cli, off, or the address of slurmrestd.", show_default="asked")
+    ] = None,
+    exporters: Annotated[
+        str | None, typer.Option(help="dcgm-exporters, such as gpu-[001-128]:9400, with commas.", show_default="asked")
+    ] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(help="Address of a Prometheus that scrapes them.", show_default="asked")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take what is given or found here.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    check: Annotated[bool, typer.Option(help="Check every connection afterwards, as `doctor` does.")] = True,
+) -> None:
+    """Write a first configuration: asks for Slurm, exporters or Prometheus, then checks that they answer."""
+    from clusterscape.cli.first_config import config_text, look_around
+
+    if config.exists() and not force:
+        raise ConfigError(f"{config} is already there", hint="Give another --config, or --force to overwrite it.")
+    errors.print("Looking at what this machine offers …", style="dim")
+    found = look_around()
+    told = replace(found, **given(cluster=cluster, prometheus=prometheus or None))
+    if slurm is not None:
+        told = _with_slurm(told, slurm)
+    if exporters is not None:
+        told = replace(told, exporters=parse_exporters(exporters))
+    if not yes:
+        told = _ask(told, is_asked=(cluster is None, slurm is None, exporters is None, prometheus is None))
+    if not told.has_source:
+        errors.print("Nothing is collected yet: name a source in the file.", style="yellow")
+    config.write_text(config_text(told), encoding="utf-8")
+    errors.print(f"Wrote {config}.", soft_wrap=True)
+    if check and told.has_source:
+        from clusterscape.cli.doctor import doctor
+
+        doctor(config)
+    errors.print(f"Next: clusterscape serve --config {config}", soft_wrap=True)
+
+
+def _ask(told: "Answers", *, is_asked: tuple[bool, bool, bool, bool]) -> "Answers":
+    """Question by question; what is found is the default, a dash means none."""
+    ask_cluster, ask_slurm, ask_exporters, ask_prometheus = is_asked
+    if ask_cluster:
+        told = replace(told, cluster=typer.prompt("Name of the cluster", default=told.cluster, err=True))
+    if ask_slurm:
+        question = "Slurm: `cli` (its commands work here), the address of slurmrestd, or `off`"
+        told = _with_slurm(told, typer.prompt(question, default=told.slurm_url or told.slurm, err=True))
+    if ask_exporters:
+        told = replace(told, exporters=_ask_exporters(told))
+    if ask_prometheus and not told.exporters:
+        question = "Address of a Prometheus that scrapes them (- for none)"
+        answer = typer.prompt(question, default=told.prometheus or "-", err=True)
+        told = replace(told, prometheus=None if answer == "-" else answer)
+    if told.nvml and not told.exporters and told.prometheus is None:
+        told = replace(told, nvml=typer.confirm("Read this machine's own GPUs", default=True, err=True))
+    return told
+
+
+def _ask_exporters(told: "Answers") -> tuple[str, ...]:
+    question = "dcgm-exporters, such as gpu-[001-128]:9400, with commas (- for none)"
+    while True:
+        answer = typer.prompt(question, default=", ".join(told.exporters) or "-", err=True)
+        try:
+            return () if answer == "-" else parse_exporters(answer)
+        except ConfigError as error:
+            errors.print(f"{error.message}. {error.hint or ''}", style="red", markup=False)
+
+
+def parse_exporters(text: str) -> tuple[str, ...]:
+    """Targets between commas, but not those inside a range's brackets; raises ConfigError where one makes no sense."""
+    from clusterscape.collect.targets import parse_target
+
+    targets, depth = [""], 0
+    for sign in text:
+        depth += (sign == "[") - (sign == "]")
+        if sign == "," and depth == 0:
+            targets.append("")
+        else:
+            targets[-1] += sign
+    named = tuple(target.strip() for target in targets if target.strip())
+    for target in named:
+        parse_target(target, "--exporters")
+    return named
+
+
+def _with_slurm(told: "Answers", answer: str) -> "Answers":
+    if answer == "off":
+        return replace(told, slurm="off", slurm_url=None)
+    if answer == "cli":
+        return replace(told, slurm="cli", slurm_url=None)
+    if answer.startswith(("http://", "https://", "unix:/")):
+        return replace(told, slurm="rest", slurm_url=answer)
+    raise ConfigError(
+        f"Slurm cannot be reached by `{answer}`",
+        hint="Say `cli`, `off`, or the address of slurmrestd: http://host:6820 or unix:/path/to/socket.",
+    )
