@@ -6,7 +6,7 @@ A change here needs a migration beside it and the new REVISION; a test compares 
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql
 
-REVISION = "0003"
+REVISION = "0004"
 """The schema these tables describe: the newest revision under ``migrations/versions``."""
 
 VERSION_TABLE = "clusterscape_version"
@@ -179,4 +179,70 @@ documents = Table(
     Column("key", TEXT, primary_key=True),
     Column("body", TEXT, nullable=False),  # JSON object
     Column("written_at", BigInteger, nullable=False),
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("way", TEXT, primary_key=True),
+    Column("login", TEXT, primary_key=True),
+    Column("role", TEXT, nullable=False),
+    Column("projects", TEXT, nullable=False),  # JSON array
+    Column("title", TEXT),
+    Column("subject", TEXT),
+    Column("is_disabled", Boolean, nullable=False),
+    Column("password_hash", TEXT),
+    Column("created_at", BigInteger, nullable=False),
+    Column("signed_in_at", BigInteger),
+)
+
+# No foreign key to accounts: a session by the static token belongs to none.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", TEXT, primary_key=True),
+    Column("way", TEXT, nullable=False),
+    Column("login", TEXT),
+    Column("seal", TEXT),
+    Column("created_at", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("address", TEXT, nullable=False),
+    Column("agent", TEXT, nullable=False),
+    Index("sessions_by_login", "way", "login"),
+)
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("key", TEXT, primary_key=True),
+    Column("digest", TEXT, nullable=False),
+    Column("start", TEXT, nullable=False),
+    Column("title", TEXT, nullable=False),
+    Column("way", TEXT, nullable=False),
+    Column("login", TEXT, nullable=False),
+    Column("scopes", TEXT, nullable=False),  # JSON array
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("used_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Index("api_tokens_by_digest", "digest", unique=True),
+    Index("api_tokens_by_login", "way", "login"),
+)
+
+# Append-only: a trigger refuses every update. Keys begin with the time, so their order is that of the entries; a number given
+# by the database would start again after a restore.
+audit = Table(
+    "audit",
+    metadata,
+    Column("key", TEXT, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("action", TEXT, nullable=False),
+    Column("outcome", TEXT, nullable=False),
+    Column("actor", TEXT),
+    Column("way", TEXT),
+    Column("address", TEXT),
+    Column("target", TEXT),
+    Column("details", TEXT, nullable=False),  # JSON object
+    Index("audit_by_actor", "actor", "key"),
 )
