@@ -2,7 +2,7 @@
 
 Waiting jobs lie in a tree over their place in the order of candidates; each node knows the smallest size and the shortest
 estimate below it, so a deep queue is not walked. Importing this imports numba. What takes Books is inlined: handing them over
-costs more than the work does (half the speed was lost to it).
+costs more than the work does.
 """
 
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from clusterscape.simulate.batch.kernels import (
     NEVER,
     NOT_YET,
     Bools,
+    bare,
     insert_running,
     longest_allowed,
     pop,
@@ -104,7 +105,7 @@ class Books(NamedTuple):
 ) = range(16)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def set_leaf(sizes: Int64s, estimates: Int64s, leaf: int, size: int, estimate: int) -> None:
     """Write one leaf and what changes above it."""
     sizes[leaf] = size
@@ -120,7 +121,7 @@ def set_leaf(sizes: Int64s, estimates: Int64s, leaf: int, size: int, estimate: i
         node >>= 1
 
 
-@njit(cache=True, nogil=True)
+@bare
 def find_candidate(
     sizes: Int64s, estimates: Int64s, leaves: int, place: int, free: int, longest: int, extra: int
 ) -> int:
@@ -355,12 +356,17 @@ def arrive(job: int, now: int, rows: Rows, rules: Rules, books: Books) -> None:
     enqueue(job, rows, books)
 
 
-@njit(cache=True, nogil=True)
 def simulate_indexed(rows: Rows, rules: Rules, progress: Int64s) -> tuple[Int64s, Int64s]:
     """Start and first promised start of each job (NOT_YET: it never held a reservation). ``progress[0]`` counts events."""
-    count = rows.submit.size
-    books = open_books(count, rules.total, rules.backfills)
-    state = books.state
+    books = open_books(rows.submit.size, rules.total, rules.backfills)
+    _run(rows, rules, books, progress)
+    return books.starts, books.promises
+
+
+@bare
+def _run(rows: Rows, rules: Rules, books: Books, progress: Int64s) -> None:
+    """From the first event to the last."""
+    count, state = rows.submit.size, books.state
     while state[ARRIVED] < count or state[ENDING] > 0:
         end = books.end_times[0] if state[ENDING] > 0 else NEVER
         arrival = rows.submit[state[ARRIVED]] if state[ARRIVED] < count else NEVER
@@ -382,4 +388,3 @@ def simulate_indexed(rows: Rows, rules: Rules, progress: Int64s) -> tuple[Int64s
             enqueue(state[ARRIVED], rows, books)
             state[ARRIVED] += 1
         schedule(now, rows, rules, books)
-    return books.starts, books.promises
