@@ -11,7 +11,10 @@ ClusterScapeError            exit 1, HTTP 500
 ├── QueryError               HTTP 422: a question that cannot be answered as asked
 │   ├── RuleSyntaxError      exit 2: a rule's text is wrong at a column
 │   └── RuleDocumentError    exit 2: a rule's JSON or form is wrong at a path
-└── AccessError              HTTP 401/403: who asks may not
+├── StoppedError             HTTP 409: somebody stopped it before it was done
+└── AccessError              HTTP 401: who asks is not known
+    ├── ForbiddenError       HTTP 403: they are known, and may not
+    └── ThrottledError       HTTP 429: tried too often
 """
 
 
@@ -120,8 +123,33 @@ class RuleDocumentError(QueryError):
         self.path = path
 
 
+class StoppedError(ClusterScapeError):
+    """Somebody stopped it before it was done."""
+
+    code = "stopped"
+    http_status = 409
+
+
 class AccessError(ClusterScapeError):
-    """Who asks may not."""
+    """Who asks is not known."""
 
     code = "access"
     http_status = 401
+
+
+class ForbiddenError(AccessError):
+    """Who asks is known, and may not."""
+
+    code = "forbidden"
+    http_status = 403
+
+
+class ThrottledError(AccessError):
+    """Tried too often; ``retry_after_s`` says when to try again."""
+
+    code = "throttled"
+    http_status = 429
+
+    def __init__(self, message: str, *, retry_after_s: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s

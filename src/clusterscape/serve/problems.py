@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from clusterscape.errors import ClusterScapeError
+from clusterscape.errors import ClusterScapeError, ThrottledError
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,10 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(ClusterScapeError)
     async def ours(_: Request, error: ClusterScapeError) -> JSONResponse:
-        return problem(error.http_status, error.code, error.message, error.hint)
+        answer = problem(error.http_status, error.code, error.message, error.hint)
+        if isinstance(error, ThrottledError):
+            answer.headers["Retry-After"] = str(error.retry_after_s)
+        return answer
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -47,7 +50,7 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> JSONResponse:
-        code = {401: "access", 404: "not_found", 405: "method"}.get(error.status_code, "http")
+        code = {401: "access", 403: "forbidden", 404: "not_found", 405: "method"}.get(error.status_code, "http")
         return problem(error.status_code, code, str(error.detail))
 
     @app.exception_handler(Exception)
