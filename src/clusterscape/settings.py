@@ -5,16 +5,19 @@ level), and what the command line overrides.
 """
 
 import difflib
+import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from clusterscape.errors import ConfigError
 from clusterscape.model.rules import Severity
+from clusterscape.model.viewers import Role
 
 ENV_PREFIX = "CLUSTERSCAPE_"
 ENV_NOT_SETTINGS = frozenset(
@@ -28,7 +31,26 @@ ENV_NOT_SETTINGS = frozenset(
 )
 """Variables of the tests and of tracked runs, not settings."""
 
-_LISTS = frozenset({"targets", "severities", "rules", "group_by", "to"})
+_LISTS = frozenset(
+    {
+        "targets",
+        "severities",
+        "rules",
+        "group_by",
+        "to",
+        "samples",
+        "modes",
+        "trusted_proxies",
+        "scopes",
+        "gpu_resources",
+        "device_drivers",
+        "user_labels",
+        "project_labels",
+        "experiment_labels",
+        "queue_labels",
+        "device_annotations",
+    }
+)
 
 
 class _Section(BaseModel):
@@ -43,6 +65,77 @@ class ServerSettings(_Section):
     token: str | None = Field(
         None, min_length=16, repr=False, description="Static token that every request must carry."
     )
+    role: Literal["all", "web", "collector"] = Field(
+        "all",
+        description="`web` only serves, `collector` only collects; of all that may collect over one PostgreSQL, one does.",
+    )
+
+
+class MetricsServerSettings(_Section):
+    """How the server that `storage.metrics` names is reached; the embedded store needs none of it."""
+
+    layout: Literal["single", "cluster"] = Field(
+        "single",
+        description="`cluster`: VictoriaMetrics cluster; `select/TENANT/prometheus` and `insert/TENANT/prometheus` are appended.",
+    )
+    tenant: str = Field(
+        "0",
+        pattern=r"^\d+(:\d+)?$",
+        description="Tenant of a VictoriaMetrics cluster: accountID or accountID:projectID.",
+    )
+    write_url: str | None = Field(
+        None,
+        pattern=r"^https?://",
+        description="Where samples are sent, where that is not `storage.metrics`: vminsert, or a whole remote-write address.",
+    )
+    writes: Literal["import", "remote_write", "off"] = Field(
+        "import",
+        description="`import`: VictoriaMetrics' own; `remote_write`: Prometheus, Mimir, Thanos; `off`: the server is only read.",
+    )
+    token: str | None = Field(None, repr=False, description="Bearer token; a user and password go into the address.")
+    org_id: str | None = Field(None, description="X-Scope-OrgID: the tenant of Mimir and Cortex.")
+    headers: dict[str, str] = Field(
+        {}, repr=False, description="More headers, by name, such as AccountID and ProjectID."
+    )
+    query_parameters: dict[str, str] = Field(
+        {}, description="Sent with every query, such as `dedup` and `partial_response` of Thanos."
+    )
+    timeout_s: float = Field(30.0, gt=0, description="Seconds after which an answer counts as missing.")
+    spool_bytes: int = Field(
+        2 * 2**30,
+        ge=0,
+        description="While the server is away samples wait in `data_dir`, so much at most (the oldest go); 0: none wait.",
+    )
+
+
+class PostgresSettings(_Section):
+    """Connections to the PostgreSQL that `storage.records` names."""
+
+    pool_size: int = Field(5, ge=1, le=500, description="Connections that stay open.")
+    max_overflow: int = Field(10, ge=0, le=500, description="Further connections at busy times.")
+    pool_timeout_s: float = Field(10.0, gt=0, description="Seconds a request waits for a connection.")
+    connect_timeout_s: int = Field(10, ge=1, description="Seconds after which a server counts as away.")
+    statement_timeout_s: float = Field(60.0, ge=0, description="Seconds after which a statement is ended; 0: never.")
+    recycle_s: float = Field(1800.0, gt=0, description="Seconds after which a connection is opened anew.")
+
+
+class S3Settings(_Section):
+    """The S3-compatible store that `storage.artifacts` names; what is not set comes from AWS' own variables and roles."""
+
+    endpoint: str | None = Field(
+        None, pattern=r"^https?://", description="Address, where it is not Amazon's: http://127.0.0.1:8333."
+    )
+    region: str = Field("us-east-1", description="Region; most other stores take any.")
+    access_key: str | None = Field(None, description="Access key.")
+    secret_key: str | None = Field(None, repr=False, description="Secret key.")
+    part_bytes: int = Field(
+        8 * 2**20,
+        ge=5 * 2**20,
+        description="Larger files are sent in parts of this size; S3 takes 10,000 parts at most.",
+    )
+    cache_bytes: int = Field(
+        10 * 2**30, ge=0, description="Local copies of files that are being read, under `data_dir`; the oldest go."
+    )
 
 
 class StorageSettings(_Section):
@@ -54,7 +147,11 @@ class StorageSettings(_Section):
     metrics: str = Field(
         "embedded", description="`embedded`, or the address of VictoriaMetrics such as http://127.0.0.1:8428."
     )
+    metrics_server: MetricsServerSettings = MetricsServerSettings()
     records: str = Field("sqlite", description="`sqlite`, or a PostgreSQL address such as postgresql://user@host/db.")
+    postgres: PostgresSettings = PostgresSettings()
+    artifacts: str = Field("folder", description="`folder` (under `data_dir`), or s3://BUCKET or s3://BUCKET/PREFIX.")
+    s3: S3Settings = S3Settings()
     max_upload_bytes: int = Field(
         20 * 2**30, ge=1, description="Largest file that may be sent to the server, such as a trace of one rank."
     )
@@ -80,6 +177,13 @@ class StorageSettings(_Section):
         if value == "sqlite" or value.startswith(("postgresql://", "postgresql+psycopg://", "sqlite:///")):
             return value
         raise ValueError("allowed: 'sqlite', sqlite:///PATH or postgresql://USER@HOST/DATABASE")
+
+    @field_validator("artifacts")
+    @classmethod
+    def _known_artifacts(cls, value: str) -> str:
+        if value == "folder" or re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=@+-]+)*/?", value):
+            return value
+        raise ValueError("allowed: 'folder' or s3://BUCKET/PREFIX")
 
 
 class RetentionSettings(_Section):
@@ -143,13 +247,64 @@ class NvmlSettings(_Section):
     interval_s: float = Field(5.0, gt=0, description="Seconds between reads.")
 
 
+class KubernetesSettings(_Section):
+    """The Kubernetes cluster whose nodes, pods and queues are shown."""
+
+    mode: Literal["off", "in_cluster", "kubeconfig", "url"] = Field(
+        "off", description="`in_cluster`: this pod's service account; `kubeconfig`: a file; `url`: address and token."
+    )
+    kubeconfig: Path = Field(Path("~/.kube/config"), description="File of mode `kubeconfig`.")
+    context: str | None = Field(None, description="Context of that file; by default its current one.")
+    url: str | None = Field(None, description="Mode `url`: address of the API server, such as https://10.0.0.1:6443.")
+    token: str | None = Field(None, repr=False, description="Mode `url`: bearer token.")
+    ca_file: Path | None = Field(None, description="Mode `url`: certificates to trust (PEM); by default the system's.")
+    interval_s: float = Field(15.0, gt=0, description="Seconds between looks at what the watches have told.")
+    timeout_s: float = Field(20.0, gt=0, description="Seconds after which an answer counts as missing.")
+    gpu_resources: tuple[str, ...] = Field(
+        ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*", "amd.com/gpu", "gpu.intel.com/i915"),
+        description="Extended resources that are GPUs or parts of them; `*` is a glob.",
+    )
+    device_drivers: tuple[str, ...] = Field(
+        ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com"),
+        description="Drivers of dynamic resource allocation (DRA) whose devices are GPUs.",
+    )
+    user_labels: tuple[str, ...] = Field(
+        ("clusterscape/user", "user", "owner", "hub.jupyter.org/username"),
+        description="Labels or annotations of a workload or its pods that name its user; the first that is there.",
+    )
+    project_labels: tuple[str, ...] = Field(
+        ("clusterscape/project",), description="Those that name its project; without one it is the namespace."
+    )
+    experiment_labels: tuple[str, ...] = Field(
+        ("clusterscape/experiment", "experiment"), description="Those that name its experiment."
+    )
+    queue_labels: tuple[str, ...] = Field(
+        ("kueue.x-k8s.io/queue-name", "volcano.sh/queue-name", "scheduling.volcano.sh/queue-name"),
+        description="Those that name its queue.",
+    )
+    device_annotations: tuple[str, ...] = Field(
+        ("volcano.sh/gpu-index", "hami.io/vgpu-devices-allocated", "ALIYUN_COM_GPU_MEM_IDX"),
+        description="Annotations of pods that name their GPUs, by index (`0,1`) or by UUID anywhere in the text.",
+    )
+    queue_prefix: str = Field(
+        "k8s/", description="Before a queue's name, so that it is not taken for a Slurm partition of the same name."
+    )
+
+
 class CollectSettings(_Section):
     """What is collected, from where."""
+
+    shard: str = Field(
+        "1/1",
+        pattern=r"^[1-9]\d*/[1-9]\d*$",
+        description="`2/3`: this is the second of three collectors; each scrapes the nodes that a hash gives it.",
+    )
 
     dcgm: DcgmSettings = DcgmSettings()
     slurm: SlurmSettings = SlurmSettings()
     prometheus: PrometheusSettings = PrometheusSettings()
     nvml: NvmlSettings = NvmlSettings()
+    kubernetes: KubernetesSettings = KubernetesSettings()
 
 
 class ChannelSettings(_Section):
@@ -260,6 +415,121 @@ class RulesSettings(_Section):
     judge_every_s: float = Field(15.0, ge=1, description="Seconds between two judgements of all workloads.")
 
 
+class RemoteWriteSettings(_Section):
+    """Sends what ClusterScape finds out to a Prometheus-compatible server: violations, runs, the state of the cluster."""
+
+    url: str | None = Field(
+        None, pattern=r"^https?://", description="Remote-write address, such as http://127.0.0.1:9090/api/v1/write."
+    )
+    token: str | None = Field(None, repr=False, description="Bearer token; a user and password go into the address.")
+    org_id: str | None = Field(None, description="X-Scope-OrgID: the tenant of Mimir and Cortex.")
+    headers: dict[str, str] = Field({}, repr=False, description="More headers, by name.")
+    labels: dict[str, str] = Field({}, description="More labels for every series; `cluster` is always there.")
+    every_s: float = Field(30.0, ge=1, description="Seconds between two looks.")
+    samples: tuple[str, ...] = Field((), description="Stored metrics to pass on as well; `*` and `?` are globs.")
+    timeout_s: float = Field(30.0, gt=0, description="Seconds after which an answer counts as missing.")
+    spool_bytes: int = Field(
+        256 * 2**20, ge=2**20, description="While the server is away samples wait in `data_dir`, so much at most."
+    )
+
+
+class OidcSettings(_Section):
+    """A provider that speaks OpenID Connect: Keycloak, Entra, Okta, Google, GitLab, Dex and others."""
+
+    issuer: str = Field(
+        "", description="Its address, exactly as it names itself; `/.well-known/openid-configuration` follows it."
+    )
+    client_id: str = Field("", description="Name that ClusterScape has at the provider.")
+    client_secret: str | None = Field(
+        None, repr=False, description="Its secret there; without one it is a public client (PKCE is always used)."
+    )
+    title: str = Field("single sign-on", description="The button says: Sign in with …")
+    scopes: tuple[str, ...] = Field(("openid", "profile"), description="What is asked for; `openid` is always.")
+    login_claim: str = Field("preferred_username", description="Claim that holds the user name the scheduler knows.")
+    title_claim: str = Field("name", description="Claim that holds the name to show.")
+    groups_claim: str = Field(
+        "groups", description="Claim that holds the groups; dots lead into objects: `realm_access.roles`."
+    )
+    timeout_s: float = Field(10.0, gt=0, description="Seconds after which an answer counts as missing.")
+
+
+class ProxySettings(_Section):
+    """Headers that a trusted reverse proxy sets after it has found out who asks."""
+
+    user_header: str = Field("X-Remote-User", min_length=1, description="Holds the user name.")
+    groups_header: str = Field("X-Remote-Groups", min_length=1, description="Holds the groups, with commas between.")
+    title_header: str = Field("X-Remote-Name", min_length=1, description="Holds the name to show.")
+
+
+class AuthSettings(_Section):
+    """Who may come in, and how they prove who they are; see the [guide](../guide/access.md)."""
+
+    modes: tuple[Literal["local", "oidc", "proxy"], ...] = Field(
+        (),
+        description="Ways to sign in beside `server.token`: `local` accounts, `oidc`, headers of a `proxy`. Empty and without a "
+        "token: nobody has to, on loopback only.",
+    )
+    public_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^/]+$",
+        description="Where people reach the page, such as https://gpus.example.org; with https cookies are for https only.",
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="Addresses or networks of reverse proxies whose forwarded headers are believed."
+    )
+    roles: dict[str, Role] = Field(
+        {}, description="Role by group (OIDC, proxy): viewer, researcher, lead, operator, admin; the greatest counts."
+    )
+    projects: dict[str, tuple[str, ...]] = Field({}, description="Projects by group, for leads.")
+    projects_pattern: str | None = Field(
+        None, description="Groups that match this regular expression name a project: its first part in parentheses."
+    )
+    default_role: Role | None = Field(
+        Role.RESEARCHER, description="Role of whoever is in none of those groups; `none`: they may not come in."
+    )
+    password_min_length: int = Field(12, ge=8, le=128, description="Fewest characters of a local account's password.")
+    session_idle_hours: float = Field(12.0, gt=0, description="A session that is not used for so long ends.")
+    session_max_hours: float = Field(7 * 24.0, gt=0, description="A session ends after so long, used or not.")
+    token_max_days: float = Field(365.0, gt=0, description="Longest life of an API token.")
+    login_attempts: int = Field(
+        10,
+        ge=1,
+        description="Wrong passwords for one account from one address within `login_window_s`; five times as many for an account "
+        "or an address in all.",
+    )
+    login_window_s: float = Field(300.0, gt=0, description="Seconds after which a wrong password is forgotten.")
+    audit_days: float = Field(365.0, gt=0, description="Days for which the audit log is kept.")
+    oidc: OidcSettings = OidcSettings()
+    proxy: ProxySettings = ProxySettings()
+
+    @field_validator("default_role", mode="before")
+    @classmethod
+    def _no_role(cls, value: object) -> object:
+        return None if value == "none" else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            ipaddress.ip_network(each, strict=False)
+        return value
+
+    @field_validator("projects_pattern")
+    @classmethod
+    def _has_a_part(cls, value: str | None) -> str | None:
+        if value is not None and re.compile(value).groups != 1:
+            raise ValueError("needs exactly one part in parentheses, such as ^project-(.+)$")
+        return value
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "AuthSettings":
+        if "oidc" in self.modes and not (self.oidc.issuer and self.oidc.client_id):
+            raise ValueError("mode oidc needs auth.oidc.issuer and auth.oidc.client_id")
+        if "proxy" in self.modes and not self.trusted_proxies:
+            raise ValueError("mode proxy needs auth.trusted_proxies: without it anybody could set the headers")
+        return self
+
+
 class LogSettings(_Section):
     """What the server writes to standard error."""
 
@@ -279,6 +549,8 @@ class Settings(_Section):
     collect: CollectSettings = CollectSettings()
     rules: RulesSettings = RulesSettings()
     alerts: AlertsSettings = AlertsSettings()
+    remote_write: RemoteWriteSettings = RemoteWriteSettings()
+    auth: AuthSettings = AuthSettings()
     log: LogSettings = LogSettings()
 
 
