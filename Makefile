@@ -31,6 +31,7 @@ check: .venv/.dev web/node_modules/.installed ## Format, lint, types, import rul
 	$(BIN)/mypy
 	$(BIN)/python tools/codegen.py --check
 	$(BIN)/python tools/docs.py --check
+	$(BIN)/python tools/site.py
 	cd web && npm run check --silent
 
 .PHONY: dev
@@ -47,8 +48,9 @@ bench: .venv/.dev $(CLIENT) system ## Every benchmark against its peer, printed 
 	$(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: docs
-docs: .venv/.dev ## Write the generated parts of docs/reference
+docs: .venv/.dev ## Write the generated parts of docs/reference and the site to build/site
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/site.py
 
 .PHONY: system
 system: .venv/.dev
