@@ -19,7 +19,8 @@ demo: .venv/.runtime $(CLIENT) ## A pretend cluster on http://127.0.0.1:8321
 .PHONY: test
 test: .venv/.dev $(CLIENT) system check ## Everything: checks, unit tests, real servers, browser
 	cd web && npm test --silent
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile tests/unit tests/contract tests/reference tests/integration
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/e2e
 
 .PHONY: setup
 setup: .venv/.runtime $(CLIENT) ## Environment and client, nothing started

@@ -9,6 +9,7 @@ import { Icon } from "../../widgets/icon.tsx";
 import { Kbd } from "../../widgets/kbd.tsx";
 import { Tag } from "../../widgets/tag.tsx";
 import { Palette } from "../palette/palette.tsx";
+import { TourButton } from "../tour/tour.tsx";
 import { VIEWS } from "../views.ts";
 import styles from "./header.module.css";
 import { LiveIndicator } from "./live-indicator.tsx";
@@ -31,6 +32,7 @@ export function Header() {
       <span className={styles.space} />
       <SearchBox />
       <LiveIndicator />
+      <TourButton />
       <ThemeMenu />
     </header>
   );

@@ -1,13 +1,12 @@
 // Workloads worth a diagnosis: those that run on several GPUs, rule breakers first, then the largest.
 
 import { useMemo } from "react";
-import type { RuleAnswer, WorkloadAnswer } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { formatDuration } from "../../base/time.ts";
 import { useWorkloads } from "../../data/queries.ts";
-import { BROKEN } from "../../data/row-rules.ts";
 import { useWithRules } from "../../data/rules.ts";
-import { type Units, useUnits } from "../../data/units.ts";
+import { useUnits } from "../../data/units.ts";
+import { findBroken, orderWorkloads } from "../../data/worth-diagnosing.ts";
 import { colorRules, toCssColor } from "../../parts/rules/rule-colors.ts";
 import { diagnose } from "../../state/diagnostics.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
@@ -77,29 +76,4 @@ export function Chooser() {
       </Frame>
     </main>
   );
-}
-
-type Broken = ReadonlyMap<string, readonly RuleAnswer[]>;
-
-/** Rules that some unit of a workload breaks now, in the order of the bar. */
-function findBroken(units: Units | undefined): Broken {
-  const found = new Map<string, RuleAnswer[]>();
-  if (!units?.rules) return found;
-  const { codes, names } = units.snapshot.names("workload");
-  for (const { rule, states, broken } of units.rules.rules) {
-    const told = new Set<string>();
-    for (const row of broken) {
-      const name = states[row] === BROKEN ? names[codes[row] ?? 0] : null;
-      if (name) told.add(name);
-    }
-    for (const name of told) found.set(name, [...(found.get(name) ?? []), rule]);
-  }
-  return found;
-}
-
-function orderWorkloads(all: readonly WorkloadAnswer[], broken: Broken): readonly WorkloadAnswer[] {
-  const rank = ({ workload }: WorkloadAnswer) => (broken.has(workload) ? 0 : 1);
-  return all
-    .filter(({ gpus_requested }) => gpus_requested > 1)
-    .sort((a, b) => rank(a) - rank(b) || b.gpus_requested - a.gpus_requested || (a.workload < b.workload ? -1 : 1));
 }

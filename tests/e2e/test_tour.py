@@ -1,0 +1,36 @@
+"""A newcomer takes the tour: five steps through three views, and it can be left."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_newcomer_is_led_through_the_page_when_the_tour_is_taken(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Take the tour").click()
+    for title, path in (
+        ("A square is a GPU", "/"),
+        ("Arrange it by what you ask", "/"),
+        ("Rules find what is wasted", "/"),
+        ("Which GPU is the odd one?", "/diagnostics"),
+        ("Why does it wait?", "/scheduling"),
+    ):
+        card = page.get_by_role("dialog", name=title)
+        expect(card).to_be_visible(timeout=30_000)
+        expect(page).to_have_url(re.compile(rf"{path}(\?|$)"), timeout=30_000)
+        card.get_by_role("button", name=re.compile("Next|Done")).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    # What was seen once is offered without words.
+    page.reload()
+    expect(page.get_by_role("button", name="Tour of the page")).to_be_visible()
+
+
+def test_tour_is_over_when_escape_is_pressed(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Take the tour").click()
+    expect(page.get_by_role("dialog", name="A square is a GPU")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
