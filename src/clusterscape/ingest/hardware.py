@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from clusterscape.ingest.exporter_labels import Hardware, Place
-from clusterscape.ingest.machine_types import name_machine_type
 from clusterscape.model import Node, NodeId, Unit, UnitId, UnitKind
+from clusterscape.model.machine_types import name_machine_type
 
 LatestValue = Callable[[UnitId, str], float | None]
 """The last stored value of a unit's metric, None where there is none."""

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from clusterscape.ingest.node_words import NodeWords
 from clusterscape.model import (
     Allocation,
     AllocationSource,
@@ -93,32 +94,57 @@ class Ledger:
         units: Iterable[Unit] = (),
         workloads: Iterable[Workload] = (),
         allocations: Iterable[Allocation] = (),
+        expires_unclaimed: bool = True,
     ) -> None:
+        """``expires_unclaimed``: nodes of an earlier run that no source names are forgotten; others may name them else."""
         self.nodes = {node.id: node for node in nodes}
         self.partitions = {partition.name: partition for partition in partitions}
         self.units = {unit.id: unit for unit in units}
         self.active = {workload.id: workload for workload in workloads}
         self.open = {_key(allocation): allocation for allocation in allocations}
         self._ended: OrderedDict[WorkloadId, Workload] = OrderedDict()
-        self._unclaimed = set(self.nodes)
+        self._unclaimed = set(self.nodes) if expires_unclaimed else set()
         self._claims: dict[str, set[NodeId]] = {}
         self._instances: dict[str, set[UnitId]] = {}  # MIG instances by the source that last named them
+        self._partition_names: dict[str, set[str]] = {}  # by the source that last named them
+        self._old_partitions = set(self.partitions)  # of an earlier program run
+        self._aliases: dict[str, Mapping[WorkloadId, WorkloadId]] = {}  # by source
+        self._words = NodeWords()
         self._hardware = {node.id: node for node in self.nodes.values() if node.driver_version is not None}
         self._disagree_since: dict[tuple[UnitId, WorkloadId], UnixMs] = {}
         self._first_at: UnixMs | None = None
+
+    def absorb(
+        self,
+        *,
+        nodes: Iterable[Node],
+        partitions: Iterable[Partition],
+        units: Iterable[Unit],
+        workloads: Iterable[Workload],
+        allocations: Iterable[Allocation],
+    ) -> None:
+        """Believe the store, into which others write as well; who claims what stays as it is."""
+        self.nodes = {node.id: node for node in nodes}
+        self.partitions = {partition.name: partition for partition in partitions}
+        self.units = {unit.id: unit for unit in units}
+        self.active = {workload.id: workload for workload in workloads}
+        self.open = {_key(allocation): allocation for allocation in allocations}
+        self._unclaimed &= self.nodes.keys()
+        self._hardware |= {node.id: node for node in self.nodes.values() if node.driver_version is not None}
 
     # inventory
 
     def see_inventory(self, seen: InventoryObserved) -> InventoryChange:
         """The scheduler's word on nodes; hardware facts an exporter told earlier are kept."""
         named = {node.id for node in seen.nodes}
-        nodes = [node for node in map(self._with_hardware, seen.nodes) if self.nodes.get(node.id) != node]
+        heard = self._words.hear(seen)
+        nodes = [node for node in map(self._with_hardware, heard) if self.nodes.get(node.id) != node]
         partitions = [p for p in seen.partitions if self.partitions.get(p.name) != p]
         units = self._merge_units(seen.units)
         removed: list[NodeId] = []
         # An empty but "complete" answer is a scheduler in trouble, not a cluster without nodes.
         if seen.is_complete and named:
-            removed = sorted(self._claims.get(seen.source, set()) - named)
+            removed = sorted(self._claims.get(seen.source, set()) - named - self._words.named_by_others(seen.source))
         self._claim(seen.source, named, seen.at, replace_claims=seen.is_complete and bool(named))
         removed += self._expire_unclaimed(seen.at)
         change = self._apply(nodes, partitions, units, removed)
@@ -129,7 +155,7 @@ class Ledger:
         self._instances[seen.source] = instances
         return replace(
             change,
-            removed_partitions=self._forget_partitions({p.name for p in seen.partitions}),
+            removed_partitions=self._forget_partitions(seen),
             removed_units=self._forget_units(lambda unit: self._is_pulled(unit, named) or unit.id in lost),
         )
 
@@ -154,8 +180,18 @@ class Ledger:
         gpu_count = self.nodes[unit.node].gpu_count
         return 0 < gpu_count <= unit.index
 
-    def _forget_partitions(self, named: set[str]) -> list[str]:
-        gone = sorted(self.partitions.keys() - named) if named else []
+    def _forget_partitions(self, seen: InventoryObserved) -> list[str]:
+        """Those that no scheduler names any more. One of an earlier program run may be another scheduler's: it waits."""
+        named = {partition.name for partition in seen.partitions}
+        if not named:
+            return []
+        lost = self._partition_names.get(seen.source, set()) - named
+        self._partition_names[seen.source] = named
+        kept: set[str] = set().union(*self._partition_names.values())
+        if self._first_at is not None and seen.at - self._first_at >= UNCLAIMED_AFTER_MS:
+            lost |= self._old_partitions
+            self._old_partitions = set()
+        gone = sorted((lost - kept) & self.partitions.keys())
         for name in gone:
             del self.partitions[name]
         return gone
@@ -222,12 +258,21 @@ class Ledger:
         self._note(workloads)
         if seen.is_complete:
             workloads += self._end_vanished({w.id for w in seen.workloads}, seen.source, seen.at)
-        held = {_key(allocation): allocation for allocation in seen.allocations}
+        self._aliases[seen.source] = seen.aliases
+        held = {_key(allocation): allocation for allocation in self._place(seen.allocations)}
         allocations = [a for key, a in held.items() if self.open.get(key) != a]
         if seen.is_complete:
             allocations += self._close_missing(held.keys(), seen.source, seen.at)
         self._note_allocations(allocations)
         return QueueChange(workloads=workloads, allocations=allocations)
+
+    def _place(self, allocations: Sequence[Allocation]) -> Iterable[Allocation]:
+        """Units that a source knows only by UUID, at the place where an exporter or a driver has seen it; unseen: left out."""
+        if all(":" in allocation.unit for allocation in allocations):
+            return allocations
+        places = {str(unit.uuid): unit.id for unit in self.units.values() if unit.uuid is not None}
+        found = ((places.get(allocation.unit, allocation.unit), allocation) for allocation in allocations)
+        return [replace(allocation, unit=unit) for unit, allocation in found if ":" in unit]
 
     def see_history(self, seen: HistoryObserved) -> QueueChange:
         """The accounting's word on ended workloads: it knows how they ended, the queue knew what they waited for."""
@@ -269,12 +314,15 @@ class Ledger:
         return QueueChange(allocations=changes)
 
     def _workloads_by_number(self) -> dict[WorkloadId, WorkloadId]:
-        """An exporter labels with the scheduler's raw job number, which array tasks do not carry in their id."""
-        return {
+        """An exporter labels with the scheduler's raw job number, which array tasks do not carry in their id, or with a pod."""
+        numbers = {
             WorkloadId(f"{workload.id.partition(':')[0]}:{workload.tags['job_id']}"): workload.id
             for workload in self.active.values()
             if "job_id" in workload.tags
         }
+        for aliases in self._aliases.values():
+            numbers.update(aliases)
+        return numbers
 
     def _believe(self, unit: UnitId, workload: WorkloadId, at: UnixMs, *, contradicts: bool) -> bool:
         if not contradicts and self.active and workload not in self.active:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         gpu_unit_id,
         mig_unit_id,
         requested_unit_id,
+        unplaced_unit_id,
     )
     from clusterscape.model.inventory import Node, NodeState, NodeTurn, Partition, Unit, UnitKind
     from clusterscape.model.metrics import ALIASES, CATALOGUE, METRICS, Alias, Metric, MetricKind, MetricUnit
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         HistoryObserved,
         InventoryObserved,
         Observation,
+        PrioritiesObserved,
         QueueObserved,
         ScrapeObserved,
         SourceStatus,
@@ -38,11 +40,11 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    "ids": "GpuUuid NodeId UnitId UnixMs WorkloadId gpu_unit_id mig_unit_id requested_unit_id",
+    "ids": "GpuUuid NodeId UnitId UnixMs WorkloadId gpu_unit_id mig_unit_id requested_unit_id unplaced_unit_id",
     "inventory": "Node NodeState NodeTurn Partition Unit UnitKind",
     "metrics": "ALIASES Alias CATALOGUE METRICS Metric MetricKind MetricUnit",
     "workloads": "Allocation AllocationSource CONFIDENCE Workload WorkloadKind WorkloadState",
-    "observations": "HistoryObserved InventoryObserved Observation QueueObserved ScrapeObserved SourceStatus",
+    "observations": "HistoryObserved InventoryObserved Observation PrioritiesObserved QueueObserved ScrapeObserved SourceStatus",
     "samples": "Names RawScrape RawSeries SampleBatch SeriesTable",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
@@ -78,6 +80,7 @@ __all__ = [
     "NodeTurn",
     "Observation",
     "Partition",
+    "PrioritiesObserved",
     "QueueObserved",
     "RawScrape",
     "RawSeries",
@@ -96,4 +99,5 @@ __all__ = [
     "gpu_unit_id",
     "mig_unit_id",
     "requested_unit_id",
+    "unplaced_unit_id",
 ]

@@ -33,3 +33,8 @@ def mig_unit_id(node: NodeId, index: int, instance: int) -> UnitId:
 def requested_unit_id(workload: WorkloadId, ordinal: int) -> UnitId:
     """The ``ordinal``-th GPU that a waiting workload asks for."""
     return UnitId(f"{workload}#{ordinal}")
+
+
+def unplaced_unit_id(uuid: GpuUuid) -> UnitId:
+    """A unit of which only the hardware is known; ingest finds its place by the UUID, or leaves it out."""
+    return UnitId(uuid)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from clusterscape.model.ids import NodeId, UnixMs
+from clusterscape.model.ids import NodeId, UnixMs, WorkloadId
 from clusterscape.model.inventory import Node, Partition, Unit
 from clusterscape.model.samples import RawScrape
 from clusterscape.model.workloads import Allocation, Workload
@@ -49,7 +49,8 @@ class InventoryObserved:
 class QueueObserved:
     """Active workloads and who holds what now. ``is_complete``: active workloads not named have ended.
 
-    May also hold recently ended workloads, as squeue shows them for some minutes.
+    May also hold recently ended workloads, as squeue shows them for some minutes. ``aliases``: other names under which
+    exporters know workloads or parts of them, such as pods.
     """
 
     source: str
@@ -58,6 +59,7 @@ class QueueObserved:
     allocations: Sequence[Allocation]
     is_complete: bool = True
     dropped: Mapping[str, int] = field(default_factory=dict)
+    aliases: Mapping[WorkloadId, WorkloadId] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,4 +73,17 @@ class HistoryObserved:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-Observation = ScrapeObserved | InventoryObserved | QueueObserved | HistoryObserved | SourceStatus
+PRIORITY_PARTS = "priority-parts"
+"""The kind of document under which a source's last word on priorities is kept, by the source's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrioritiesObserved:
+    """What the priorities of waiting workloads are made of: points by part, by the scheduler's own number of the job."""
+
+    source: str
+    at: UnixMs
+    parts: Mapping[str, Mapping[str, int]]
+
+
+Observation = ScrapeObserved | InventoryObserved | QueueObserved | HistoryObserved | PrioritiesObserved | SourceStatus

@@ -1,6 +1,6 @@
 import pytest
 
-from clusterscape.ingest.machine_types import name_machine_type
+from clusterscape.model.machine_types import name_machine_type
 
 MIB = 2**20
 

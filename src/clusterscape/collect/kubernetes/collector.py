@@ -1,0 +1,155 @@
+"""The Kubernetes collector: watches every kind that the server has, and tells at each poll what they hold together."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from clusterscape.collect.kubernetes.access import open_access
+from clusterscape.collect.kubernetes.client import KubernetesClient
+from clusterscape.collect.kubernetes.doctor import check_cluster
+from clusterscape.collect.kubernetes.grouping import NAME, group_pods
+from clusterscape.collect.kubernetes.inventory import Inventory, build_inventory
+from clusterscape.collect.kubernetes.reflector import FIRST_RETRY_S, Reflector, watch_resource
+from clusterscape.collect.kubernetes.resources import RESOURCES, find_paths
+from clusterscape.collect.kubernetes.snapshot import Snapshot, take_snapshot
+from clusterscape.collect.kubernetes.statuses import part_statuses, skew_status, source_status
+from clusterscape.collect.kubernetes.workloads import Queue, build_queue, has_unqueued
+from clusterscape.errors import SourceError
+from clusterscape.model import InventoryObserved, Observation, QueueObserved, SourceStatus, UnixMs
+from clusterscape.settings import KubernetesSettings
+
+DISCOVER_EVERY_MS = 300_000
+"""A queueing system may be installed at any time."""
+
+
+class KubernetesCollector:
+    """Collects from one API server. Watches begin with the first poll."""
+
+    def __init__(
+        self,
+        settings: KubernetesSettings,
+        clock: Callable[[], UnixMs],
+        *,
+        first_retry_s: float = FIRST_RETRY_S,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._first_retry_s = first_retry_s
+        self._client: KubernetesClient | None = None
+        self._watches: dict[str, Reflector[object]] = {}
+        self._discovered_at: UnixMs | None = None
+
+    @property
+    def name(self) -> str:
+        """``kubernetes``."""
+        return NAME
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between polls."""
+        return self._settings.interval_s
+
+    async def poll(self, now_ms: UnixMs) -> AsyncIterator[Observation]:
+        """Nodes and queues, then workloads, then how each part does. What is not known now is not told."""
+        try:
+            await self._discover(now_ms)
+        except SourceError as error:
+            yield source_status("API server", now_ms, error)
+            if not self._watches:
+                return
+        else:
+            yield source_status("API server", now_ms, None)
+        watches = self._watches
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                await asyncio.gather(*(watch.settle() for watch in watches.values()))
+        except TimeoutError:
+            pass  # what is not there yet says so below
+        seen = take_snapshot((key, watch.facts) for key, watch in watches.items())
+        for observation in await asyncio.to_thread(self._observe, seen, now_ms):
+            yield observation
+        for status in part_statuses(watches, seen, self._settings, now_ms):
+            yield status
+        if self._client is not None and self._client.skew_ms is not None:
+            yield skew_status(self._client.skew_ms, now_ms)
+
+    async def check(self) -> list[SourceStatus]:
+        """For ``clusterscape doctor``: every kind once, without watching."""
+        now = self._clock()
+        try:
+            client = self._open()
+            paths = await find_paths(client)
+        except SourceError as error:
+            return [source_status("API server", now, error)]
+        return await check_cluster(client, paths, self._settings, now)
+
+    async def close(self) -> None:
+        """End the watches and close the connections."""
+        await asyncio.gather(*(watch.stop() for watch in self._watches.values()))
+        self._watches = {}
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def _open(self) -> KubernetesClient:
+        if self._client is None:
+            self._client = KubernetesClient(open_access(self._settings), self._settings.timeout_s, self._clock)
+        return self._client
+
+    async def _discover(self, now_ms: UnixMs) -> None:
+        """Watch what the server has, now and then anew: kinds come and go with what is installed."""
+        if self._discovered_at is not None and now_ms - self._discovered_at < DISCOVER_EVERY_MS:
+            return
+        client = self._open()
+        paths = await find_paths(client)
+        for resource in RESOURCES:
+            known, path = self._watches.get(resource.key), paths.get(resource.key)
+            if known is not None and known.path != path:
+                await known.stop()
+                del self._watches[resource.key]
+            if path is not None and resource.key not in self._watches:
+                self._watches[resource.key] = watch_resource(
+                    client, resource, path, self._settings, first_retry_s=self._first_retry_s
+                )
+        self._discovered_at = now_ms
+
+    def _observe(self, seen: Snapshot, now_ms: UnixMs) -> Sequence[Observation]:
+        """Nothing of a kind that is stale: a silent server is not an empty cluster."""
+        told: list[Observation] = []
+        if not self._watches["nodes"].is_fresh:
+            return told
+        inventory, queue = read_snapshot(seen, self._settings, now_ms)
+        dropped: Counter[str] = Counter(inventory.dropped)
+        for watch in self._watches.values():
+            dropped += watch.dropped
+        # What was read before and cannot be now may hide workloads and queues that still are there.
+        is_complete = all(watch.is_fresh for watch in self._watches.values() if watch.has_listed)
+        told.append(
+            InventoryObserved(
+                source=NAME,
+                at=now_ms,
+                nodes=inventory.nodes,
+                partitions=inventory.partitions,
+                units=inventory.units,
+                is_complete=is_complete,
+                dropped=dict(dropped),
+            )
+        )
+        if self._watches["pods"].is_fresh:
+            told.append(
+                QueueObserved(
+                    source=NAME,
+                    at=now_ms,
+                    workloads=queue.workloads,
+                    allocations=queue.allocations,
+                    is_complete=is_complete,
+                    aliases=queue.aliases,
+                )
+            )
+        return told
+
+
+def read_snapshot(seen: Snapshot, settings: KubernetesSettings, now_ms: UnixMs) -> tuple[Inventory, Queue]:
+    """The cluster of one moment in our words. Pure."""
+    inventory = build_inventory(seen, settings, has_unqueued=has_unqueued(group_pods(seen), seen))
+    return inventory, build_queue(seen, inventory, settings, now_ms)

@@ -1,0 +1,109 @@
+"""For ``clusterscape doctor``: lists every kind once and says what is wrong, or what was found where all is well."""
+
+import asyncio
+from collections.abc import Mapping
+
+from clusterscape.collect.kubernetes.client import ApiError, KubernetesClient
+from clusterscape.collect.kubernetes.grouping import group_pods
+from clusterscape.collect.kubernetes.inventory import Inventory, build_inventory
+from clusterscape.collect.kubernetes.reflector import Reflector, watch_resource
+from clusterscape.collect.kubernetes.resources import RESOURCES
+from clusterscape.collect.kubernetes.snapshot import Snapshot, take_snapshot
+from clusterscape.collect.kubernetes.statuses import describe_queues, find_error, skew_status, source_status
+from clusterscape.collect.kubernetes.values import read_text
+from clusterscape.collect.kubernetes.workloads import Queue, build_queue, has_unqueued
+from clusterscape.errors import SourceError
+from clusterscape.model import SourceStatus, UnixMs
+from clusterscape.settings import KubernetesSettings
+
+
+async def check_cluster(
+    client: KubernetesClient, paths: Mapping[str, str], settings: KubernetesSettings, now_ms: UnixMs
+) -> list[SourceStatus]:
+    """One status for each part."""
+    watches: dict[str, Reflector[object]] = {}
+    for resource in RESOURCES:
+        if resource.key in paths:
+            watches[resource.key] = watch_resource(client, resource, paths[resource.key], settings)
+    try:
+        async with asyncio.timeout(settings.timeout_s):
+            await asyncio.gather(*(watch.settle() for watch in watches.values()))
+    except TimeoutError:
+        pass
+    finally:
+        await asyncio.gather(*(watch.stop() for watch in watches.values()))
+    seen = take_snapshot((key, watch.facts) for key, watch in watches.items())
+    inventory = build_inventory(seen, settings, has_unqueued=has_unqueued(group_pods(seen), seen))
+    queue = build_queue(seen, inventory, settings, now_ms)
+    errors = {
+        part: find_error((watches[r.key] for r in RESOURCES if r.part == part and r.key in watches), settings)
+        for part in dict.fromkeys(resource.part for resource in RESOURCES)
+    }
+    statuses = [
+        _check_nodes(errors["nodes"], inventory, await _read_version(client), client.url, now_ms),
+        _check_pods(errors["pods"], queue, now_ms),
+        source_status("owners", now_ms, errors["owners"], message=f"{len(seen.owners)} that want GPUs"),
+        _check_queues("kueue", errors["kueue"], seen, watches.keys() & {"cluster queues"}, now_ms),
+        _check_queues("volcano", errors["volcano"], seen, watches.keys() & {"volcano queues"}, now_ms),
+        _check_claims(errors["claims"], seen, watches.keys() & {"claims"}, now_ms),
+    ]
+    if errors["pods"] is None and errors["nodes"] is None:
+        statuses.append(_check_places(queue, now_ms))
+    if client.skew_ms is not None:
+        statuses.append(skew_status(client.skew_ms, now_ms))
+    return statuses
+
+
+async def _read_version(client: KubernetesClient) -> str:
+    try:
+        return read_text((await client.get("/version")).get("gitVersion")) or "of unknown version"
+    except ApiError:
+        return "of unknown version"
+
+
+def _check_nodes(error: SourceError | None, inventory: Inventory, version: str, url: str, at: UnixMs) -> SourceStatus:
+    with_gpus = sum(node.gpu_count > 0 or bool(node.features) for node in inventory.nodes)
+    if error is None and not with_gpus:
+        error = SourceError(
+            f"none of {len(inventory.nodes)} nodes offers GPUs",
+            hint="Install the device plugin or the GPU operator, or name the resource in collect.kubernetes.gpu_resources.",
+        )
+    found = f"{url}, Kubernetes {version}: {len(inventory.nodes)} nodes, {with_gpus} with GPUs ({len(inventory.units)} in all)"
+    return source_status("nodes", at, error, message=found)
+
+
+def _check_pods(error: SourceError | None, queue: Queue, at: UnixMs) -> SourceStatus:
+    active = [workload for workload in queue.workloads if workload.state.is_active]
+    unnamed = sum(workload.user is None for workload in active)
+    nobody = f", {unnamed} of them without a user (collect.kubernetes.user_labels)" if unnamed else ""
+    return source_status("pods", at, error, message=f"{len(active)} active workloads{nobody}")
+
+
+def _check_queues(part: str, error: SourceError | None, seen: Snapshot, installed: object, at: UnixMs) -> SourceStatus:
+    if not installed:
+        return source_status(part, at, None, message="not installed, which is fine")
+    queues = seen.cluster_queues if part == "kueue" else seen.volcano_queues
+    return source_status(part, at, error, message=describe_queues(queues) or "no queue with GPUs")
+
+
+def _check_claims(error: SourceError | None, seen: Snapshot, installed: object, at: UnixMs) -> SourceStatus:
+    if not installed:
+        return source_status(
+            "claims", at, None, message="this server has no dynamic resource allocation, which is fine"
+        )
+    given = sum(bool(claim.devices) for claim in seen.claims.values())
+    return source_status("claims", at, error, message=f"{len(seen.devices)} devices, {given} claims hold some")
+
+
+def _check_places(queue: Queue, at: UnixMs) -> SourceStatus:
+    """Whether it is known which GPU a pod holds."""
+    if not queue.unplaced_pods:
+        return source_status("GPU indices", at, None, message="of every pod it is known which GPUs it holds")
+    return source_status(
+        "GPU indices",
+        at,
+        None,
+        message=f"{queue.unplaced_pods} pods hold GPUs of which the API server does not tell which: exporters that label GPUs "
+        "with pods will",
+        hint="Run dcgm-exporter with DCGM_EXPORTER_KUBERNETES=true and read it with collect.dcgm, or use DRA.",
+    )

@@ -1,0 +1,187 @@
+"""Keeps the objects of one kind as the server has them: lists once, then follows its watch. Parses each object when it comes.
+
+A watch that ends goes on where it was; one that the server no longer knows (410) is listed anew; failures are asked again at
+growing intervals. Without jitter: one process asks.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Generic, TypeVar, cast
+
+from clusterscape.collect.kubernetes.client import GONE, ApiError, KubernetesClient, WatchEvent
+from clusterscape.collect.kubernetes.resources import Resource
+from clusterscape.collect.kubernetes.values import Json, dig, read_text
+from clusterscape.errors import SourceError
+from clusterscape.settings import KubernetesSettings
+
+log = logging.getLogger(__name__)
+
+FIRST_RETRY_S = 0.5
+LONGEST_RETRY_S = 30.0
+REFUSED_RETRY_S = 120.0
+"""Rights and installed kinds change seldom."""
+
+REFUSED = (401, 403, 404)
+GONE_IN_A_ROW = 3
+
+Fact = TypeVar("Fact")
+
+
+class Reflector(Generic[Fact]):
+    """Objects of one path, parsed. ``parse`` answers None for an object that is of no interest."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        path: str,
+        parse: Callable[[Json], Fact | None],
+        *,
+        first_retry_s: float = FIRST_RETRY_S,
+    ) -> None:
+        self.path = path
+        self.error: SourceError | None = None
+        """Why it is not known now; None while the watch stands."""
+        self.dropped: Counter[str] = Counter()
+        self.lists = 0
+        self._client = client
+        self._parse = parse
+        self._first_retry_s = first_retry_s
+        self._facts: dict[str, Fact] = {}
+        self._version: str | None = None
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def facts(self) -> Mapping[str, Fact]:
+        """By UID."""
+        return self._facts
+
+    @property
+    def has_listed(self) -> bool:
+        """Whether it was ever read whole."""
+        return self.lists > 0
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether what is held is what the server has."""
+        return self.has_listed and self.error is None
+
+    def start(self) -> None:
+        """Begin, where it has not begun."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"watch {self.path}")
+
+    async def stop(self) -> None:
+        """End."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def settle(self) -> None:
+        """Wait until it is read whole, or has failed."""
+        while not self.has_listed and self.error is None:
+            await self._changed.wait()
+
+    async def _run(self) -> None:
+        retry_s = self._first_retry_s
+        gone = 0
+        while True:
+            wait_s = self._first_retry_s
+            try:
+                if self._version is None:
+                    await self._list()
+                await self._follow()
+                retry_s, gone = self._first_retry_s, 0
+            except ApiError as error:
+                gone = gone + 1 if error.status == GONE else 0
+                if error.status == GONE:
+                    self._version = None
+                if not 0 < gone < GONE_IN_A_ROW:
+                    wait_s = REFUSED_RETRY_S if error.status in REFUSED else retry_s
+                    retry_s = min(LONGEST_RETRY_S, retry_s * 2)
+                    self._fail(error)
+            except SourceError as error:
+                wait_s = retry_s
+                retry_s = min(LONGEST_RETRY_S, retry_s * 2)
+                self._fail(error)
+            except Exception as error:  # a fault of ours in one kind must not end its watch for ever
+                log.exception("watch of %s failed", self.path)
+                wait_s = LONGEST_RETRY_S
+                self._fail(SourceError(f"{type(error).__name__}: {error}", hint="This is a fault in ClusterScape."))
+            await asyncio.sleep(wait_s)
+
+    def _fail(self, error: SourceError) -> None:
+        self.error = error
+        if isinstance(error, ApiError) and error.status is None and "JSON" in error.message:
+            self._version = None  # who talks nonsense may have lost something: everything is asked for again
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _list(self) -> None:
+        found: dict[str, Fact] = {}
+        dropped: Counter[str] = Counter()
+        version = ""
+        async for page in self._client.list(self.path):
+            for item in page.items:
+                self._put(found, item, dropped)
+            version = page.version
+            await asyncio.sleep(0)
+        self._facts, self.dropped, self._version = found, dropped, version
+        self.lists += 1
+        self.error = None
+        self._tell()
+
+    async def _follow(self) -> None:
+        version = self._version or ""
+        # Closed here and now, not when the collector of garbage comes by: each holds a connection.
+        stream = cast(AsyncGenerator[WatchEvent | None], self._client.watch(self.path, version))
+        async with contextlib.aclosing(stream) as events:
+            async for event in events:
+                if event is None:
+                    self.error = None
+                    continue
+                if event.type == "DELETED":
+                    self._facts.pop(_uid(event.object) or "", None)
+                elif event.type != "BOOKMARK":
+                    self._put(self._facts, event.object, self.dropped)
+                self._version = event.version or self._version
+
+    def _put(self, facts: dict[str, Fact], item: Json, dropped: Counter[str]) -> None:
+        uid = _uid(item)
+        if uid is None:
+            dropped[f"{self.path}: no uid"] += 1
+            return
+        fact = self._parse(item)
+        if fact is None:
+            facts.pop(uid, None)
+        else:
+            facts[uid] = fact
+
+
+def watch_resource(
+    client: KubernetesClient,
+    resource: Resource,
+    path: str,
+    settings: KubernetesSettings,
+    *,
+    first_retry_s: float = FIRST_RETRY_S,
+) -> Reflector[object]:
+    """Begin to watch all objects of a kind."""
+
+    def parse(item: Json) -> object | None:
+        return resource.parse(item, settings)
+
+    watch: Reflector[object] = Reflector(client, path, parse, first_retry_s=first_retry_s)
+    watch.start()
+    return watch
+
+
+def _uid(item: Json) -> str | None:
+    return read_text(dig(item, "metadata", "uid"))
