@@ -102,7 +102,8 @@ async def _check_sources(settings: Settings) -> list[Check]:
                 what="sources",
                 is_ok=False,
                 message="no source is configured, so there is nothing to show",
-                hint="Set collect.dcgm.targets, collect.slurm.mode, collect.prometheus.url or collect.nvml.enabled.",
+                hint="Set collect.dcgm.targets, collect.slurm.mode, collect.kubernetes.mode, collect.prometheus.url or "
+                "collect.nvml.enabled.",
             )
         ]
     checks = []

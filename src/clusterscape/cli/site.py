@@ -206,6 +206,10 @@ def build_collectors(collect: CollectSettings, clock: Callable[[], UnixMs] = sys
         from clusterscape.collect.slurm import SlurmCollector
 
         collectors.append(SlurmCollector(collect.slurm, clock))
+    if collect.kubernetes.mode != "off":
+        from clusterscape.collect.kubernetes import KubernetesCollector
+
+        collectors.append(KubernetesCollector(collect.kubernetes, clock))
     if collect.prometheus.url:
         from clusterscape.collect.prometheus import PrometheusCollector
 
