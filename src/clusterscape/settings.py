@@ -530,6 +530,16 @@ class AuthSettings(_Section):
         return self
 
 
+class SiteSettings(_Section):
+    """What people of this site see of one another; see the [guide](../guide/access.md#visibility)."""
+
+    visibility: Literal["open", "private"] = Field(
+        "open",
+        description="`open`: everybody sees whose each workload is; `private`: others' names are replaced by pseudonyms, but for "
+        "operators, and for leads within their projects.",
+    )
+
+
 class LogSettings(_Section):
     """What the server writes to standard error."""
 
@@ -551,6 +561,7 @@ class Settings(_Section):
     alerts: AlertsSettings = AlertsSettings()
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     auth: AuthSettings = AuthSettings()
+    site: SiteSettings = SiteSettings()
     log: LogSettings = LogSettings()
 
 

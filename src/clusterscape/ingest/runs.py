@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.errors import ForbiddenError, NotFoundError, QueryError
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.run_figures import note_figures, note_steps
 from clusterscape.ingest.run_records import RunState, allocations_of, take_event, workload_of
@@ -60,8 +60,8 @@ class RunIntake:
         state = self._load(_check(run))
         return {name: int(str(file["offset"])) for name, file in state.files.items()} if state else {}
 
-    def take(self, run: str, file: str, offset: int, data: bytes) -> TakenIn:
-        """Store the whole frames of ``data``, which begins at ``offset`` of ``file``."""
+    def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
+        """Store the whole frames of ``data``, which begins at ``offset`` of ``file``. ``user``: whose run it must be."""
         state = self._load(_check(run)) or RunState(run=run)
         known = _load_file(state.files.get(_check(file), {}))
         if offset > known.offset:
@@ -86,6 +86,8 @@ class RunIntake:
             raise QueryError(f"{file} holds no frame at {offset}", hint="Is it a spool file of ClusterScape?")
         if "run" not in state.about:
             raise NotFoundError(f"run {run} is not known yet", hint="Send tracker.spool first.")
+        if user is not None and state.about.get("user") != user:
+            raise ForbiddenError(f"run {run} is not a run of {user}", hint="Send runs as the user that ran them.")
         known.offset = max(known.offset, end)
         stored, strange = self._store_samples(columns, known, state)
         self._store_records(state)
@@ -99,6 +101,7 @@ class RunIntake:
         # How far the file was read stands in the second: after a crash between the two, the piece is taken in again.
         self._records.write_document(RUN_KIND, run, state.listed(), at_ms=now)
         self._records.write_document(DETAIL_KIND, run, state.detail(), at_ms=now)
+        self._ingest.note_run()
         return TakenIn(offset=known.offset, samples=stored, not_finite=strange)
 
     def _load(self, run: str) -> RunState | None:

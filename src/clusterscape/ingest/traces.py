@@ -66,13 +66,17 @@ class TraceIntake:
         # Imports use all cores by themselves: one after another.
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="traces")
 
-    def create(self, name: str, workload_id: str | None = None) -> TraceAbout:
+    def create(self, name: str, workload_id: str | None = None, *, owned_by: str | None = None) -> TraceAbout:
         """A trace whose files are still to come."""
         title = name.strip()
         if not title:
             raise QueryError("a trace needs a name", hint="Give it one of a few words.")
         about = TraceAbout(
-            trace_id=f"{_slug(title)}-{self._token()}", name=title, workload_id=workload_id, imported_at=self._clock()
+            trace_id=f"{_slug(title)}-{self._token()}",
+            name=title,
+            workload_id=workload_id,
+            imported_at=self._clock(),
+            owned_by=owned_by,
         )
         self._write(about)
         return about

@@ -15,6 +15,10 @@ REPORT_FILE = "report.json"
 STEPS_FILE = "steps.parquet"
 OPERATORS_FILE = "operators.parquet"
 """The operator graph (``model/operators.py``), where the trace came with one."""
+MODULES_FILE = "modules.json"
+"""The modules of every stage (``StageModules``), where the run was captured."""
+MEMORY_FILE = "memory.parquet"
+"""Bytes allocated over time (``MEMORY_SCHEMA``), where the recorder tells."""
 UPLOADS = "uploads"
 """Folder of what was sent and is not taken in yet."""
 
@@ -50,6 +54,8 @@ class TraceAbout:
     notes: tuple[str, ...] = ()
     problem: str | None = None
     headline: str | None = None
+    owned_by: str | None = None
+    """Login of whoever sent it; null: nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

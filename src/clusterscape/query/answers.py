@@ -88,6 +88,7 @@ class ClusterSummary:
     partitions: list[PartitionSummary]
     failing_sources: int | None
     paused: str | None  # why ingest is paused, in words
+    hides_names: bool  # pseudonyms stand for other people and their projects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,3 +44,20 @@ class VersionedCache:
             return None
         self._entries.move_to_end(key)
         return entry
+
+
+class CachePart(VersionedCache):
+    """What one owner keeps in a cache that several share: all of them together keep no more than its size."""
+
+    def __init__(self, shared: VersionedCache, owner: Hashable) -> None:
+        self._shared = shared
+        self._owner = owner
+
+    def get(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
+        """The owner's answer for ``key`` at ``version``."""
+        return self._shared.get((self._owner, key), version, make)
+
+
+def new_cache(_: str, size: int) -> VersionedCache:
+    """A cache of one's own."""
+    return VersionedCache(size)

@@ -12,7 +12,6 @@ import polars as pl
 
 from clusterscape.errors import QueryError
 from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.picture import build_picture, encode_strings
 from clusterscape.query.placement import mark_free_use
@@ -60,8 +59,8 @@ class PastPictures:
     def __init__(self, context: QueryContext, places: Callable[[], pl.DataFrame]) -> None:
         self._context = context
         self._places = places
-        self._shots = VersionedCache(KEPT_PICTURES)
-        self._stretches = VersionedCache(KEPT_STRETCHES)
+        self._shots = context.new_cache("past pictures", KEPT_PICTURES)
+        self._stretches = context.new_cache("past stretches", KEPT_STRETCHES)
         self._coded: tuple[pl.DataFrame, int] | None = None
 
     def minute(self, at_ms: int) -> UnixMs:

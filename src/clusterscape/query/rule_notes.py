@@ -6,7 +6,9 @@ from typing import cast
 
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import WorkloadId
+from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.context import QueryContext
+from clusterscape.query.ownership import check_owner
 from clusterscape.query.rule_answers import CommentAnswer, MuteAnswer
 from clusterscape.watch.mutes import MUTE, read_mutes, write_mute
 from clusterscape.watch.rulebook import RuleBook
@@ -87,10 +89,13 @@ class RuleNotes:
         self._context.changes.bump_rules()
         return _comment_of(key, body)
 
-    def remove_comment(self, key: str) -> None:
+    def remove_comment(self, key: str, *, by: Viewer = ANYONE_HERE) -> None:
         """Take back a comment."""
-        if not self._context.records.remove_document(COMMENT, key):
+        found = self._context.records.document(COMMENT, key)
+        if found is None:
             raise NotFoundError(f"there is no comment {key[:80]!r}", hint="GET /api/v1/comments lists them.")
+        check_owner(found.body.get("author"), by, "the comment")
+        self._context.records.remove_document(COMMENT, key)
         self._context.changes.bump_rules()
 
     def _check_workload(self, workload: str) -> None:

@@ -60,6 +60,7 @@ def summarize(
         partitions=_partitions(units, waiting, nodes, placed),
         failing_sources=moment.failing_sources,
         paused=moment.paused,
+        hides_names=False,
     )
 
 

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 import orjson
 
 from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.answers import SavedView, SavedViews
 from clusterscape.query.context import QueryContext
+from clusterscape.query.ownership import OWNER, check_owner, owner_for
 from clusterscape.store.records.contract import Document
 
 MAX_BYTES = 65_536
@@ -34,21 +36,29 @@ class ViewQuery:
         views = [_describe(document) for document in self._context.records.documents(self._kind)]
         return SavedViews(views=views, start_view=self._start_view() if self._kind == VIEW else None)
 
-    def save(self, name: str, body: Mapping[str, object]) -> SavedView:
+    def save(self, name: str, body: Mapping[str, object], *, by: Viewer = ANYONE_HERE) -> SavedView:
         """Insert or replace the view ``name``. ``body``: a JSON object with ``version`` (integer) and ``title``."""
         _check_name(name)
         _check_frame(body)
         records = self._context.records
-        if records.document(self._kind, name) is None and len(records.documents(self._kind)) >= MAX_VIEWS:
+        known = records.document(self._kind, name)
+        if known is not None:
+            check_owner(known.body.get(OWNER), by, f"the {self._kind} {name}")
+        elif len(records.documents(self._kind)) >= MAX_VIEWS:
             raise QueryError(f"there are {MAX_VIEWS} saved {self._kind}s already", hint="Delete one that nobody needs.")
+        owner = known.body.get(OWNER) if known is not None else owner_for(by)
+        kept = {key: value for key, value in body.items() if key != OWNER} | ({OWNER: owner} if owner else {})
         now = self._context.clock()
-        records.write_document(self._kind, name, body, at_ms=now)
-        return _describe(Document(kind=self._kind, key=name, body=body, written_at=now))
+        records.write_document(self._kind, name, kept, at_ms=now)
+        return _describe(Document(kind=self._kind, key=name, body=kept, written_at=now))
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: Viewer = ANYONE_HERE) -> None:
         """Forget the view ``name``; where it was the start view, there is none any more."""
-        if not self._context.records.remove_document(self._kind, name):
+        known = self._context.records.document(self._kind, name)
+        if known is None:
             raise self._not_found(name)
+        check_owner(known.body.get(OWNER), by, f"the {self._kind} {name}")
+        self._context.records.remove_document(self._kind, name)
         if self._kind == VIEW and self._start_view() == name:
             self.start_with(None)
 
@@ -81,7 +91,7 @@ def _describe(document: Document) -> SavedView:
         name=document.key,
         title=title if isinstance(title, str) else document.key,
         written_at=document.written_at,
-        document=dict(document.body),
+        document={key: value for key, value in document.body.items() if key != OWNER},
     )
 
 

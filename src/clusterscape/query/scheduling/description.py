@@ -14,7 +14,9 @@ from clusterscape.analyze.jobs.describe import TracesDescription, describe_trace
 from clusterscape.errors import NotFoundError, QueryError, SourceError, StoreError
 from clusterscape.model import UnixMs
 from clusterscape.model.jobs import CleaningNote, JobTrace, SizeUnit
+from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.context import QueryContext, TraceReader
+from clusterscape.query.ownership import OWNER, check_owner, owner_for
 from clusterscape.query.scheduling.history import FORMAT, read_history
 from clusterscape.store.artifacts.contract import ArtifactStore
 
@@ -78,12 +80,14 @@ class JobTraceQuery:
         format: str | None = None,
         timezone: str = "UTC",
         total_units: int | None = None,
+        by: Viewer = ANYONE_HERE,
     ) -> JobTraceRow:
         """Keep a file, read it and tell what was found in it. A file that is no job trace is not kept: QueryError says why.
 
         ``total_units``: the machine's size, where the file does not say it.
         """
         artifacts, _ = self._need()
+        owner = owner_for(by)
         pieces = iter(chunks)
         first = next(pieces, b"")
         label, suffix = _split_name(name)
@@ -100,18 +104,24 @@ class JobTraceQuery:
             raise QueryError(_without_path(error.message, name), hint=error.hint) from None
         body |= {"format": trace.format, "size_unit": trace.size_unit, "jobs": len(trace), "dropped": trace.dropped}
         body |= {"total_units": trace.total, "notes": [asdict(note) for note in trace.notes]}
-        body["uploaded_at"] = self._now()
+        body |= {"uploaded_at": self._now(), OWNER: owner}
         self._context.records.write_document(KIND, trace_id, body, at_ms=body["uploaded_at"])
         return _row(trace_id, body)
 
-    def remove(self, trace_id: str) -> None:
+    def remove(self, trace_id: str, *, by: Viewer = ANYONE_HERE) -> None:
         """Forget an uploaded trace and its file."""
         if trace_id == OWN:
             raise QueryError("this cluster's own history cannot be removed", hint="Only uploaded traces can.")
         body = self._find(trace_id)
+        check_owner(body.get(OWNER), by, f"the job trace {trace_id}")
         artifacts, _ = self._need()
         self._context.records.remove_document(KIND, trace_id)
         artifacts.delete(str(body["key"]))
+
+    def check(self, trace_id: str) -> None:
+        """Raise NotFoundError where there is no such trace."""
+        if trace_id != OWN:
+            self._find(trace_id)
 
     def trace(self, trace_id: str) -> JobTrace:
         """The jobs of a trace, read anew."""

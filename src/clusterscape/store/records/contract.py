@@ -25,7 +25,11 @@ from clusterscape.model.rules import Violation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadFilter:
-    """Which workloads; every given field must match. ``text`` looks into id, name, user, project and experiment."""
+    """Which workloads; every given field must match. ``text`` looks into id, name, user, project and experiment.
+
+    ``known_to`` is a user and projects: of workloads that are not theirs ``text`` looks into the id alone. ``is_known`` lets only
+    theirs through, or only others'.
+    """
 
     states: frozenset[WorkloadState] | None = None
     user: str | None = None
@@ -34,6 +38,8 @@ class WorkloadFilter:
     node: NodeId | None = None
     text: str | None = None
     active_between: tuple[UnixMs, UnixMs] | None = None  # waiting or running at some time in [from, to)
+    known_to: tuple[str | None, frozenset[str]] | None = None
+    is_known: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, CompoundSelect, or_, select, union_all
+from sqlalchemy import ColumnElement, CompoundSelect, and_, false, func, not_, or_, select, union_all
 
 from clusterscape.model import UnixMs, WorkloadState
 from clusterscape.store.records.contract import WorkloadFilter
@@ -29,13 +29,27 @@ def matching(where: WorkloadFilter) -> list[ColumnElement[bool]]:
         found.append(workloads.c.partition == where.partition)
     if where.node is not None:
         found.append(workloads.c.id.in_(select(workload_nodes.c.workload).where(workload_nodes.c.node == where.node)))
+    known = None if where.known_to is None else belonging_to(*where.known_to)
+    if known is not None and where.is_known is not None:
+        found.append(known if where.is_known else not_(known))
     if where.text is not None and where.text.strip():
-        found.append(workloads.c.search.contains(where.text.strip().casefold(), autoescape=True))
+        text = where.text.strip().casefold()
+        found.append(workloads.c.search.contains(text, autoescape=True))
+        if known is not None:
+            found.append(or_(known, func.lower(workloads.c.id).contains(text, autoescape=True)))
     if where.active_between is not None:
         start_ms, end_ms = where.active_between
         found.append(workloads.c.begins_at < end_ms)
         found.append(or_(IS_ACTIVE, workloads.c.ends_at > start_ms))
     return found
+
+
+def belonging_to(user: str | None, projects: frozenset[str]) -> ColumnElement[bool]:
+    """Workloads of this user or of these projects; never null."""
+    columns = workloads.c
+    owned = false() if user is None else and_(columns.user.is_not(None), columns.user == user)
+    shared = and_(columns.project.is_not(None), columns.project.in_(sorted(projects))) if projects else false()
+    return or_(owned, shared)
 
 
 def overlapping_anywhere(

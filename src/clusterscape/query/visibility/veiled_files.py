@@ -1,0 +1,77 @@
+"""Whole files as one sight may see them: traces of workloads that are shown as they are, and those of one's own."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from clusterscape.errors import NotFoundError
+from clusterscape.model import WorkloadId
+from clusterscape.model.traces import TRACES_PREFIX, TraceAbout
+from clusterscape.query.visibility.sights import Sight
+from clusterscape.store.artifacts.contract import ArtifactInfo, ArtifactStore
+from clusterscape.store.artifacts.traces import read_about
+
+UPLOADS_PREFIX = "job-traces/"
+"""Files of these are found by their documents, which are veiled themselves (``veiled_documents.py``)."""
+
+
+class VeiledFiles:
+    """An ArtifactStore over the site's own. What may not be seen is not there; what is new is not seen."""
+
+    def __init__(self, artifacts: ArtifactStore, sight: Sight, knows: Callable[[WorkloadId], bool]) -> None:
+        self._artifacts = artifacts
+        self._sight = sight
+        self._knows = knows
+
+    def put(self, key: str, chunks: Iterable[bytes]) -> int:
+        """Store the chunks one after another."""
+        self._check(key)
+        return self._artifacts.put(key, chunks)
+
+    def open(self, key: str) -> BinaryIO:
+        """The content, to be closed by the caller."""
+        self._check(key)
+        return self._artifacts.open(key)
+
+    def path(self, key: str) -> Path:
+        """A local file with the content."""
+        self._check(key)
+        return self._artifacts.path(key)
+
+    def list(self, prefix: str = "") -> "list[ArtifactInfo]":
+        """All artifacts that may be seen, by key."""
+        seen: dict[str, bool] = {}
+        found = []
+        for each in self._artifacts.list(prefix):
+            folder = "/".join(each.key.split("/")[:2])
+            if folder not in seen:
+                seen[folder] = self._is_seen(each.key)
+            if seen[folder]:
+                found.append(each)
+        return found
+
+    def delete(self, key: str) -> bool:
+        """Remove an artifact; False where there was none."""
+        return self._is_seen(key) and self._artifacts.delete(key)
+
+    def _check(self, key: str) -> None:
+        if not self._is_seen(key):
+            raise NotFoundError(f"there is no artifact {key}", hint="GET /api/v1/traces lists traces.")
+
+    def _is_seen(self, key: str) -> bool:
+        if key.startswith(UPLOADS_PREFIX):
+            return True
+        if not key.startswith(TRACES_PREFIX):
+            return False
+        try:
+            about = read_about(self._artifacts, key.split("/")[1])
+        except NotFoundError:
+            return False
+        return is_own_trace(about, self._sight.user) or (
+            about.workload_id is not None and self._knows(WorkloadId(about.workload_id))
+        )
+
+
+def is_own_trace(about: TraceAbout, user: str | None) -> bool:
+    """Whether this user sent it."""
+    return user is not None and about.owned_by == user

@@ -1,0 +1,220 @@
+"""A record store as one sight may see it. Reads are veiled; of writes only documents of one's own pass.
+
+Questions by name (user, project, text) are asked by what the viewer sees: a foreign name finds nothing, its pseudonym does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NoReturn
+
+import polars as pl
+
+from clusterscape.errors import ForbiddenError
+from clusterscape.model import (
+    Allocation,
+    Node,
+    NodeTurn,
+    Partition,
+    SourceStatus,
+    Unit,
+    UnitId,
+    UnixMs,
+    Workload,
+    WorkloadId,
+)
+from clusterscape.model.rules import Violation
+from clusterscape.query.visibility.pseudonyms import PROJECT, USER
+from clusterscape.query.visibility.sights import Sight
+from clusterscape.query.visibility.veil import Veil
+from clusterscape.query.visibility.veiled_documents import VeiledDocuments
+from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
+
+
+class VeiledRecords:
+    """A RecordStore over the site's own."""
+
+    def __init__(self, records: RecordStore, sight: Sight, veil: Veil) -> None:
+        self.sight = sight
+        self._records = records
+        self._veil = veil
+        self._documents = VeiledDocuments(records, sight, veil, self.knows)
+        self._active: tuple[list[Workload], list[Workload]] | None = None
+
+    def knows(self, workload: WorkloadId) -> bool:
+        """Whether a workload is shown as it is."""
+        found = self._records.workload(workload)
+        return found is not None and self.sight.knows(found.user, found.project)
+
+    def _see(self, workload: Workload) -> Workload:
+        known = self.sight.knows(workload.user, workload.project)
+        return workload if known else self._veil.workload(workload)
+
+    # workloads
+
+    def workload(self, workload: WorkloadId) -> Workload | None:
+        """One workload, or None."""
+        found = self._records.workload(workload)
+        return None if found is None else self._see(found)
+
+    def active_workloads(self) -> list[Workload]:
+        """Everything waiting, running or suspended; the same list until it changes."""
+        listed = self._records.active_workloads()
+        kept = self._active
+        if kept is None or kept[0] is not listed:
+            kept = self._active = (listed, [self._see(workload) for workload in listed])
+        return kept[1]
+
+    def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
+        """A page of workloads that match by what is seen of them."""
+        meant = self._translate(where)
+        if meant is None:
+            return WorkloadPage(workloads=[], total=0, limit=limit, offset=offset)
+        page = self._records.workloads(meant, limit=limit, offset=offset)
+        return replace(page, workloads=[self._see(workload) for workload in page.workloads])
+
+    def _translate(self, where: WorkloadFilter) -> WorkloadFilter | None:
+        """The question that the store understands; None where nothing can match.
+
+        A name is either known, and then only known workloads match, or a pseudonym, and then only others do.
+        """
+        names = self._veil.names
+        text = (where.text or "").strip()
+        user, project = where.user, where.project
+        sought_user, sought_project = names.real(USER, text), names.real(PROJECT, text)
+        if sought_user is not None and user in (None, text):
+            user, text = text, ""
+        elif sought_project is not None and project in (None, text):
+            project, text = text, ""
+        foreign_user = None if user is None else names.real(USER, user)
+        foreign_project = None if project is None else names.real(PROJECT, project)
+        known = {
+            foreign is None
+            for asked, foreign in ((user, foreign_user), (project, foreign_project))
+            if asked is not None
+        }
+        if len(known) == 2:
+            return None
+        return replace(
+            where,
+            user=foreign_user or user,
+            project=foreign_project or project,
+            text=text or None,
+            known_to=(self.sight.user, self.sight.projects),
+            is_known=next(iter(known), None),
+        )
+
+    def workload_history(self) -> pl.DataFrame:
+        """Every workload as a row, with pseudonyms in place of foreign users and projects."""
+        table = self._records.workload_history()
+        user, projects = self.sight.user, sorted(self.sight.projects)
+        known = ((pl.col("user") == user) if user is not None else pl.lit(False)) | pl.col("project").is_in(projects)
+        stand_ins = []
+        for kind in (USER, PROJECT):
+            names = {str(name): self._veil.names.of(kind, str(name)) for name in table[kind].drop_nulls().unique()}
+            veiled = pl.col(kind).replace_strict(names, default=None, return_dtype=pl.String)
+            stand_ins.append(pl.when(known.fill_null(False)).then(pl.col(kind)).otherwise(veiled).alias(kind))
+        return table.with_columns(stand_ins)
+
+    def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
+        """When each workload asked for and held units: ids and times."""
+        return self._records.workload_spans(since_ms=since_ms)
+
+    # who held what, and what broke which rule: ids, units and numbers
+
+    def open_allocations(self) -> list[Allocation]:
+        """Who holds what now."""
+        return self._records.open_allocations()
+
+    def allocations(
+        self,
+        *,
+        workload: WorkloadId | None = None,
+        unit: UnitId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Allocation]:
+        """Allocations that overlap [start, end), by from_at."""
+        return self._records.allocations(workload=workload, unit=unit, start_ms=start_ms, end_ms=end_ms)
+
+    def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Allocations that overlap [start, end) as columns."""
+        return self._records.allocation_spans(start_ms=start_ms, end_ms=end_ms)
+
+    def open_violations(self) -> list[Violation]:
+        """What breaks a rule now."""
+        return self._records.open_violations()
+
+    def violations(
+        self,
+        *,
+        rule: str | None = None,
+        workload: WorkloadId | None = None,
+        start_ms: UnixMs | None = None,
+        end_ms: UnixMs | None = None,
+    ) -> list[Violation]:
+        """Violations that overlap [start, end), by since."""
+        return self._records.violations(rule=rule, workload=workload, start_ms=start_ms, end_ms=end_ms)
+
+    def violation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Violations that overlap [start, end) as columns."""
+        return self._records.violation_spans(start_ms=start_ms, end_ms=end_ms)
+
+    # the machines
+
+    def nodes(self) -> list[Node]:
+        """All nodes, by id; reasons name nobody."""
+        return self._veil.nodes(self._records.nodes())
+
+    def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
+        """The last state of each node that was known at ``at_ms``; reasons name nobody."""
+        scrub = self._veil.names.scrub
+        turns = self._records.node_states(at_ms=at_ms)
+        return [replace(turn, reason=scrub(turn.reason)) if turn.reason else turn for turn in turns]
+
+    def partitions(self) -> list[Partition]:
+        """All partitions, by name."""
+        return self._records.partitions()
+
+    def units(self) -> list[Unit]:
+        """All GPUs and MIG instances, by node and index."""
+        return self._records.units()
+
+    def sources(self) -> list[SourceStatus]:
+        """Last known state of every source."""
+        return self._records.sources()
+
+    # documents
+
+    def document(self, kind: str, key: str) -> Document | None:
+        """One document, as far as it may be seen, or None."""
+        return self._documents.find(kind, key)
+
+    def documents(self, kind: str) -> list[Document]:
+        """Those of ``kind`` that may be seen, by key."""
+        return self._documents.all(kind)
+
+    def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
+        """Insert or replace one's own document."""
+        self._documents.check_free(kind, key)
+        self._records.write_document(kind, key, body, at_ms=at_ms)
+
+    def remove_document(self, kind: str, key: str) -> bool:
+        """Forget a document that may be seen; returns whether there was one."""
+        if self._documents.find(kind, key) is None:
+            return False
+        self._documents.check_free(kind, key)
+        return self._records.remove_document(kind, key)
+
+    # what only ingest and operators write
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise ForbiddenError("this is written by operators only", hint="Ask one of them.")
+
+    write_inventory = write_node_states = write_workloads = write_allocations = write_sources = write_violations = (
+        _refuse
+    )
+    remove_nodes = remove_partitions = remove_units = remove_sources = remove_violations = _refuse
+    replace_violations = remove_ended_before = _refuse
+
+    def close(self) -> None:
+        """The site's own store is closed by the site."""
