@@ -101,6 +101,27 @@ def test_run_is_a_workload_with_samples_when_it_was_sent(command: Command, tmp_p
         assert shown["row"]["samples"] == command.only_run().samples - 1 + 1001  # NaN is not stored, steps are
 
 
+def test_run_is_repeated_when_only_the_server_has_it(command: Command, tmp_path: Path) -> None:
+    command.script(
+        "plan.csv", "Experiment,Workload,Devices,File,Listeners\n1,p,cpu,model.py,none\n1,p,cpu,model.py,top\n"
+    )
+    with server(tmp_path / "data", free_port()) as (url, _):
+        assert command("plan", "plan.csv").returncode == 0
+        assert command("runs", "upload", "--server", url).returncode == 0
+        first, second = command.runs()
+        elsewhere = Command(folder=command.folder, home=tmp_path / "elsewhere", deadline_s=180)
+        assert "needs --server" in elsewhere("run", "--repeat", first.run).stderr
+        assert "no run `nope`" in elsewhere("run", "--server", url, "--repeat", "nope").stderr
+        done = elsewhere("run", "--server", url, "--repeat", first.run[-10:])
+        assert done.returncode == 0, done.stderr
+        again = elsewhere.runs()
+        assert [run.about["listeners"] for run in again] == [run.about["listeners"] for run in (first, second)]
+        assert [run.tags["repeats"] for run in again] == [first.run, second.run]
+        assert elsewhere("runs", "upload", "--server", url).returncode == 0
+        (experiment,) = get(f"{url}/api/v1/runs/tree")["experiments"]
+        assert sorted(len(workload["runs"]) for workload in experiment["workloads"]) == [2, 2]
+
+
 def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(command: Command, tmp_path: Path) -> None:
     port = free_port()
     with server(tmp_path / "data", port) as (url, pid):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from clusterscape.errors import ClusterScapeError, ConfigError
 from clusterscape.track.listeners import DEFAULT_LISTENERS, parse_listeners
 from clusterscape.track.places import state_folder
+from clusterscape.track.profiler import PROFILERS, check_profiler
 from clusterscape.track.tracked_run import RunRequest
-from clusterscape.track.tracker import BesideRuns, TrackOptions, track
+from clusterscape.track.tracker import BesideRuns, TrackOptions, shell_code, track
 
 if TYPE_CHECKING:
     from clusterscape.track.upload import RunTarget, SendBeside
@@ -38,6 +39,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="What to listen to (%(default)s), such as nvml=10.",
     )
     parser.add_argument(
+        "--profile",
+        choices=PROFILERS,
+        help="Profile it; the report lies in the run's folder. The run is slower for it.",
+    )
+    parser.add_argument(
         "--server", default=os.environ.get(URL_VARIABLE), help=f"ClusterScape to send to; also as {URL_VARIABLE}."
     )
     parser.add_argument("--token", default=os.environ.get("CLUSTERSCAPE_SERVER__TOKEN"), help="Its token.")
@@ -48,10 +54,17 @@ def build_parser() -> argparse.ArgumentParser:
         help=f"MLflow server to send to, too; also as {MLFLOW_VARIABLE}.",
     )
     parser.add_argument(
-        "--repeat", metavar="RUN", help="Run a recorded run again; says what is not the same now. Takes no script."
+        "--repeat",
+        metavar="RUN",
+        help="Run a recorded run of this machine or --server again, with those it executed with; says what is not the same.",
     )
+    parser.add_argument("--alone", action="store_true", help="With --repeat: without those it executed with.")
+    parser.add_argument("--cwd", metavar="FOLDER", type=Path, help="With --repeat: run it in another folder than then.")
     parser.add_argument(
         "--anyway", action="store_true", help="With --repeat: also where the code is not the same as then."
+    )
+    parser.add_argument(
+        "--allow-mig", action="store_true", help="With --repeat: make and remove the MIG instances it had."
     )
     parser.add_argument("--quiet", action="store_true", help="Say nothing at the end.")
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -69,48 +82,28 @@ def run_words(words: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    request = _repeated(options) if options.repeat else _requested(options)
     sender = Sender(options.server, options.token, options.mlflow)
     tracking = TrackOptions(state=state_folder(), beside=sender.begin, hears_mlflow=hears_mlflow(options.mlflow))
-    (run,) = track([request], tracking)
-    assert run.outcome is not None
+    if options.repeat:
+        from clusterscape.cli.run_repeat import repeat
+
+        runs = repeat(options, tracking, find_python())
+    else:
+        runs = track([_requested(options)], tracking)
+    outcomes = [run.outcome for run in runs if run.outcome is not None]
     if not options.quiet:
-        how = run.outcome.state if run.outcome.cause is None else f"{run.outcome.state} ({run.outcome.cause})"
-        sys.stderr.write(f"clusterscape: run {run.id} {how}{sender.describe()}\n")
-    return run.outcome.shell_code
-
-
-def _repeated(options: argparse.Namespace) -> RunRequest:
-    """A recorded run, after saying what differs."""
-    from clusterscape.track.repeat import compare, request_of
-    from clusterscape.track.reproduce import describe
-    from clusterscape.track.spooled import find_run, read_run
-
-    if options.words:
-        raise ConfigError("--repeat takes no script", hint=f"clusterscape run --repeat {options.repeat}")
-    found = read_run(find_run(state_folder(), options.repeat))
-    request = request_of(found)
-    if options.name or options.experiment or options.workload:
-        request = request._replace(
-            name=options.name or request.name,
-            experiment=options.experiment or request.experiment,
-            workload=options.workload or request.workload,
-        )
-    differs = compare(found.environment or {}, describe(request.cwd, os.environ, request.words))
-    if not options.quiet:
-        for line in (*differs.code, *differs.surroundings):
-            sys.stderr.write(f"clusterscape: not the same: {line}\n")
-    if differs.code and not options.anyway:
-        raise ConfigError(
-            f"the code is not that of run {found.run}", hint="Bring it back (git checkout), or repeat it with --anyway."
-        )
-    return request._replace(tags={"repeats": found.run})
+        for number, (run, outcome) in enumerate(zip(runs, outcomes, strict=True), start=1):
+            how = outcome.state if outcome.cause is None else f"{outcome.state} ({outcome.cause})"
+            sent = sender.describe() if number == len(runs) else ""
+            sys.stderr.write(f"clusterscape: run {run.id} {how}{sent}\n")
+    return shell_code(outcomes)
 
 
 def _requested(options: argparse.Namespace) -> RunRequest:
     command = find_command(options.words)
-    choices, later = parse_listeners(options.listeners.split("+"))
-    for name in later:
+    choices, others = parse_listeners(options.listeners.split("+"))
+    profilers = [name for name in (options.profile, *others) if name in PROFILERS]
+    for name in (name for name in others if name not in PROFILERS):
         sys.stderr.write(f"clusterscape: listener {name} is not there yet; the run goes on without it\n")
     from clusterscape.track.devices import parse_devices
 
@@ -122,6 +115,7 @@ def _requested(options: argparse.Namespace) -> RunRequest:
         workload=options.workload,
         devices=parse_devices(options.devices),
         listeners=choices,
+        profiler=check_profiler(profilers[0]) if profilers else None,
     )
 
 

@@ -76,7 +76,9 @@ def show_run(
     for name, seconds in found.times_s.items():
         answers.print(f"  {name:8} {'–' if seconds is None else f'{seconds:.2f} s'}", highlight=False)
     for name, listener in found.listeners.items():
-        answers.print(f"  {name}: {listener['state']} {listener['message'] or ''}", markup=False, highlight=False)
+        missed = f", {listener['missed']} of {listener['ticks']} ticks missed" if listener["missed"] else ""
+        told = f"  {name}: {listener['state']} {listener['message'] or ''}{missed}"
+        answers.print(told, markup=False, highlight=False)
     for metric in found.metrics:
         where = f" of {metric.unit}" if metric.unit else ""
         last = "–" if metric.last is None else f"{metric.last:.6g}"

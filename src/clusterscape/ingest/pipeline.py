@@ -95,6 +95,10 @@ class Ingest:
         """What was not stored, or stored though odd, by kind and reason."""
         return self.drops.table()
 
+    def note_run(self) -> None:
+        """What is known of a tracked run was stored."""
+        self._changes.bump_runs()
+
     @property
     def conflicts(self) -> int:
         """Units whose holder two sources name differently."""

@@ -10,13 +10,15 @@ from clusterscape.model import UnixMs
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """``inventory`` changes with nodes, workloads and allocations; ``tick`` with every stored scrape; ``rules`` with every
-    judgement that says something new, and with every change of a rule; ``history`` with samples of the past.
+    judgement that says something new, and with every change of a rule; ``history`` with samples of the past; ``runs`` with
+    every piece of a tracked run that was stored.
     """
 
     inventory: int = 0
     tick: int = 0
     rules: int = 0
     history: int = 0
+    runs: int = 0
     history_at: UnixMs | None = None  # when samples of the past came last
     newest_sample_at: UnixMs | None = None
     paused: str | None = None  # why nothing is stored now, in words
@@ -27,7 +29,7 @@ class Changes:
 
     def __init__(self, *, first: int = 1) -> None:
         # A start value that grows between program starts keeps a client's cached version from matching a new process.
-        self._versions = Versions(inventory=first, tick=first, rules=first)
+        self._versions = Versions(inventory=first, tick=first, rules=first, runs=first)
         self._lock = threading.Lock()
         self._listeners: list[Callable[[Versions], None]] = []
 
@@ -67,6 +69,10 @@ class Changes:
     def bump_rules(self) -> None:
         """Rules changed, or what they say."""
         self._update(lambda now: replace(now, rules=now.rules + 1))
+
+    def bump_runs(self) -> None:
+        """What is known of a tracked run changed."""
+        self._update(lambda now: replace(now, runs=now.runs + 1))
 
     def pause(self, why: str | None) -> None:
         """Nothing can be stored because of ``why``; None: storing goes on."""

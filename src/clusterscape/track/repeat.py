@@ -1,13 +1,14 @@
-"""Runs a recorded run again: what it was, and what is not the same now. Reads the spool; compares, but changes nothing."""
+"""Runs a recorded run again: what it was, and what is not the same now. Compares, but changes nothing."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from clusterscape.errors import ConfigError
 from clusterscape.track.listeners import parse_listeners
+from clusterscape.track.recorded import RecordedRun
 from clusterscape.track.reproduce import MASK
-from clusterscape.track.spooled import SpooledRun
 from clusterscape.track.tracked_run import RunRequest
 
 MOST_TOLD = 20
@@ -30,33 +31,45 @@ class Differences(NamedTuple):
     surroundings: list[str]
 
 
-def request_of(run: SpooledRun) -> RunRequest:
-    """The same again. Raises ConfigError where the run does not say what it was."""
+def request_of(run: RecordedRun, *, cwd: Path | None = None, python: str | None = None) -> RunRequest:
+    """The same again. ``cwd`` stands for its folder; ``python`` for its interpreter where that is not on this machine.
+
+    Raises ConfigError where the run does not say what it was, or its folder or program is not here.
+    """
     about = run.about
-    command, cwd = about.get("command"), about.get("cwd")
-    if not isinstance(command, list) or not command or not isinstance(cwd, str):
+    command, folder = about.get("command"), cwd or about.get("cwd")
+    if not isinstance(command, list) or not command or not isinstance(folder, str | Path):
         raise ConfigError(f"run {run.run} does not say what it ran", hint="Only its own files can tell: is it whole?")
-    if not Path(cwd).is_dir():
-        raise ConfigError(f"the folder of run {run.run} is gone: {cwd}", hint="Bring it back, then repeat the run.")
-    if about.get("collocation") not in (None, "", "-"):
+    if not Path(folder).is_dir():
         raise ConfigError(
-            f"run {run.run} shared its GPU ({about['collocation']})",
-            hint="Run its plan again: alone it would not be the same.",
+            f"the folder of run {run.run} is not here: {folder}", hint="Bring it back, or give another with --cwd."
         )
     listeners = about.get("listeners")
     devices = about.get("devices")
     choices, _ = parse_listeners([str(word) for word in listeners] if isinstance(listeners, list) else [])
     return RunRequest(
-        words=[str(word) for word in command],
-        cwd=Path(cwd),
+        words=_find_program([str(word) for word in command], Path(folder), python),
+        cwd=Path(folder),
         name=str(about.get("name") or command[0]),
         experiment=_text(about.get("experiment")),
         workload=_text(about.get("workload")),
         letter=_text(about.get("letter")),
         devices=tuple(map(str, devices)) if isinstance(devices, list) else (),
+        collocation=_text(about.get("collocation")),
         params=run.params,
+        tags={"repeats": run.run},
         listeners=choices,
+        profiler=_text(about.get("profiler")),
     )
+
+
+def _find_program(words: list[str], cwd: Path, python: str | None) -> list[str]:
+    """A script made elsewhere had another machine's interpreter: ours runs it then."""
+    if shutil.which(cwd / words[0] if "/" in words[0] else words[0]) is not None:
+        return words
+    if python is not None and Path(words[0]).name.startswith("python"):
+        return [python, *words[1:]]
+    raise ConfigError(f"there is no program {words[0]} here", hint="Install it, then repeat the run.")
 
 
 def compare(then: Mapping[str, object], now: Mapping[str, object]) -> Differences:

@@ -222,7 +222,7 @@ class _Gathering:
             case {"event": "mark"}:
                 self.marks.append({key: value for key, value in event.items() if key != "event"})
             case {"event": "listener", "listener": str(name)}:
-                self.listeners[name] = {"state": event.get("state"), "message": event.get("message")}
+                self.listeners[name] = {key: event.get(key) for key in ("state", "message", "ticks", "missed")}
             case {"event": "environment"}:
                 self.environment = {key: value for key, value in event.items() if key != "event"}
 

@@ -17,6 +17,7 @@ from clusterscape.track.listeners import ListenerChoice
 from clusterscape.track.mig_instance import MigInstance
 from clusterscape.track.outcome import EXCEPTIONS_FILE, Outcome
 from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, new_run_id, runs_folder
+from clusterscape.track.profiler import wrap
 from clusterscape.track.spool import Spool
 
 TRACKER_FILE = "tracker.spool"
@@ -42,6 +43,7 @@ class RunRequest(NamedTuple):
     instances: tuple[MigInstance, ...] = ()  # MIG instances that stand for its devices
     listeners: Sequence[ListenerChoice] = ()
     queued_at: int | None = None  # Unix ms; None: now
+    profiler: str | None = None  # stands in front of the command
     keeps_output: bool = False  # in the run's folder instead of on the terminal
 
 
@@ -92,7 +94,8 @@ class TrackedRun:
             environ["CUDA_VISIBLE_DEVICES"] = ",".join(seen)
             environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # NVML's order
         output = self.folder / OUTPUT_FILE if self.request.keeps_output else None
-        return Command(self.request.words, self.request.cwd, environ, output)
+        words = wrap(self.request.words, self.request.profiler, self.folder)
+        return Command(words, self.request.cwd, environ, output)
 
     def moment(self, moment: str) -> None:
         """A new part of its life begins."""
@@ -142,6 +145,7 @@ class TrackedRun:
             cwd=str(request.cwd),
             devices=list(request.devices),
             collocation=request.collocation,
+            profiler=request.profiler,
             mig=[instance._asdict() for instance in request.instances],
             params=dict(request.params),
             listeners=[str(choice) for choice in request.listeners],

@@ -90,7 +90,8 @@ def _open_gateway(runs: Sequence[TrackedRun], options: TrackOptions) -> MlflowGa
 def _follow(run: TrackedRun) -> Followed:
     tree = RunTree(run.pid)
     gpus = tuple(int(device) for device in run.request.devices if device != CPU)
-    return Followed(run, tree, ListenedRun(run.id, run.spool, tree, gpus), os.pidfd_open(run.pid))
+    listened = ListenedRun(run.id, run.spool, tree, gpus, run.request.instances)
+    return Followed(run, tree, listened, os.pidfd_open(run.pid))
 
 
 class _Stopper:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from clusterscape.errors import AccessError, SourceError
+from clusterscape.errors import AccessError, NotFoundError, SourceError
 from clusterscape.model.run_frames import iter_frames
 from clusterscape.track.spooled import spool_files
 from clusterscape.track.tracker import BesideRuns
@@ -73,14 +73,27 @@ class RunServer:
             offset = int(str(answer["offset"]))
             sent += end
 
+    def read(self, path: str) -> object:
+        """What the server says to a question. Raises NotFoundError, SourceError, AccessError."""
+        status, text = self._exchange("GET", path, None)
+        if status == 404:
+            raise NotFoundError(f"{self.url}: {_message(text)}", hint="Is the id right?")
+        return self._check(status, text)
+
     def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, object]:
+        told = self._check(*self._exchange(method, path, body))
+        if not isinstance(told, dict):
+            raise SourceError(f"{self.url} does not answer in JSON", hint="Is it a ClusterScape?")
+        return told
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(str(self._parts.hostname), self._parts.port, timeout=self._timeout_s)
         headers = {**self._headers, "Content-Type": "application/octet-stream"}
         try:
             connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers=headers)
             answer = connection.getresponse()
-            text = answer.read()
+            return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise SourceError(
                 f"{self.url} does not answer: {error}",
@@ -88,17 +101,16 @@ class RunServer:
             ) from None
         finally:
             connection.close()
-        if answer.status == 401:
+
+    def _check(self, status: int, text: bytes) -> object:
+        if status == 401:
             raise AccessError(f"{self.url} asks for a token", hint="Give it with --token.")
-        if answer.status >= 300:
-            raise SourceError(f"{self.url} answers {answer.status}: {_message(text)}", hint="Is it a ClusterScape?")
+        if status >= 300:
+            raise SourceError(f"{self.url} answers {status}: {_message(text)}", hint="Is it a ClusterScape?")
         try:
-            told = json.loads(text)
+            return json.loads(text)
         except ValueError:
-            told = None
-        if not isinstance(told, dict):
-            raise SourceError(f"{self.url} does not answer in JSON", hint="Is it a ClusterScape?")
-        return told
+            return None
 
 
 def _message(text: bytes) -> str:

@@ -9,6 +9,9 @@ from tracking.site import RunStores, run_stores, spooled
 
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.query.runs.series import LineRequest
+from clusterscape.store.records.contract import Document
+
+Series = dict[tuple[str, str | None, str], list[float]]
 
 
 @pytest.fixture
@@ -128,3 +131,59 @@ def test_question_is_refused_when_it_makes_no_sense(stores: RunStores) -> None:
         lines(stores, runs=["a"] * 1000, points=20_000)
     with pytest.raises(NotFoundError, match="no run workload"):
         stores.queries.runs.workload("x")
+
+
+def test_cost_of_work_is_a_line_when_energy_and_work_are_told(stores: RunStores) -> None:
+    seconds = list(range(0, 101, 2))
+    series = {
+        ("energy_joules", "n1:0", "device"): [1e6 + 300.0 * second for second in seconds],
+        ("energy_joules", "run:a/n1:0", "process"): [100.0 * second for second in seconds],
+        ("samples", None, "run"): [20.0 * second for second in seconds],
+    }
+    stores.take("a", spooled("a", seconds=100.0, series=series))
+    told = {one.metric: one.label for one in stores.queries.runs.metrics(["a"]).metrics}
+    assert told["joules_per_work"] == "Joules per sample"
+    assert told["work_per_second_per_watt"] == "Samples/s per watt"
+    found = lines(stores, metrics=["joules_per_work", "work_per_second_per_watt"])
+    assert found["scope"].unique().to_list() == ["run"]
+    cost, gain = (found.filter(metric=name) for name in ("joules_per_work", "work_per_second_per_watt"))
+    assert cost["value"].to_list() == pytest.approx([5.0] * len(cost))  # the run's own part, not the whole GPU's
+    assert gain["value"].to_list() == pytest.approx([0.2] * len(gain))
+    assert (cost["x"][0], cost["x"][-1]) == (10.0, 100.0)
+    assert lines(stores, metrics=["joules_per_work"], scope="device").is_empty()
+
+
+def test_work_is_told_by_steps_or_a_rate_when_there_are_no_samples(stores: RunStores) -> None:
+    joules = [100.0 * second for second in range(0, 101, 2)]
+    energy: Series = {("energy_joules", "run:a/n1:0", "process"): joules}
+    losses: Series = {("loss", None, "run"): [1.0] * 101}
+    stores.take("a", spooled("a", seconds=100.0, series=energy | losses, steps=True, params={"batch-size": "4"}))
+    assert lines(stores, metrics=["joules_per_work"])["value"].to_list() == pytest.approx([25.0] * 46)
+    energy = {("energy_joules", "run:b/n1:0", "process"): joules}
+    rates: Series = {("tokens_per_second", None, "run"): [50.0] * 101}
+    stores.take("b", spooled("b", start_s=200, seconds=100.0, series=energy | rates))
+    found = lines(stores, runs=["b"], metrics=["joules_per_work"])
+    assert found["value"].to_list() == pytest.approx([2.0] * len(found))
+    assert stores.queries.runs.metrics(["a", "b"]).metrics[-3].label == "Joules per work"
+    stores.take("c", spooled("c", start_s=400, series=losses))
+    assert lines(stores, runs=["c"], metrics=["joules_per_work"]).is_empty()
+
+
+def test_documents_are_read_once_when_nothing_changed(stores: RunStores, monkeypatch: pytest.MonkeyPatch) -> None:
+    stores.take("a", spooled("a"))
+    reads = []
+    records = stores.queries.context.records
+    read = records.documents
+
+    def counted(kind: str) -> list[Document]:
+        reads.append(kind)
+        return read(kind)
+
+    monkeypatch.setattr(records, "documents", counted)
+    for _ in range(3):
+        assert len(stores.queries.runs.tree().rows) == 1
+    assert reads == ["run"]
+    stores.take("b", spooled("b", start_s=20))
+    assert {row.run for row in stores.queries.runs.all()} == {"a", "b"}
+    assert stores.queries.runs.one("b").listens_to == []
+    assert reads == ["run", "run"]

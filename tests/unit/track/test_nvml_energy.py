@@ -1,11 +1,13 @@
 """Energy of a GPU that runs share: whatever the counter rose by is somebody's, also when one of them ends in between."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import cast
 
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext
 from clusterscape.track.listeners.host_sampler import HostSampler
 from clusterscape.track.listeners.nvml import NvmlListener
+from clusterscape.track.listeners.nvml_rates import Part
 from clusterscape.track.listeners.nvml_reading import GpuReading, ProcessReading
 from clusterscape.track.spool import Spool
 from clusterscape.track.tree import ProcessStat, RunTree
@@ -18,10 +20,10 @@ class Readings:
         self.joules = 0.0
         self.pids = [-1, -2]
 
-    def read(self, *, with_processes: bool) -> list[GpuReading]:
-        del with_processes
-        processes = [ProcessReading(pid, None, None) for pid in self.pids]
-        return [GpuReading(0, {"energy_joules": self.joules}, processes)]
+    def read(self, parts: Part, gpus: Collection[int] | None = None) -> list[GpuReading]:
+        assert gpus == {0}
+        processes = [ProcessReading(pid, None, None) for pid in self.pids] if Part.STATE in parts else None
+        return [GpuReading(0, {"energy_joules": self.joules}, processes, [])]
 
 
 class Kept:

@@ -3,11 +3,14 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from tracking.command import Command
 
-from clusterscape.track.repeat import compare
+from clusterscape.errors import ConfigError
+from clusterscape.track.recorded import RecordedRun
+from clusterscape.track.repeat import compare, request_of
 
 LIGHT = ("-l", "none")
 
@@ -82,3 +85,69 @@ def test_packages_and_driver_are_compared_when_they_were_recorded() -> None:
     assert found.code == ["the folder is no git repository now; it was at commit a"]
     assert found.surroundings == ["package torch: 2.13; it was 2.12", "driver: 590.2; it was 580.1"]
     assert json.dumps(compare({}, {})) == "[[], []]"
+
+
+PAIR = """\
+Experiment,Workload,Devices,Collocation,File,Listeners,Params
+1,pair,cpu,-,model.py,none,size=1
+1,pair,cpu,-,model.py,none,size=2
+1,other,cpu,-,model.py,none,size=3
+"""
+
+
+def test_runs_execute_together_again_when_they_did_in_a_plan(command: Command) -> None:
+    command.script("model.py", "import sys\nprint(sys.argv[1:])\n")
+    command.script("plan.csv", PAIR)
+    assert command("plan", "plan.csv").returncode == 0
+    first, second, _ = command.runs()
+    done = command("run", "--repeat", second.run)
+    assert done.returncode == 0, done.stderr
+    assert "2 runs executed together" in done.stderr
+    again = command.runs()[3:]
+    assert [run.params for run in again] == [{"size": "1"}, {"size": "2"}]
+    assert [run.tags for run in again] == [{"repeats": first.run}, {"repeats": second.run}]
+    assert [run.about["letter"] for run in again] == ["cpu_A", "cpu_B"]
+    assert len({run.about["queued_at"] for run in again}) == 1
+    assert (again[1].folder / "output.log").read_text() == "['--size', '2']\n"
+    done = command("run", "--alone", "--repeat", second.run)
+    assert (done.returncode, done.stdout) == (0, "['--size', '2']\n"), done.stderr
+    alone = command.runs()[-1]
+    assert (alone.about["workload"], alone.about["collocation"]) == (None, None)
+
+
+def test_run_is_repeated_elsewhere_when_its_folder_is_gone(recorded: Command, tmp_path: Path) -> None:
+    run = recorded.only_run().run
+    recorded.folder = recorded.folder.rename(tmp_path / "moved")
+    done = recorded("run", "--repeat", run)
+    assert "the folder of run" in done.stderr
+    assert "--cwd" in done.stderr
+    done = recorded("run", "--cwd", ".", "--repeat", run)
+    assert (done.returncode, done.stdout) == (0, "['--size', '3']\n"), done.stderr
+
+
+def test_interpreter_of_here_is_taken_when_that_of_then_is_not_here(tmp_path: Path) -> None:
+    about = {"command": ["/elsewhere/bin/python3.9", "model.py"], "cwd": str(tmp_path), "devices": ["cpu"]}
+    run = RecordedRun("r", about, {}, {})
+    assert request_of(run, python="/here/python").words == ["/here/python", "model.py"]
+    with pytest.raises(ConfigError, match="there is no program /elsewhere/train"):
+        request_of(run._replace(about=about | {"command": ["/elsewhere/train"]}), python="/here/python")
+    with pytest.raises(ConfigError, match="does not say what it ran"):
+        request_of(run._replace(about={}))
+
+
+def test_profiler_stands_in_front_when_it_is_asked_for(command: Command, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "nsys").write_text(
+        '#!/bin/sh\necho "$@" > seen\nwhile [ "${1#-}" != "$1" -o "$1" = profile ]; do shift; done\nexec "$@"\n'
+    )
+    (programs / "nsys").chmod(0o755)
+    command.script("model.py", "import sys\nsys.exit(3)\n")
+    done = command("run", *LIGHT, "--profile", "ncu", "model.py")
+    assert (done.returncode, "ncu is not installed" in done.stderr) == (2, True)
+    command.variables = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    assert command("run", *LIGHT, "--profile", "nsys", "model.py").returncode == 3
+    run = command.only_run()
+    assert run.about["profiler"] == "nsys"
+    assert f"--output={run.folder}/profile" in (command.folder / "seen").read_text()
+    assert str(run.about["command"]).endswith("'model.py']")

@@ -169,6 +169,7 @@ class RunAnswer:
     row: RunRow
     command: list[str]
     cwd: str | None
+    listens_to: list[str]  # listeners it was started with, as `-l` takes them
     marks: list[dict[str, Any]]
     listeners: dict[str, Any]
     environment: dict[str, Any]

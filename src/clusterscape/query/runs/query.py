@@ -7,7 +7,7 @@ from typing import Any
 
 from clusterscape.analyze.runs.workloads import RunFacts, WorkloadFacts, find_repeats, find_workloads
 from clusterscape.errors import NotFoundError
-from clusterscape.model import METRICS
+from clusterscape.model import METRICS, MetricUnit
 from clusterscape.query.context import QueryContext
 from clusterscape.query.runs.answers import (
     RunAnswer,
@@ -19,10 +19,13 @@ from clusterscape.query.runs.answers import (
     RunTree,
     RunWorkload,
 )
+from clusterscape.query.runs.derived import DERIVED, JOULES_PER_WORK, find_sources, label_of
 from clusterscape.query.runs.rows import facts_of, metric_of, row_of, workload_row
 
 RUN_KIND, DETAIL_KIND = "run", "run-detail"
 """Kinds of the documents that ingest writes for runs."""
+REREAD_MS = 60_000
+"""Another process may write runs, too, and only the store tells of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,9 @@ class RunQuery:
 
     def __init__(self, context: QueryContext) -> None:
         self._records = context.records
+        self._changes = context.changes
+        self._clock = context.clock
+        self._cache = context.cache
 
     def all(self, *, experiment: str | None = None, limit: int = 1000) -> list[RunRow]:
         """Newest first."""
@@ -76,6 +82,10 @@ class RunQuery:
             raise NotFoundError(f"no run workload `{identity}`", hint="GET /api/v1/runs/tree lists them.")
         return workload_row(found), [known.row(run.run) for run in found.runs]
 
+    def has(self, run: str) -> bool:
+        """Whether there is such a run."""
+        return self._records.document(RUN_KIND, run) is not None
+
     def one(self, run: str) -> RunAnswer:
         """Raises NotFoundError."""
         known = self._read()
@@ -86,6 +96,7 @@ class RunQuery:
             row=known.row(run),
             command=list(body["about"].get("command") or []),
             cwd=body["about"].get("cwd"),
+            listens_to=[str(word) for word in body["about"].get("listeners") or []],
             marks=detail.get("marks", []),
             listeners=detail.get("listeners", {}),
             environment=detail.get("environment", {}),
@@ -102,8 +113,11 @@ class RunQuery:
         having: Counter[str] = Counter()
         phases: dict[str, None] = {}
         has_steps = has_epochs = False
+        work: list[str] = []  # what each run that tells it counts its work in
         for run in dict.fromkeys(runs):
             detail = self.detail(run)
+            sources = find_sources(run, self.listed(run), detail)
+            work += [sources.unit_of_work] if sources is not None else []
             series = [metric_of(run, key, told) for key, told in detail.get("series", {}).items()]
             for one in series:
                 scopes.setdefault(one.metric, set()).add(one.scope or "run")
@@ -114,7 +128,8 @@ class RunQuery:
                 if mark.get("kind") == "phase":
                     phases[str(mark.get("name"))] = None
         return RunMetrics(
-            metrics=[_metric_name(name, scopes[name], having[name]) for name in sorted(scopes) if having[name]],
+            metrics=[_metric_name(name, scopes[name], having[name]) for name in sorted(scopes) if having[name]]
+            + [_derived_name(name, work) for name in DERIVED if work],
             phases=list(phases),
             has_steps=has_steps,
             has_epochs=has_epochs,
@@ -127,14 +142,17 @@ class RunQuery:
             raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
         return document.body
 
-    def span(self, run: str) -> tuple[int | None, int | None]:
-        """When it began and ended to run; null is "not yet"."""
-        document = self._records.document(RUN_KIND, run)
-        moments = document.body["moments"] if document else {}
-        assert isinstance(moments, Mapping)
-        return moments.get("running"), moments.get("ended")
+    def listed(self, run: str) -> Mapping[str, Any]:
+        """The small document of a run; empty where there is none."""
+        return self._read().bodies.get(run, {})
 
     def _read(self) -> _Everything:
+        """Read once for each version of the runs' documents."""
+        # Known before reading: what is written meanwhile belongs to a later version, and is read again then.
+        versions = self._changes.versions
+        return self._cache.get("runs", (versions.runs, versions.inventory, self._clock() // REREAD_MS), self._read_all)
+
+    def _read_all(self) -> _Everything:
         bodies: dict[str, Mapping[str, Any]] = {
             document.key: document.body for document in self._records.documents(RUN_KIND)
         }
@@ -192,3 +210,8 @@ def _metric_name(name: str, scopes: set[str], runs: int) -> RunMetricName:
         unit=known.unit.value if known else None,
         label=known.label if known else None,
     )
+
+
+def _derived_name(name: str, work: Sequence[str]) -> RunMetricName:
+    unit = MetricUnit.JOULES.value if name == JOULES_PER_WORK else None
+    return RunMetricName(metric=name, scopes=["run"], runs=len(work), unit=unit, label=label_of(name, set(work)))

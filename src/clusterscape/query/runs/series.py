@@ -22,6 +22,7 @@ from clusterscape.analyze.runs.lines import (
 from clusterscape.errors import QueryError
 from clusterscape.model import UnitId, UnixMs
 from clusterscape.query.context import QueryContext
+from clusterscape.query.runs.derived import DERIVED, Pieces, derive, find_sources
 from clusterscape.query.runs.query import RunQuery
 from clusterscape.query.runs.rows import metric_of
 
@@ -107,28 +108,45 @@ class RunSeriesQuery:
         return pl.concat(frames)
 
     def _lines_of(self, run: str, asked: LineRequest) -> list[Named]:
-        detail = self._runs.detail(run)
+        detail, listed = self._runs.detail(run), self._runs.listed(run)
         series = [
             one
             for one in (metric_of(run, key, told) for key, told in detail.get("series", {}).items())
             if one.metric in asked.metrics and one.count and asked.scope in (None, one.scope)
         ]
-        begin, end = self._runs.span(run)
-        if not series or begin is None:
+        derived = [name for name in asked.metrics if name in DERIVED and asked.scope in (None, "run")]
+        sources = find_sources(run, listed, detail) if derived else None
+        moments = listed.get("moments") or {}
+        begin, end = moments.get("running"), moments.get("ended")
+        if not (series or sources) or begin is None:
             return []
-        names = [*dict.fromkeys(one.metric for one in series), *([STEP] if asked.axis == "step" else [])]
-        units = [*dict.fromkeys(UnitId(one.unit) for one in series), UnitId(f"run:{run}")]
+        names = [*(one.metric for one in series), *([STEP] if asked.axis == "step" else [])]
+        units = [*(one.unit for one in series), f"run:{run}"]
+        if sources is not None:
+            names, units = [*names, *sources.metrics], [*units, *sources.units]
         # Of several samples in one millisecond ingest moves the later ones on: at most by their number.
-        until = UnixMs((end or self._clock()) + max(one.count for one in series) + 1)
-        table = self._metrics.series(names, list(dict.fromkeys(units)), start_ms=UnixMs(begin), end_ms=until)
-        pieces = _split(table)
+        most = max((int(told[2]) for told in detail.get("series", {}).values()), default=0)
+        pieces = self._read(names, units, begin, (end or self._clock()) + most + 1)
         axis = _Axis(asked, detail, begin, end or self._clock(), pieces, f"run:{run}")
         found = []
         for one in series:
             if (one.metric, one.unit) in pieces:
                 line = cut(axis.place(*pieces[one.metric, one.unit], unit=one.unit), start=asked.start, end=asked.end)
                 found.append(((run, one.metric, one.place, one.scope), thin(line, asked.points)))
+        if sources is not None:
+            for name, (times, values) in derive(derived, sources, pieces).items():
+                line = cut(axis.place(times, values, unit=f"run:{run}"), start=asked.start, end=asked.end)
+                found.append(((run, name, None, "run"), thin(line, asked.points)))
         return found
+
+    def _read(self, names: Sequence[str], units: Sequence[str], start_ms: int, end_ms: int) -> Pieces:
+        table = self._metrics.series(
+            list(dict.fromkeys(names)),
+            [UnitId(unit) for unit in dict.fromkeys(units)],
+            start_ms=UnixMs(start_ms),
+            end_ms=UnixMs(end_ms),
+        )
+        return _split(table)
 
 
 def _narrowest(lines: Sequence[Named]) -> list[Named]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from clusterscape.errors import ConfigError
 from clusterscape.track.listeners.contract import Listener, ListenerContext
+from clusterscape.track.profiler import PROFILERS
 
 _HOMES = {
     "nvml": "NvmlListener",
@@ -25,7 +26,7 @@ _RADT = {
     "iostat": "host",
     "netstat": "host",
 }
-_NOT_YET = frozenset({"nsys", "ncu", "macmon"})
+_NOT_THERE = frozenset({"macmon"})
 DEFAULT_LISTENERS = ("proc", "nvml", "rapl")
 
 
@@ -46,23 +47,23 @@ class ListenerChoice(NamedTuple):
 
 
 def parse_listeners(words: Sequence[str]) -> tuple[list[ListenerChoice], list[str]]:
-    """Choices, each once, and the names that are known but cannot be listened to yet; an unknown name is an error."""
+    """Choices, each once, and radT's names that are no listeners here: profilers, and what is not there; others are an error."""
     choices: dict[str, ListenerChoice] = {}
-    later: list[str] = []
+    others: list[str] = []
     for word in words:
         name, _, argument = word.strip().partition("=")
         name = _RADT.get(name.lower(), name.lower())
         if name in ("", "-", "none"):
             continue
-        if name in _NOT_YET:
-            later.append(name)
+        if name in _NOT_THERE or name in PROFILERS:
+            others.append(name)
         elif name not in _HOMES:
             raise ConfigError(
                 f"unknown listener `{name}`", hint=f"There are: {', '.join(_HOMES)}; radT's: {', '.join(_RADT)}."
             )
         else:
             choices[name] = ListenerChoice(name, _check_argument(name, argument) or None)
-    return list(choices.values()), later
+    return list(choices.values()), others
 
 
 def _check_argument(name: str, argument: str) -> str:

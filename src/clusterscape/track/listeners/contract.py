@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from clusterscape.track.mig_instance import MigInstance
 from clusterscape.track.spool import Spool
 from clusterscape.track.tree import RunTree
 
@@ -19,6 +20,7 @@ class ListenedRun(NamedTuple):
     spool: Spool
     tree: RunTree
     devices: tuple[int, ...]
+    instances: tuple[MigInstance, ...] = ()  # MIG instances that stand for its devices
 
 
 class ListenerContext(NamedTuple):

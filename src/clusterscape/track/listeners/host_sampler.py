@@ -4,11 +4,16 @@ import contextlib
 import fcntl
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 
+from clusterscape.track.listeners.nvml_instances import InstanceReading
+from clusterscape.track.listeners.nvml_rates import Part
 from clusterscape.track.listeners.nvml_reading import GpuReading, NvmlReader, ProcessReading
 
 _STALE_TICKS = 3
+_TOO_SLOW = 1.5
+"""Times our own period: who reads along at less than this rate reads for itself."""
 
 
 class HostSampler:
@@ -41,16 +46,19 @@ class HostSampler:
             self._follow_fd = self._open_lock("followers")
             fcntl.flock(self._follow_fd, fcntl.LOCK_SH)
 
-    def read(self, *, with_processes: bool) -> list[GpuReading]:
-        """The newest reading; empty where the leader published nothing new since the last call."""
+    def read(self, parts: Part, gpus: Collection[int] | None = None) -> list[GpuReading]:
+        """The newest reading, of the GPUs named at least; empty where the leader published nothing new since the last call."""
         if self._reader is None and not self._follow_or_lead():
-            return self._read_published()
+            published = self._read_published()
+            if published is not None:
+                return published
         assert self._reader is not None
-        readings = self._reader.read(with_processes=with_processes)
-        if with_processes:
-            self._has_followers = self._is_followed()
-        if self._has_followers:
-            self._publish(readings, with_processes)
+        if Part.STATE in parts:
+            self._has_followers = self._lock_fd is not None and self._is_followed()
+        if not self._has_followers:
+            return self._reader.read(parts, gpus)
+        readings = self._reader.read(parts)
+        self._publish(readings)
         return readings
 
     def close(self) -> None:
@@ -102,32 +110,44 @@ class HostSampler:
         self._silent_ticks = 0
         return self._lead()
 
-    def _publish(self, readings: list[GpuReading], with_processes: bool) -> None:
+    def _publish(self, readings: list[GpuReading]) -> None:
         self._number += 1
-        document = {
-            "leader": os.getpid(),
-            "number": self._number,
-            "has_processes": with_processes,
-            "gpus": [[gpu.gpu, gpu.values, gpu.processes] for gpu in readings],
-        }
+        document = {"leader": os.getpid(), "number": self._number, "period_s": self._period_s, "gpus": readings}
         temporary = self._file.with_suffix(".new")
         with contextlib.suppress(OSError):  # who reads along misses a tick; our own runs do not
             temporary.write_text(json.dumps(document))
             temporary.replace(self._file)
 
-    def _read_published(self) -> list[GpuReading]:
+    def _read_published(self) -> list[GpuReading] | None:
+        """None where the leader reads too seldom for us: from now on we read for ourselves."""
         try:
             document = json.loads(self._file.read_text())
             number = hash((document["leader"], document["number"]))
+            is_too_slow = document["period_s"] > _TOO_SLOW * self._period_s
         except (OSError, ValueError, KeyError):
             self._silent_ticks += 1
             return []
         if number == self._last_number:
             self._silent_ticks += 1
             return []
+        if is_too_slow:
+            self._reader = NvmlReader()
+            return None
         self._silent_ticks = 0
         self._last_number = number
-        return [
-            GpuReading(index, values, [ProcessReading(*process) for process in processes])
-            for index, values, processes in document["gpus"]
-        ]
+        return [_reading_of(*told) for told in document["gpus"]]
+
+
+def _reading_of(
+    gpu: int,
+    values: dict[str, float],
+    processes: list[tuple[int, int | None, float | None]] | None,
+    instances: list[tuple[int, dict[str, float]]],
+) -> GpuReading:
+    """From what was published."""
+    return GpuReading(
+        gpu,
+        values,
+        None if processes is None else [ProcessReading(*process) for process in processes],
+        [InstanceReading(*instance) for instance in instances],
+    )

@@ -6,12 +6,13 @@ Energy of a shared GPU is split by what the processes were busy with, or evenly,
 from collections.abc import Sequence
 from pathlib import Path
 
+from clusterscape.model.ids import NodeId, mig_unit_id
 from clusterscape.model.run_frames import SampleMethod, SampleScope
 from clusterscape.track.listeners.contract import ListenedRun, ListenerContext, ListenerUnavailableError
 from clusterscape.track.listeners.host_sampler import HostSampler
+from clusterscape.track.listeners.nvml_rates import LAST_LOOK, Schedule
 from clusterscape.track.listeners.nvml_reading import GpuReading, ProcessReading
 
-PROCESSES_EVERY_S = 1.0
 DEFAULT_PERIOD_S = 1.0
 
 
@@ -25,7 +26,7 @@ class NvmlListener:
         self.period_s = 1.0 / hertz
         self._host = context.host
         self._sampler = HostSampler(context.host_folder, self.period_s)
-        self._processes_due_us = 0
+        self._schedule = Schedule(self.period_s)
         self._processes: dict[int, list[ProcessReading]] = {}  # by GPU
         self._members: dict[str, set[int]] = {}  # pids by run
         self._last_joules: dict[int, float] = {}
@@ -45,35 +46,43 @@ class NvmlListener:
             raise ListenerUnavailableError(f"no NVIDIA driver answers: {error}") from None
 
     def sample(self, runs: Sequence[ListenedRun], time_us: int) -> None:
-        """All GPUs once; every run gets those it uses. Energy and who is on them is looked up once a second."""
+        """Each GPU once, as far as its values are due; every run gets those it uses."""
         self._running = {run.id: run for run in runs}
-        with_processes = time_us >= self._processes_due_us
-        readings = self._sampler.read(with_processes=with_processes)
-        if with_processes and readings:
-            self._processes_due_us = time_us + int(PROCESSES_EVERY_S * 1e6)
+        readings = self._sampler.read(self._schedule.due(time_us), _named(runs))
+        if any(gpu.processes is not None for gpu in readings):
             self._members = {run.id: {stat.pid for stat in run.tree.find()} for run in runs}
         for gpu in readings:
-            if with_processes or gpu.processes:
+            if gpu.processes is not None:
                 self._processes[gpu.gpu] = [one for one in gpu.processes if not self._is_mps_server(one.pid)]
             self._share_energy(gpu, runs)
             for run in runs:
                 if self._uses(gpu.gpu, run):
                     self._tell_device(gpu, run, time_us)
-                    if with_processes:
+                    self._tell_instances(gpu, run, time_us)
+                    if gpu.processes is not None:
                         self._tell_processes(gpu.gpu, run, time_us)
 
     def finish(self, run: ListenedRun, time_us: int) -> None:
         """The counters at the end, for the energy of the whole run; the others get their part of the time until now."""
         sharing = list({**self._running, run.id: run}.values())
         self._running.pop(run.id, None)
-        for gpu in self._sampler.read(with_processes=True):
-            self._share_energy(gpu, sharing)
+        for gpu in self._sampler.read(LAST_LOOK, _named(sharing)):
+            self._share_energy(gpu, sharing)  # by who was there before: its processes are gone from the driver's list
             if self._uses(gpu.gpu, run):
                 self._tell_device(gpu, run, time_us)
+                self._tell_instances(gpu, run, time_us)
 
     def close(self) -> None:
         """Release the driver."""
         self._sampler.close()
+
+    def _tell_instances(self, gpu: GpuReading, run: ListenedRun, time_us: int) -> None:
+        own = {one.instance for one in run.instances if one.gpu == gpu.gpu}
+        for number, values in gpu.instances:
+            if number in own:
+                unit = mig_unit_id(NodeId(self._host), gpu.gpu, number)
+                for name, value in values.items():
+                    run.spool.sample(time_us, name, value, unit=unit, scope=SampleScope.MIG)
 
     def _tell_device(self, gpu: GpuReading, run: ListenedRun, time_us: int) -> None:
         unit = f"{self._host}:{gpu.gpu}"
@@ -150,3 +159,8 @@ class NvmlListener:
 def _busy(processes: Sequence[ProcessReading]) -> float:
     """How busy processes were; each a little at least, and like any other where the driver does not say."""
     return sum(1.0 if one.util_ratio is None else one.util_ratio + 1e-3 for one in processes)
+
+
+def _named(runs: Sequence[ListenedRun]) -> set[int] | None:
+    """The GPUs that must be read: all where a run did not say which are its."""
+    return {gpu for run in runs for gpu in run.devices} if all(run.devices for run in runs) else None

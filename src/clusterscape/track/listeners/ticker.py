@@ -23,6 +23,8 @@ class Ticker:
         self._stop = threading.Event()
         self._failures = 0
         self._is_open = False
+        self._state = "waiting"
+        self._message: str | None = None
         self._thread = threading.Thread(target=self._loop, name=f"listener {listener.name}", daemon=True)
 
     def start(self) -> None:
@@ -39,7 +41,8 @@ class Ticker:
                 try:
                     self.listener.finish(run, self._clock.now_us())
                 except Exception as error:
-                    self._report([run], "failed", error)
+                    self._note("failed", error)
+                self._tell(run, ticks=self.ticks, missed=self.missed)
 
     def stop(self, timeout_s: float) -> None:
         """End the thread; one that hangs in a driver is left behind."""
@@ -86,8 +89,15 @@ class Ticker:
                     self._report(self._runs, "failed", error)
 
     def _report(self, runs: Sequence[ListenedRun], state: str, error: Exception | None) -> None:
-        message = None if error is None else f"{error}" or type(error).__name__
+        self._note(state, error)
         for run in runs:
-            run.spool.event(
-                "listener", listener=self.listener.name, state=state, message=message, at=self._clock.now_ms()
-            )
+            self._tell(run)
+
+    def _note(self, state: str, error: Exception | None) -> None:
+        self._state = state
+        self._message = None if error is None else f"{error}" or type(error).__name__
+
+    def _tell(self, run: ListenedRun, **counts: int) -> None:
+        """How it stands; at the end with how many ticks there were and how many were left out."""
+        told = {"state": self._state, "message": self._message, **counts}
+        run.spool.event("listener", listener=self.listener.name, at=self._clock.now_ms(), **told)

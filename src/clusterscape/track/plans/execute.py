@@ -1,18 +1,15 @@
 """Runs a plan: workloads one after another, the runs of each together, states written back at every turn."""
 
-import contextlib
 import string
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from clusterscape.track.devices import reserve
-from clusterscape.track.mig_instance import MigInstance
-from clusterscape.track.plans.collocation import MIG, MPS, NONE, collocate
-from clusterscape.track.plans.mig import MigDriver, NvmlMig, check_profiles, hold_instances
+from clusterscape.track.plans.collocation import NONE
 from clusterscape.track.plans.plan import CANCELLED, FAILED, FINISHED, RUNNING, Plan, PlannedRun
+from clusterscape.track.plans.sharing import HeldSeat, Seat, check_instances, hold_seats
 from clusterscape.track.tracked_run import RunRequest, TrackedRun
 from clusterscape.track.tracker import TrackOptions, track
 
@@ -99,15 +96,11 @@ def _execute_workload(
     plan: Plan, runs: Sequence[PlannedRun], options: PlanOptions, watcher: PlanWatcher, attempt: int
 ) -> list[tuple[PlannedRun, TrackedRun]]:
     queued_at = time.time_ns() // 1_000_000
-    devices = sorted({device for run in runs for device in run.devices})
-    kind = runs[0].collocation.kind
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(reserve(devices, options.state, wait_s=options.device_wait_s, on_wait=watcher.waiting))
-        environ = stack.enter_context(collocate(kind, devices, options.state))
-        instances = stack.enter_context(_instances(runs, options.state))
+    seats = [_seat(run) for run in runs]
+    with hold_seats(seats, options.state, wait_s=options.device_wait_s, on_wait=watcher.waiting) as held:
         requests = [
-            _request(run, letter, environ, queued_at, options)._replace(instances=tuple(own))
-            for run, letter, own in zip(runs, letters(runs), instances, strict=True)
+            _request(run, letter, own, queued_at, options)
+            for run, letter, own in zip(runs, letters(runs), held, strict=True)
         ]
         watcher.workload_started(runs, attempt)
         plan.book.write({run.key: (RUNNING, "") for run in runs})
@@ -121,36 +114,15 @@ def _execute_workload(
 
 
 def check_mig(groups: Sequence[Sequence[PlannedRun]]) -> None:
-    """Raise ConfigError where a GPU does not offer a profile that a run wants; asks the driver only where one is wanted."""
-    wanted = [pair for group in groups for run in group for pair in _wanted(run)]
-    if wanted:
-        with contextlib.closing(NvmlMig()) as driver:
-            check_profiles(wanted, driver)
+    """Raise ConfigError where a GPU does not offer a profile that a run wants."""
+    check_instances([_seat(run) for group in groups for run in group])
 
 
-@contextlib.contextmanager
-def _instances(
-    runs: Sequence[PlannedRun], state: Path, make: Callable[[], MigDriver] = NvmlMig
-) -> Iterator[list[list[MigInstance]]]:
-    """MIG instances of each run; empty where it wants none."""
-    wanted = [_wanted(run) for run in runs]
-    if not any(wanted):
-        yield [[] for _ in runs]
-        return
-    with contextlib.closing(make()) as driver, hold_instances(wanted, state, driver) as held:
-        yield held
+def _seat(run: PlannedRun) -> Seat:
+    return Seat(run.devices, run.collocation)
 
 
-def _wanted(run: PlannedRun) -> list[tuple[int, str]]:
-    if run.collocation.kind != MIG or run.collocation.profile is None:
-        return []
-    return [(int(device), run.collocation.profile) for device in run.devices if device.isdigit()]
-
-
-def _request(run: PlannedRun, letter: str, environ: dict[str, str], queued_at: int, options: PlanOptions) -> RunRequest:
-    own = dict(environ)
-    if run.collocation.kind == MPS and run.collocation.share_percent is not None:
-        own["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(run.collocation.share_percent)
+def _request(run: PlannedRun, letter: str, held: HeldSeat, queued_at: int, options: PlanOptions) -> RunRequest:
     return RunRequest(
         words=[options.python, str(run.file), *run.words],
         cwd=run.file.parent,
@@ -161,8 +133,10 @@ def _request(run: PlannedRun, letter: str, environ: dict[str, str], queued_at: i
         devices=run.devices,
         collocation=str(run.collocation),
         params=run.params,
-        environ=own,
+        environ=held.environ,
+        instances=held.instances,
         listeners=run.listeners,
+        profiler=run.profiler,
         queued_at=queued_at,
         keeps_output=not options.shows_output,
     )

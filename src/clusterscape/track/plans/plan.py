@@ -10,6 +10,7 @@ from clusterscape.errors import ConfigError
 from clusterscape.track.devices import CPU, check_devices, parse_devices
 from clusterscape.track.listeners import DEFAULT_LISTENERS, ListenerChoice, parse_listeners
 from clusterscape.track.plans.collocation import MIG, Collocation, parse_collocation
+from clusterscape.track.profiler import PROFILERS, check_profiler
 
 FINISHED = "FINISHED"
 FAILED = "FAILED"
@@ -31,7 +32,8 @@ class PlannedRun:
     devices: tuple[str, ...]
     collocation: Collocation
     listeners: tuple[ListenerChoice, ...]
-    later: tuple[str, ...] = ()  # listeners that are known but not there yet
+    later: tuple[str, ...] = ()  # listeners of radT's that are not there
+    profiler: str | None = None
     name: str | None = None
     letter: str = ""
     retries: int | None = None
@@ -92,7 +94,7 @@ def make_run(
         script = (base / file).resolve()
         if not file or not script.is_file():
             raise ConfigError(f"there is no script {file or '(empty)'}", hint=f"Paths are relative to {base}.")
-        choices, later = parse_listeners(listeners.split("+") if listeners else DEFAULT_LISTENERS)
+        choices, others = parse_listeners(listeners.split("+") if listeners else DEFAULT_LISTENERS)
         words, told = read_params(params)
         return PlannedRun(
             key=key,
@@ -105,7 +107,8 @@ def make_run(
             devices=parse_devices(devices),
             collocation=parse_collocation(collocation),
             listeners=tuple(choices),
-            later=tuple(later),
+            later=tuple(name for name in others if name not in PROFILERS),
+            profiler=next((check_profiler(name) for name in others if name in PROFILERS), None),
             name=name,
             retries=retries,
         )
