@@ -13,6 +13,7 @@ ClusterScapeError            exit 1, HTTP 500
 │   └── RuleDocumentError    exit 2: a rule's JSON or form is wrong at a path
 ├── StoppedError             HTTP 409: somebody stopped it before it was done
 └── AccessError              HTTP 401: who asks is not known
+    ├── SignInError          HTTP 401: a provider did not, or not rightly, say who they are
     ├── ForbiddenError       HTTP 403: they are known, and may not
     └── ThrottledError       HTTP 429: tried too often
 """
@@ -135,6 +136,16 @@ class AccessError(ClusterScapeError):
 
     code = "access"
     http_status = 401
+
+
+class SignInError(AccessError):
+    """Signing in through a provider failed. ``reason`` is stable: the page has words for each."""
+
+    code = "sign_in"
+
+    def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
 
 
 class ForbiddenError(AccessError):

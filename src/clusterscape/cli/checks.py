@@ -10,7 +10,7 @@ from pathlib import Path
 from clusterscape.cli.site import build_collectors, system_clock
 from clusterscape.errors import ClusterScapeError, StoreBusyError
 from clusterscape.model import SourceStatus
-from clusterscape.serve.auth import refuse_open_address
+from clusterscape.serve.identity.addresses import refuse_open_address
 from clusterscape.settings import Settings
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.records import open_record_store
@@ -41,10 +41,11 @@ def check_everything(settings: Settings, config: Path | None) -> list[Check]:
 def _check_address(settings: Settings) -> Check:
     server = settings.server
     try:
-        refuse_open_address(server)
+        refuse_open_address(server, settings.auth)
     except ClusterScapeError as error:
         return Check(what="address", is_ok=False, message=error.message, hint=error.hint)
-    guard = "with a token" if server.token else "loopback only, no token needed"
+    ways = [*settings.auth.modes, *(["token"] if server.token else [])]
+    guard = f"people sign in by {' or '.join(ways)}" if ways else "loopback only, nobody has to sign in"
     return Check(what="address", is_ok=True, message=f"{server.host}:{server.port}, {guard}")
 
 

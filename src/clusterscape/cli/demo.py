@@ -74,7 +74,7 @@ def _serve(
 ) -> None:
     from clusterscape.cli.running import bind, run_site
     from clusterscape.cli.site import build_collectors, open_site
-    from clusterscape.serve.auth import refuse_open_address
+    from clusterscape.serve.identity.addresses import refuse_open_address
     from clusterscape.settings import read_settings
 
     settings = read_settings(
@@ -84,7 +84,7 @@ def _serve(
             "storage": {"data_dir": folder, "metrics": "embedded", "records": "sqlite"},
         }
     ).model_copy(update={"collect": cluster.collect_settings(demo_port)})
-    refuse_open_address(settings.server)
+    refuse_open_address(settings.server, settings.auth)
     listener = bind(settings.server.host, settings.server.port)
     site = open_site(settings, is_demo=True)
 

@@ -14,8 +14,10 @@ from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.errors import ClusterScapeError
 from clusterscape.serve.app import create_app
-from clusterscape.serve.auth import refuse_open_address
+from clusterscape.serve.identity.addresses import is_loopback, refuse_open_address
+from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.state import AppState
+from clusterscape.store.access import open_access_store
 
 log = logging.getLogger(__name__)
 
@@ -65,26 +67,43 @@ def run_site(
     beside: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
-    refuse_open_address(site.settings.server)
+    refuse_open_address(site.settings.server, site.settings.auth)
     raise_file_limit()
     site.traces.mark_interrupted()
+    identity = open_identity(site)
     app = create_app(
         site.queries,
         ingest=site.ingest,
-        token=site.settings.server.token,
+        identity=identity,
+        loopback_only=identity.is_open and is_loopback(site.settings.server.host),
         runs=SiteRuns(site),
         trace_writer=site.traces,
     )
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5, server_header=False
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=5,
+        server_header=False,
+        proxy_headers=False,  # the gate reads them, and only from proxies that the settings trust
     )
     state: AppState = app.state.clusterscape
     server = _Server(config, on_ready=lambda: on_ready(address_of(listener)), on_stop=state.live.close)
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_run(site, collectors, server, listener, beside))
+            runner.run(_run(site, collectors, server, listener, beside, identity))
     finally:
+        identity.close()
         site.close()
+
+
+def open_identity(site: Site) -> Identity:
+    """Who may come in, kept with the records."""
+    settings = site.settings
+    return Identity(
+        open_access_store(settings.storage), settings.auth, static_token=settings.server.token, clock=site.clock
+    )
 
 
 class _Server(uvicorn.Server):
@@ -111,10 +130,11 @@ async def _run(
     server: uvicorn.Server,
     listener: socket.socket,
     beside: Callable[[], Awaitable[None]] | None,
+    identity: Identity,
 ) -> None:
     background = [
         asyncio.create_task(run_collectors(collectors, site.accept, site.clock), name="collectors"),
-        asyncio.create_task(_maintain(site), name="upkeep"),
+        asyncio.create_task(_maintain(site, identity), name="upkeep"),
         asyncio.create_task(site.alerts.run(), name="alerts"),
     ]
     every_s = site.settings.rules.judge_every_s
@@ -149,10 +169,11 @@ async def _report(work: Awaitable[None]) -> None:
         log.error("%s %s", error.message, error.hint or "")
 
 
-async def _maintain(site: Site) -> None:
+async def _maintain(site: Site, identity: Identity) -> None:
     while True:
         await asyncio.sleep(MAINTAIN_EVERY_S)
         try:
             await asyncio.to_thread(site.maintain)
+            await asyncio.to_thread(identity.maintain)
         except ClusterScapeError as error:
             log.warning("upkeep of the store failed: %s %s", error.message, error.hint or "")

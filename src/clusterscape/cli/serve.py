@@ -12,13 +12,13 @@ def serve(
     """Collect from the configured sources and serve the page."""
     from clusterscape.cli.running import bind, run_site
     from clusterscape.cli.site import build_collectors, open_site
-    from clusterscape.serve.auth import refuse_open_address
+    from clusterscape.serve.identity.addresses import refuse_open_address
     from clusterscape.settings import read_settings
 
     settings = read_settings(config, overrides={"server": given(host=host, port=port)})
     if not logging.getLogger().isEnabledFor(logging.DEBUG):  # --verbose says more than the settings
         set_up_log(logging.getLevelNamesMapping()[settings.log.level.upper()], as_json=settings.log.format == "json")
-    refuse_open_address(settings.server)
+    refuse_open_address(settings.server, settings.auth)
     collectors = build_collectors(settings.collect)
     if not collectors:
         errors.print(

@@ -12,12 +12,15 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from clusterscape import __version__
 from clusterscape.query import IngestState, Queries
-from clusterscape.serve.auth import TokenGate
+from clusterscape.serve.identity.gate import Gate
+from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
 from clusterscape.serve.routes import (
+    accounts,
     alerts,
+    audit,
     cluster,
     diagnosis,
     health,
@@ -30,6 +33,7 @@ from clusterscape.serve.routes import (
     session,
     simulations,
     sources,
+    tokens,
     traces,
     units,
     views,
@@ -61,6 +65,9 @@ ROUTES = (
     scheduling,
     simulations,
     session,
+    accounts,
+    tokens,
+    audit,
     live,
     health,
 )
@@ -74,12 +81,16 @@ def create_app(
     queries: Queries,
     *,
     ingest: IngestState | None = None,
-    token: str | None = None,
+    identity: Identity | None = None,
+    loopback_only: bool = False,
     static: Path = STATIC,
     runs: RunWriter | None = None,
     trace_writer: TraceWriter | None = None,
 ) -> FastAPI:
-    """The whole server. ``token``: what every request must carry; None only where the address is loopback."""
+    """The whole server. ``identity``: who may come in; None, for everybody, only where the address is loopback.
+
+    ``loopback_only``: requests that name another host are refused.
+    """
     hub = LiveHub(queries.context.changes, queries.context.clock)
     telemetry = Telemetry(queries, ingest, hub)
 
@@ -98,7 +109,7 @@ def create_app(
         live=hub,
         wire=Wire(),
         telemetry=telemetry,
-        token=token,
+        identity=identity,
         runs=runs,
         traces=trace_writer,
     )
@@ -107,8 +118,7 @@ def create_app(
         app.include_router(area.router)
     install_page(app, static)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
-    if token is not None:
-        app.add_middleware(TokenGate, token=token)
+    app.add_middleware(Gate, identity=identity, loopback_only=loopback_only)
     app.add_middleware(TimeRequests, telemetry=telemetry)
     return app
 

@@ -10,6 +10,7 @@ from clusterscape.ingest.runs import TakenIn
 from clusterscape.model.traces import TraceAbout
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query import Queries
+from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.telemetry import Telemetry
 from clusterscape.serve.wire import Wire
@@ -60,7 +61,8 @@ class AppState:
     live: LiveHub
     wire: Wire
     telemetry: Telemetry
-    token: str | None
+    identity: Identity | None = None
+    """None: everybody may come in, and nothing of it is kept."""
     runs: RunWriter | None = None
     traces: TraceWriter | None = None
 

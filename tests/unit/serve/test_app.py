@@ -1,4 +1,4 @@
-"""The HTTP surface: one error shape, versions, tokens, compression, live."""
+"""The HTTP surface: one error shape, versions, compression, live."""
 
 import asyncio
 import gzip
@@ -16,10 +16,10 @@ from fastapi.testclient import TestClient
 
 from clusterscape.errors import ConfigError
 from clusterscape.serve.app import create_app
-from clusterscape.serve.auth import is_loopback, refuse_open_address
+from clusterscape.serve.identity.addresses import is_loopback, refuse_open_address
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.wire import _choose_encoding
-from clusterscape.settings import ServerSettings
+from clusterscape.settings import AuthSettings, ServerSettings
 
 TOKEN = "0123456789abcdef"
 
@@ -104,28 +104,6 @@ def test_body_is_the_same_table_when_gzip_is_asked(client: TestClient) -> None:
     assert len(read_arrow(gzip.decompress(raw))) == 9
 
 
-def test_everything_but_health_and_the_page_needs_the_token_when_one_is_set(small_cluster: SmallCluster) -> None:
-    with TestClient(create_app(small_cluster.queries, token=TOKEN)) as client:
-        for path in ("/api/v1/cluster", "/api/v1/snapshot", "/api/v1/live", "/metrics", "/openapi.json"):
-            answer = client.get(path)
-            assert (answer.status_code, answer.json()["error"]["code"]) == (401, "access")
-        assert client.get("/healthz").status_code == 200
-        assert client.get("/api/v1/cluster", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
-        assert client.get("/api/v1/cluster", headers={"Authorization": "Bearer wrong"}).status_code == 401
-
-
-def test_cookie_opens_the_api_when_the_token_was_given_on_the_page(small_cluster: SmallCluster) -> None:
-    with TestClient(create_app(small_cluster.queries, token=TOKEN)) as client:
-        assert client.post("/api/v1/session", json={"token": "wrong"}).status_code == 401
-        signed = client.post("/api/v1/session", json={"token": TOKEN})
-        assert signed.status_code == 204
-        assert "HttpOnly" in signed.headers["set-cookie"]
-        assert "SameSite=strict" in signed.headers["set-cookie"]
-        assert client.get("/api/v1/cluster").status_code == 200
-        client.delete("/api/v1/session")
-        assert client.get("/api/v1/cluster").status_code == 401
-
-
 @pytest.mark.parametrize(
     ("host", "loopback"),
     [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("node7", False)],
@@ -138,6 +116,7 @@ def test_open_address_is_refused_when_no_token_is_set(host: str, loopback: bool)
         with pytest.raises(ConfigError, match="without authentication"):
             refuse_open_address(ServerSettings(host=host))
     refuse_open_address(ServerSettings(host=host, token=TOKEN))
+    refuse_open_address(ServerSettings(host=host), AuthSettings(modes=("local",)))
 
 
 def test_page_answers_every_path_of_its_own_when_built(client: TestClient) -> None:

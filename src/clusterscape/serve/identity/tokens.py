@@ -1,0 +1,108 @@
+"""API tokens for scripts: made once, shown once, kept as a digest; and what each scope opens."""
+
+import secrets
+from collections.abc import Callable, Collection
+
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.model import UnixMs
+from clusterscape.model.access import Account, ApiToken, Scope, Way
+from clusterscape.model.viewers import Role, Viewer
+from clusterscape.serve.identity.sessions import digest_of
+from clusterscape.settings import AuthSettings
+from clusterscape.store.access import AccessStore
+
+PREFIX = "cst_"
+"""Tells a leaked token for what it is, to people and to scanners."""
+SECRET_BYTES = 32
+SHOWN = len(PREFIX) + 4
+DAY_MS = 86_400_000
+TOUCHED_EVERY_MS = 60_000
+"""How exactly the last use is kept."""
+
+_RUN_ROUTES = ("/api/v1/runs", "/api/v1/traces")
+_ADMIN_ROUTES = ("/api/v1/accounts", "/api/v1/tokens", "/api/v1/audit", "/api/v1/session")
+
+
+class ApiTokens:
+    """Makes, finds and revokes API tokens."""
+
+    def __init__(self, store: AccessStore, auth: AuthSettings, *, clock: Callable[[], UnixMs]) -> None:
+        self._store = store
+        self._clock = clock
+        self._max_days = auth.token_max_days
+
+    def create(
+        self, owner: Account, *, title: str, scopes: Collection[Scope], days: float | None = None
+    ) -> tuple[ApiToken, str]:
+        """A new token and its secret, which nobody can find out again."""
+        if not scopes:
+            raise QueryError("a token needs a scope", hint=f"One or more of: {', '.join(Scope)}.")
+        if Scope.ADMIN in scopes and not owner.role.reaches(Role.ADMIN):
+            raise QueryError(f"{owner.login} is no administrator, so the scope `admin` would open nothing")
+        life_days = self._max_days if days is None else days
+        if not 0 < life_days <= self._max_days:
+            raise QueryError(
+                f"a token may live for {self._max_days:g} days at most", hint="The setting auth.token_max_days says so."
+            )
+        secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        now = self._clock()
+        token = ApiToken(
+            key=secrets.token_hex(6),
+            start=secret[:SHOWN],
+            title=title,
+            way=owner.way,
+            login=owner.login,
+            scopes=frozenset(scopes),
+            created_at=now,
+            expires_at=UnixMs(int(now + life_days * DAY_MS)),
+        )
+        self._store.add_token(token, digest=digest_of(secret))
+        return token, secret
+
+    def find(self, secret: str) -> tuple[ApiToken, Account] | None:
+        """The token with its owner, where both still hold; notes that it was used."""
+        if not secret.startswith(PREFIX):
+            return None
+        found = self._store.find_token(digest_of(secret))
+        if found is None:
+            return None
+        token, owner = found
+        now = self._clock()
+        if owner is None or owner.is_disabled or not token.is_live(now):
+            return None
+        if token.used_at is None or now - token.used_at >= TOUCHED_EVERY_MS:
+            self._store.touch_token(token.key, now)
+        return token, owner
+
+    def revoke(self, key: str, *, owner: tuple[Way, str] | None) -> ApiToken:
+        """End a token; with ``owner`` only one of theirs. Raises NotFoundError where there is none."""
+        token = self._store.token(key)
+        is_theirs = token is not None and (owner is None or (token.way, token.login) == owner)
+        if token is None or not is_theirs or not self._store.revoke_token(key, self._clock()):
+            raise NotFoundError(f"there is no token {key} to revoke")
+        return token
+
+
+def limit_viewer(viewer: Viewer, scopes: Collection[Scope]) -> Viewer:
+    """The owner as the token may act for them: an administrator's script is one only where it says so."""
+    if Scope.ADMIN in scopes or not viewer.role.reaches(Role.ADMIN):
+        return viewer
+    return Viewer(login=viewer.login, role=Role.OPERATOR, projects=viewer.projects, title=viewer.title)
+
+
+def needed_scope(path: str, *, is_change: bool) -> Scope:
+    """What a token must have for a request."""
+    if _is_below(path, _ADMIN_ROUTES):
+        return Scope.ADMIN
+    if not is_change:
+        return Scope.READ
+    return Scope.RUNS if _is_below(path, _RUN_ROUTES) else Scope.WRITE
+
+
+def opens(scopes: Collection[Scope], needed: Scope) -> bool:
+    """Whether one of the scopes is enough."""
+    return needed in scopes or (needed is Scope.RUNS and Scope.WRITE in scopes)
+
+
+def _is_below(path: str, routes: Collection[str]) -> bool:
+    return any(path == route or path.startswith(f"{route}/") for route in routes)

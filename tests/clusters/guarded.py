@@ -1,0 +1,90 @@
+"""A small cluster behind a gate: its app, its store of access, a clock to turn, and accounts to sign in with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from clusters.small import NOW, SmallCluster
+from clusterscape.model import UnixMs
+from clusterscape.model.access import Account, AuditEntry, Scope, Way
+from clusterscape.model.viewers import Role
+from clusterscape.serve.app import create_app
+from clusterscape.serve.identity.identity import Identity
+from clusterscape.serve.identity.passwords import hash_password
+from clusterscape.settings import AuthSettings, StorageSettings
+from clusterscape.store.access import AuditFilter, open_access_store
+
+PASSWORD = "correct horse battery staple"
+FROM_PAGE = {"X-ClusterScape-Page": "1"}
+
+
+@dataclass
+class GuardedSite:
+    """The app and what is behind it."""
+
+    cluster: SmallCluster
+    identity: Identity
+    static: Path
+
+    @cached_property
+    def app(self) -> FastAPI:
+        """One for all clients."""
+        return create_app(self.cluster.queries, identity=self.identity, static=self.static)
+
+    def client(self, base_url: str = "http://testserver", *, address: str = "192.0.2.7") -> TestClient:
+        """A browser, or a script, of its own."""
+        return TestClient(self.app, base_url=base_url, client=(address, 50000), follow_redirects=False)
+
+    def add_account(self, login: str, role: Role, *, way: Way = Way.LOCAL, projects: tuple[str, ...] = ()) -> Account:
+        """Somebody whose password is PASSWORD."""
+        account = Account(way=way, login=login, role=role, projects=frozenset(projects), created_at=self.cluster.now)
+        hashed = hashed_password() if way is Way.LOCAL else None
+        assert self.identity.store.add_account(account, password_hash=hashed)
+        return account
+
+    def make_token(self, account: Account, *scopes: Scope, days: float = 1) -> str:
+        """The secret of a new API token."""
+        return self.identity.tokens.create(account, title="a script", scopes=scopes, days=days)[1]
+
+    def pass_time(self, hours: float) -> None:
+        """Turn the clock."""
+        self.cluster.now = UnixMs(int(self.cluster.now + hours * 3_600_000))
+
+    def audited(self, **where: Any) -> list[AuditEntry]:
+        """Entries of the audit log, oldest first."""
+        return self.identity.store.audit(AuditFilter(**where))[::-1]
+
+
+@lru_cache(maxsize=1)
+def hashed_password() -> str:
+    """Of PASSWORD; made once, as it takes a while on purpose."""
+    return hash_password(PASSWORD)
+
+
+@contextmanager
+def guarded_site(
+    cluster: SmallCluster, folder: Path, *, token: str | None = None, **auth: Any
+) -> Iterator[GuardedSite]:
+    """A site with these settings of auth."""
+    static = folder / "static"
+    static.mkdir(exist_ok=True)
+    (static / "index.html").write_text("<title>ClusterScape</title>")
+    store = open_access_store(StorageSettings(data_dir=folder / "access"))
+    identity = Identity(store, AuthSettings(**auth), static_token=token, clock=lambda: cluster.now)
+    cluster.now = NOW
+    try:
+        yield GuardedSite(cluster, identity, static)
+    finally:
+        identity.close()
+
+
+def sign_in(client: TestClient, login: str, password: str = PASSWORD) -> None:
+    """Sign in on the page."""
+    answer = client.post("/api/v1/session", json={"login": login, "password": password}, headers=FROM_PAGE)
+    assert answer.status_code == 204, answer.text
