@@ -73,8 +73,9 @@ def test_all_communication_is_matched_when_gloo_names_no_groups(report: TraceRep
     assert report.matches.messages.height == STEPS * MICRO_BATCHES * 2 * 2
     groups = report.matches.members.group_by("process_group").agg(pl.col("rank").unique().sort(), pl.len())
     assert sorted(groups["rank"].to_list()) == [[0, 1], [2, 3]]
-    # Two blocks reduce in a forward; in a backward both in stage 1, and one in stage 0, whose input needs no gradient.
-    assert sorted(groups["len"].to_list()) == [STEPS * MICRO_BATCHES * each * 2 for each in (3, 4)]
+    # Two blocks reduce in a forward; in a backward both in stage 1, and one in stage 0, whose input needs no gradient. The head of
+    # stage 1 gathers in the forward and reduces in the backward.
+    assert sorted(groups["len"].to_list()) == [STEPS * MICRO_BATCHES * each * 2 for each in (3, 6)]
 
 
 def test_the_held_up_rank_is_named_first_when_it_sleeps_in_its_forward(report: TraceReport) -> None:

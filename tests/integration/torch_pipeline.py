@@ -14,7 +14,8 @@ import torch
 import torch._dynamo  # DTensor loads it: once here, not in each of the ranks
 from torch import Tensor, distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.distributed.tensor import Replicate
+from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 from torch.profiler import ProfilerActivity, profile, record_function
 
 import clusterscape
@@ -35,14 +36,15 @@ class Block(nn.Module):
 
 
 class Stage(nn.Module):
-    def __init__(self, delay_s: float) -> None:
+    def __init__(self, delay_s: float, *, has_head: bool = False) -> None:
         super().__init__()
         self.blocks = nn.ModuleList([Block(delay_s), Block(0.0)])
+        self.head = nn.Linear(WIDTH, WIDTH) if has_head else None
 
     def forward(self, data: Tensor) -> Tensor:
         for block in self.blocks:
             data = block(data)
-        return data
+        return data if self.head is None else self.head(data)
 
 
 def run_forward(model: Stage, stage: int, peer: int, number: int) -> tuple[Tensor, Tensor]:
@@ -78,9 +80,13 @@ def train(rank: int, port: int, folder: str, delay_s: float) -> None:
     distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=4)
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("pp", "tp"))
     stage, peer = rank // 2, (rank + 2) % 4
-    model = Stage(delay_s)
+    model = Stage(delay_s, has_head=stage == 1)
     styles = {"up": ColwiseParallel(), "down": RowwiseParallel()}
-    plan = {f"blocks.{number}.{name}": style for number in range(2) for name, style in styles.items()}
+    plan: dict[str, ParallelStyle] = {
+        f"blocks.{number}.{name}": style for number in range(2) for name, style in styles.items()
+    }
+    if stage:  # its parts are gathered: laid out anew
+        plan["head"] = ColwiseParallel(output_layouts=Replicate())
     parallelize_module(model, mesh["tp"], plan)
     with clusterscape.trace.capture(model, steps=STEPS, folder=folder) as capture:
         for _ in range(STEPS + 1):  # the first warms up

@@ -9,7 +9,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from clusterscape.errors import ClusterScapeError, SourceError
-from clusterscape.model.traces import OPERATORS_FILE, REPORT_FILE, SPANS_FILE, STEPS_FILE, ImportedTrace
+from clusterscape.model.traces import (
+    MEMORY_FILE,
+    MODULES_FILE,
+    OPERATORS_FILE,
+    REPORT_FILE,
+    SPANS_FILE,
+    STEPS_FILE,
+    ImportedTrace,
+)
 
 BOOTSTRAP_SEED = 0  # the same files always give the same intervals
 READING_SHARE = 0.6
@@ -20,6 +28,7 @@ STEPS = 6
 
 def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
     """Read and analyze in this process; writes the files to keep into ``folder``."""
+    import msgspec
     import numpy as np
 
     from clusterscape.analyze.trace.packing import pack_trace
@@ -43,6 +52,12 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float]
     if trace.operators is not None:
         trace.operators.write_parquet(folder / OPERATORS_FILE, compression="zstd")
         kept.append(OPERATORS_FILE)
+    if packed.modules:
+        (folder / MODULES_FILE).write_bytes(msgspec.json.encode(packed.modules))
+        kept.append(MODULES_FILE)
+    if report.trace.memory is not None:
+        report.trace.memory.write_parquet(folder / MEMORY_FILE, compression="zstd")
+        kept.append(MEMORY_FILE)
     verdicts = report.verdicts
     return ImportedTrace(
         format=report.trace.format,

@@ -1,10 +1,10 @@
 """A trace's report as one HTML file that needs nothing else: no script, no network, light and dark."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from clusterscape.cli.trace_text import NOTHING, format_s
+from clusterscape.cli.trace_text import GRAPH_ONLY, NOTHING, format_s, is_graph_only
 
 PARTS = (("compute", "#4477aa"), ("waiting", "#ddaa33"), ("transferring", "#bb5566"), ("idle", "#bbbbbb"))
 _STYLE = """
@@ -20,7 +20,10 @@ th { font-weight: 400; opacity: .65; } td.number { text-align: right; white-spac
 
 def write_page(document: dict[str, Any]) -> str:
     """The page of a report's document."""
-    sections = (_verdicts, _breakdown, _collectives, _bubble, _path, _what_if)
+    if is_graph_only(document):
+        sections: Sequence[Callable[[dict[str, Any]], str]] = (_graph_only,)
+    else:
+        sections = (_verdicts, _breakdown, _collectives, _bubble, _path, _what_if)
     title = f"{document['format']} trace, {len(document['ranks'])} ranks, {len(document['steps'])} steps"
     error = format_s(document["alignment"]["error_s"])
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in document["notes"])
@@ -43,6 +46,10 @@ def _rows(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], texts: tup
         for row in rows
     )
     return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _graph_only(_: dict[str, Any]) -> str:
+    return f"<p>{escape(GRAPH_ONLY)}</p>"
 
 
 def _verdicts(document: dict[str, Any]) -> str:

@@ -63,11 +63,17 @@ def import_trace(
         return
     for note in row["notes"]:
         errors.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
-    answers.print(
-        f"{row['trace_id']}: {row['format']}, {count(row['ranks'], 'rank')}, {count(row['steps'], 'step')}, "
-        f"{count(row['spans'], 'span')}. {row['headline'] or 'Nothing significant.'}",
-        highlight=False,
-        soft_wrap=True,
+    answers.print(f"{row['trace_id']}: {_sum_up(row)}", highlight=False, soft_wrap=True)
+
+
+def _sum_up(row: dict[str, Any]) -> str:
+    from clusterscape.cli.trace_text import GRAPH_ONLY, is_graph_only
+
+    if is_graph_only(row):
+        return f"{row['format']}, {count(row['ranks'], 'rank')}. {GRAPH_ONLY}"
+    return (
+        f"{row['format']}, {count(row['ranks'], 'rank')}, {count(row['steps'], 'step')}, {count(row['spans'], 'span')}. "
+        f"{row['headline'] or 'Nothing significant.'}"
     )
 
 
@@ -101,9 +107,15 @@ def list_traces(
     for row in rows:
         table.add_row(
             row["trace_id"], row["name"], row["workload_id"] or "–", row["state"], row["format"] or "–",
-            str(row["ranks"]), str(row["steps"]), f"{row['spans']:,}", row["problem"] or row["headline"] or "–",
+            str(row["ranks"]), str(row["steps"]), f"{row['spans']:,}", row["problem"] or row["headline"] or _lacking(row),
         )  # fmt: skip
     answers.print(table, highlight=False, markup=False)
+
+
+def _lacking(row: dict[str, Any]) -> str:
+    from clusterscape.cli.trace_text import GRAPH_ONLY, is_graph_only
+
+    return GRAPH_ONLY if row["state"] == "ready" and is_graph_only(row) else "–"
 
 
 def delete_trace(

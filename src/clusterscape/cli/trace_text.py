@@ -1,5 +1,6 @@
 """A trace's report for people in a terminal: the verdicts first, then what they rest on."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
@@ -8,12 +9,16 @@ from clusterscape.cli.output import answers, count, errors
 
 MAX_ROWS = 16
 NOTHING = "Nothing significant: no rank, stage or link stands out beyond chance and the clocks' error."
+GRAPH_ONLY = "Operator graph only: no times recorded."
 
 
 def print_report(document: dict[str, Any]) -> None:
     """Everything, shortest first."""
     for note in document["notes"]:
         errors.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
+    if is_graph_only(document):
+        _say(f"{document['format']}: {count(len(document['ranks']), 'rank')}. {GRAPH_ONLY}")
+        return
     _print_head(document)
     _print_verdicts(document["verdicts"])
     _print_breakdown(document["breakdown"])
@@ -22,6 +27,11 @@ def print_report(document: dict[str, Any]) -> None:
     _print_bubble(document["bubble"])
     _print_path(document["critical_path"])
     _print_what_if(document["what_if"])
+
+
+def is_graph_only(document: Mapping[str, Any]) -> bool:
+    """Whether there is nothing to measure: an operator graph was read, and no spans. Of a report or of a row of a list."""
+    return bool(document["spans"] == 0)
 
 
 def format_s(seconds: float | None) -> str:

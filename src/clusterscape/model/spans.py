@@ -6,6 +6,7 @@ Owns the columns and their units. Reading files is ``collect/traces``; conclusio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 import polars as pl
 
@@ -75,12 +76,27 @@ class ProcessGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A tensor of a module. ``placements``: (mesh dimension, "shard 0", "replicate" or "partial"), empty where it is whole."""
+    """A tensor of a module. ``placements``: (mesh dimension, "shard 0", "replicate" or "partial"), empty where it is whole;
+    ``splits``: into how many parts each dimension is split over ranks, empty where that is not known.
+    """
 
     name: str
     shape: tuple[int, ...]
     local_shape: tuple[int, ...]
     placements: tuple[tuple[str, str], ...] = ()
+    splits: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """A tensor that goes into a module or comes out of it, ``shape`` over all ranks. ``splits``: into how many parts each
+    dimension is split over ranks, empty where that is not known; ``is_partial``: its values have still to be summed up.
+    """
+
+    shape: tuple[int, ...]
+    splits: tuple[int, ...] = ()
+    data_type: str | None = None
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +106,23 @@ class ModuleFacts:
     path: str
     class_name: str
     parameters: tuple[Parameter, ...] = ()
+    inputs: tuple[Activation, ...] = ()
+    """Of its first captured call, as they come: before a parallel style lays them out anew."""
+    outputs: tuple[Activation, ...] = ()
+    """As others get them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageModules:
+    """The modules of a stage as one of its ranks captured them."""
+
+    stage: int | None
+    rank: int
+    modules: tuple[ModuleFacts, ...]
+
+
+FlopsSource = Literal["recorded", "estimated"]
+"""By the profiler itself, or from the shapes of matrix products and convolutions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +139,8 @@ class RankFacts:
     process_groups: tuple[ProcessGroup, ...] = ()
     modules: tuple[ModuleFacts, ...] = ()
     """Outer before inner, where the run was captured (``clusterscape.trace.capture``)."""
+    flops_source: FlopsSource | None = None
+    """None where no span has FLOPs."""
     is_complete: bool = True
     notes: tuple[str, ...] = ()
 
@@ -115,7 +150,8 @@ class Trace:
     """Spans of all ranks (``SPAN_SCHEMA``), facts of each, and in words what had to be mended or is missing.
 
     ``is_aligned``: the recorder has brought all ranks to one clock. ``operators``: what depends on what
-    (``model/operators.py``), where the recorder tells.
+    (``model/operators.py``), where the recorder tells. ``memory``: ``rank``, ``time_ns`` and the ``bytes`` allocated from then
+    on (``MEMORY_SCHEMA``), where it was recorded.
     """
 
     format: str
@@ -124,6 +160,10 @@ class Trace:
     notes: tuple[str, ...] = ()
     is_aligned: bool = False
     operators: pl.DataFrame | None = None
+    memory: pl.DataFrame | None = None
+
+
+MEMORY_SCHEMA: Mapping[str, pl.DataType] = {"rank": pl.Int32(), "time_ns": pl.Int64(), "bytes": pl.Int64()}
 
 
 def make_spans(columns: Mapping[str, object], height: int) -> pl.DataFrame:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
     from torch.profiler import profile
 
+    from clusterscape.track.capture_modules import Calls
+
 WARM_UP_STEPS = 1
 """The first steps pay for allocations and lazy imports: torch runs the profiler there and keeps nothing."""
 
@@ -47,6 +49,7 @@ class Capture:
         stage: int | None = None,
         names_modules: bool = True,
         record_shapes: bool = True,
+        records_memory: bool = True,
     ) -> None:
         if steps is not None and steps < 1:
             raise ClusterScapeError(f"{steps} steps cannot be captured", hint="Capture at least 3 steps.")
@@ -57,14 +60,18 @@ class Capture:
         self._stage = stage
         self._names_modules = names_modules
         self._hooks: list[Removable] = []
-        self._profile = self._make_profile(steps, skip_steps, record_shapes)
+        self._calls: list[Calls] = []
+        self._profile = self._make_profile(steps, skip_steps, record_shapes, records_memory)
 
     def __enter__(self) -> Self:
-        from clusterscape.track.capture_modules import name_modules
+        from clusterscape.track.capture_modules import name_modules, record_calls
 
-        if self._names_modules:
-            for model in self._models:
+        for model in self._models:
+            if self._names_modules:
                 self._hooks += name_modules(model)
+            hooks, calls = record_calls(model)
+            self._hooks += hooks
+            self._calls.append(calls)
         self._profile.start()
         return self
 
@@ -82,7 +89,7 @@ class Capture:
         """To be called at the end of every training step."""
         self._profile.step()
 
-    def _make_profile(self, steps: int | None, skip_steps: int, record_shapes: bool) -> "profile":
+    def _make_profile(self, steps: int | None, skip_steps: int, record_shapes: bool, records_memory: bool) -> "profile":
         import torch
         from torch.profiler import ProfilerActivity, profile, schedule
 
@@ -95,12 +102,15 @@ class Capture:
             schedule=plan,
             on_trace_ready=self._write,
             record_shapes=record_shapes,
+            profile_memory=records_memory,
             acc_events=True,
         )
 
     def _write(self, profiled: "profile") -> None:
         self._unhook()
-        self.files = write_capture(self._models, profiled, self.folder, mesh=self._mesh, stage=self._stage)
+        self.files = write_capture(
+            self._models, profiled, self.folder, mesh=self._mesh, stage=self._stage, calls=self._calls
+        )
 
     def _unhook(self) -> None:
         for hook in self._hooks:
@@ -119,11 +129,15 @@ def write_capture(
     *,
     mesh: "DeviceMesh | None" = None,
     stage: int | None = None,
+    calls: "Sequence[Calls]" = (),
 ) -> tuple[Path, Path]:
-    """Write the trace of a profiler one runs oneself, and the capture file: in its ``on_trace_ready``, or once it has stopped."""
+    """Write the trace of a profiler one runs oneself, and the capture file: in its ``on_trace_ready``, or once it has stopped.
+
+    ``calls``: of each model what ``record_calls`` saw.
+    """
     from clusterscape.track.capture_places import describe_run
 
-    document = describe_run(_as_list(model), mesh=mesh, stage=stage)
+    document = describe_run(_as_list(model), mesh=mesh, stage=stage, calls=calls)
     into = Path(folder)
     into.mkdir(parents=True, exist_ok=True)
     trace = into / f"trace_rank{document['rank']}.json.gz"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clusterscape.track.capture_modules import describe_modules
+from clusterscape.track.capture_modules import Calls, describe_modules
 
 if TYPE_CHECKING:
     import torch
@@ -21,11 +21,16 @@ KINDS = {
     "cp": ("cp", "context", "sp", "sequence"), "dp": ("dp", "data", "ddp", "fsdp", "shard", "replicate"),
 }  # fmt: skip
 """What a mesh dimension shares out, by the words it is called."""
+WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel")
 MEGATRON = "megatron.core.parallel_state"
 
 
 def describe_run(
-    models: "Sequence[torch.nn.Module]", *, mesh: "DeviceMesh | None" = None, stage: int | None = None
+    models: "Sequence[torch.nn.Module]",
+    *,
+    mesh: "DeviceMesh | None" = None,
+    stage: int | None = None,
+    calls: Sequence[Calls] = (),
 ) -> dict[str, Any]:
     """The capture file's contents, but for the name of the trace beside it."""
     import torch
@@ -44,9 +49,13 @@ def describe_run(
         "torch": str(torch.__version__),
         "stage": stage if stage is not None else _find_stage(mesh),
         "mesh": None if mesh is None else _describe_mesh(mesh),
-        "process_groups": _describe_groups(mesh) if is_distributed else [],
+        "process_groups": _describe_groups(mesh, models) if is_distributed else [],
         "communications": _recorded_communications() if is_distributed else [],
-        "modules": [entry for model in models for entry in describe_modules(model)],
+        "modules": [
+            entry
+            for number, model in enumerate(models)
+            for entry in describe_modules(model, calls[number] if number < len(calls) else {})
+        ],
     }
 
 
@@ -89,7 +98,7 @@ def _find_stage(mesh: "DeviceMesh | None") -> int | None:
     return None
 
 
-def _describe_groups(mesh: "DeviceMesh | None") -> list[dict[str, Any]]:
+def _describe_groups(mesh: "DeviceMesh | None", models: "Sequence[torch.nn.Module]") -> list[dict[str, Any]]:
     """Every process group this rank is in, named as the profiler names it."""
     from torch.distributed import distributed_c10d
 
@@ -99,6 +108,7 @@ def _describe_groups(mesh: "DeviceMesh | None") -> list[dict[str, Any]]:
         for name in mesh.mesh_dim_names:
             by_mesh[str(mesh.get_group(name).group_name)] = name
     by_megatron = _megatron_groups()
+    by_wrapper = _wrapper_groups(models)
     found = []
     own = distributed_c10d.get_rank()
     for group, ranks in world.pg_group_ranks.items():
@@ -106,7 +116,8 @@ def _describe_groups(mesh: "DeviceMesh | None") -> list[dict[str, Any]]:
             continue
         name = str(world.pg_names.get(group, ""))
         description = str(getattr(group, "group_desc", "") or "")
-        kind = name_kind(by_mesh.get(name)) or by_megatron.get(name) or name_kind(description)
+        kind = name_kind(by_mesh.get(name)) or by_megatron.get(name) or by_wrapper.get(name)
+        kind = kind or name_kind(description)
         found.append({"name": name, "ranks": sorted(ranks), "kind": kind, "description": description})
     return found
 
@@ -134,6 +145,16 @@ def _recorded_communications() -> list[dict[str, Any]]:
         }
         for each in sorted(entries, key=lambda each: int(each["record_id"]))
     ]
+
+
+def _wrapper_groups(models: "Sequence[torch.nn.Module]") -> dict[str, str]:
+    """DistributedDataParallel and FullyShardedDataParallel reduce gradients over their own process group."""
+    found = {}
+    for model in models:
+        for module in model.modules():
+            if type(module).__name__ in WRAPPERS and (group := getattr(module, "process_group", None)) is not None:
+                found[str(group.group_name)] = "dp"
+    return found
 
 
 def _megatron_groups() -> dict[str, str]:

@@ -19,6 +19,14 @@ export interface MareyQuery {
   readonly merge: string;
 }
 
+export interface FlowQuery {
+  /** What of it is drawn open; null: as a first picture. */
+  readonly open: readonly string[] | null;
+  readonly text: string;
+  /** Whose node is to be told; null: nobody's. */
+  readonly span: number | null;
+}
+
 export interface NsRange {
   /** Null ends: those of the trace. */
   readonly fromNs: number | null;
@@ -94,8 +102,7 @@ export interface TracesClient {
   /** Of the whole trace. */
   communication(trace: string, signal?: AbortSignal): Promise<TraceCommunication>;
   curves(trace: string, range: NsRange, pixels: number, signal?: AbortSignal): Promise<TraceCurves>;
-  /** `open`: what of it is drawn open; null: as a first picture. */
-  flow(trace: string, open: readonly string[] | null, text: string, signal?: AbortSignal): Promise<FlowAnswer>;
+  flow(trace: string, query: FlowQuery, signal?: AbortSignal): Promise<FlowAnswer>;
   diff(before: string, after: string, signal?: AbortSignal): Promise<TraceDiffAnswer>;
 }
 
@@ -113,9 +120,12 @@ export function createTracesClient(): TracesClient {
     trace: (trace, signal) => getJson<TraceAnswer>(pathOf(trace), signal),
     span: (trace, span, signal) => getJson<SpanAnswer>(pathOf(trace, `/spans/${span}`), signal),
     // An empty list is asked for as one: without it the server chooses.
-    flow: (trace, open, text, signal) =>
+    flow: (trace, { open, text, span }, signal) =>
       getJson<FlowAnswer>(
-        pathOf(trace, `/flow${toQuery({ open: open === null ? null : open.join(",") || ",", text: text || null })}`),
+        pathOf(
+          trace,
+          `/flow${toQuery({ open: open === null ? null : open.join(",") || ",", text: text || null, span })}`,
+        ),
         signal,
       ),
     diff: (a, b, signal) => getJson<TraceDiffAnswer>(`/traces/diff${toQuery({ a, b })}`, signal),

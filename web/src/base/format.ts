@@ -62,6 +62,10 @@ export function formatBytes(bytes: number | null | undefined): string {
   return isKnown(bytes) ? formatScaled(bytes, 1024, BINARY, "B") : MISSING;
 }
 
+export function formatFlops(perSecond: number | null | undefined): string {
+  return isKnown(perSecond) ? formatScaled(perSecond, 1000, DECIMAL, "FLOP/s") : MISSING;
+}
+
 export function formatGpuHours(hours: number | null | undefined): string {
   if (!isKnown(hours)) return MISSING;
   const text = hours < 10 ? hours.toFixed(1) : grouped.format(hours);

@@ -6,6 +6,7 @@ import { useCallback } from "react";
 import type { FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList } from "../api/generated.ts";
 import type { Marey } from "../api/marey.ts";
 import type {
+  FlowQuery,
   MareyQuery,
   NsRange,
   TraceCommunication,
@@ -102,11 +103,8 @@ export function useCommunication(trace: string): Loadable<TraceCommunication> {
   return useOfTrace(trace, ["trace-communication", trace], (client, signal) => client.communication(trace, signal));
 }
 
-/** `open`: what of it is drawn open; null: as a first picture. */
-export function useFlow(trace: string, open: readonly string[] | null, text: string): Loadable<FlowAnswer> {
-  return useOfTrace(trace, ["trace-flow", trace, open, text], (client, signal) =>
-    client.flow(trace, open, text, signal),
-  );
+export function useFlow(trace: string, query: FlowQuery): Loadable<FlowAnswer> {
+  return useOfTrace(trace, ["trace-flow", trace, query], (client, signal) => client.flow(trace, query, signal));
 }
 
 export function useTraceDiff(before: string, after: string | null): Loadable<TraceDiffAnswer> {

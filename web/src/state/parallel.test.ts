@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  CURVES,
   changeParallel,
   DRAWINGS,
   INITIAL_PARALLEL,
@@ -40,6 +41,7 @@ const pages: fc.Arbitrary<ParallelPage> = fc.record({
     .uniqueArray(fc.constantFrom(...SPAN_CLASSES), { minLength: 1 })
     .map((some) => SPAN_CLASSES.filter((each) => some.includes(each))),
   merge: fc.constantFrom(...MERGES),
+  curve: fc.option(fc.constantFrom(...CURVES)),
   span: fc.option(fc.nat()),
   text: fc.string(),
   drawing: fc.constantFrom(...DRAWINGS),

@@ -17,8 +17,17 @@ export type Merge = (typeof MERGES)[number];
 export const PANES = ["none", "span", "operators", "communication", "ranks"] as const;
 export type Pane = (typeof PANES)[number];
 
-export const DRAWINGS = ["graph", "flow", "table"] as const;
+/** Graph and flow, each with its table. */
+export const DRAWINGS = ["graph", "flow", "table", "flow_table"] as const;
 export type Drawing = (typeof DRAWINGS)[number];
+
+export function isFlow(drawing: Drawing): boolean {
+  return drawing === "flow" || drawing === "flow_table";
+}
+
+/** Small curves in the lanes. */
+export const CURVES = ["compute", "communication", "flops", "memory"] as const;
+export type CurveName = (typeof CURVES)[number];
 
 export const SPAN_CLASSES = ["phase", "compute", "communication", "memory", "launch", "host", "annotation"] as const;
 export type SpanClass = (typeof SPAN_CLASSES)[number];
@@ -43,6 +52,8 @@ export interface ParallelPage {
   /** Which spans are drawn. */
   readonly classes: readonly SpanClass[];
   readonly merge: Merge;
+  /** Drawn below each lane; null: none. */
+  readonly curve: CurveName | null;
   /** The selected span's id. */
   readonly span: number | null;
   readonly text: string;
@@ -117,6 +128,13 @@ const spanField: Field<number | null> = {
   serialize: (span) => (span === null ? [] : [String(span)]),
 };
 
+const curveField: Field<CurveName | null> = {
+  key: "curve",
+  initial: null,
+  parse: ([text]) => CURVES.find((curve) => curve === text),
+  serialize: (curve) => (curve === null ? [] : [curve]),
+};
+
 const FIELDS = {
   trace: traceField("trace"),
   window: windowField,
@@ -125,6 +143,7 @@ const FIELDS = {
   color: choiceField<SpanColor>("paint", SPAN_COLORS, "class"),
   classes: classesField,
   merge: choiceField<Merge>("merge", MERGES, "gap"),
+  curve: curveField,
   span: spanField,
   text: textField("operator"),
   drawing: choiceField<Drawing>("drawn", DRAWINGS, "graph"),
@@ -141,6 +160,7 @@ export const INITIAL_PARALLEL: ParallelPage = {
   color: "class",
   classes: USUAL_CLASSES,
   merge: "gap",
+  curve: null,
   span: null,
   text: "",
   drawing: "graph",
@@ -158,6 +178,7 @@ export function parseParallel(read: <T>(field: Field<T>) => T): ParallelPage {
     color: read(FIELDS.color),
     classes: read(FIELDS.classes),
     merge: read(FIELDS.merge),
+    curve: read(FIELDS.curve),
     span: read(FIELDS.span),
     text: read(FIELDS.text),
     drawing: read(FIELDS.drawing),
@@ -175,6 +196,7 @@ export function writeParallel(page: ParallelPage, write: <T>(field: Field<T>, va
   write(FIELDS.color, page.color);
   write(FIELDS.classes, page.classes);
   write(FIELDS.merge, page.merge);
+  write(FIELDS.curve, page.curve);
   write(FIELDS.span, page.span);
   write(FIELDS.text, page.text);
   write(FIELDS.drawing, page.drawing);

@@ -7,6 +7,8 @@ export interface SegmentedOption<T extends string> {
   readonly value: T;
   readonly title: string;
   readonly count?: string | undefined;
+  /** Why it cannot be chosen. */
+  readonly disabled?: string | undefined;
 }
 
 interface SegmentedProps<T extends string> {
@@ -21,12 +23,17 @@ export function Segmented<T extends string>({ label, name, options, value, onCha
   return (
     <fieldset className={styles.group} aria-label={label}>
       {options.map((option) => (
-        <label key={option.value} className={classNames(styles.option, option.value === value && styles.on)}>
+        <label
+          key={option.value}
+          className={classNames(styles.option, option.value === value && styles.on)}
+          data-tip={option.disabled}
+        >
           <input
             type="radio"
             name={name}
             value={option.value}
             checked={option.value === value}
+            disabled={option.disabled !== undefined}
             onChange={() => onChange(option.value)}
           />
           {option.title}

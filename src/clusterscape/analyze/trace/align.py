@@ -79,18 +79,25 @@ def align_clocks(trace: Trace, matches: Matches) -> Alignment:
 
 def apply_alignment(trace: Trace, alignment: Alignment) -> Trace:
     """The trace on one clock, its rows in order. Both ends of a span move by the shift at its start: no duration changes."""
-    rank, start = trace.spans["rank"].to_numpy(), trace.spans["start_ns"].to_numpy()
-    shift = np.zeros(start.size, np.int64)
+    moved = _shifts(alignment, trace.spans["rank"], trace.spans["start_ns"])
+    if not (moved != 0).any():
+        return trace
+    memory = trace.memory
+    if memory is not None:
+        memory = memory.with_columns(pl.col("time_ns") - _shifts(alignment, memory["rank"], memory["time_ns"]))
+    spans = trace.spans.with_columns(pl.col(name) - moved for name in ("start_ns", "end_ns", "ready_ns"))
+    return replace(trace, spans=spans, memory=memory)
+
+
+def _shifts(alignment: Alignment, ranks: pl.Series, times_ns: pl.Series) -> pl.Series:
+    """What is taken off each time."""
+    rank, times = ranks.to_numpy(), times_ns.to_numpy()
+    shift = np.zeros(times.size, np.int64)
     for clock in alignment.clocks.values():
         if clock.offset_ns or clock.drift_ppm:
             mine = rank == clock.rank
-            shift[mine] = clock.shift_ns(start[mine])
-    if not shift.any():
-        return trace
-    moved = pl.Series(shift)
-    return replace(
-        trace, spans=trace.spans.with_columns(pl.col(name) - moved for name in ("start_ns", "end_ns", "ready_ns"))
-    )
+            shift[mine] = clock.shift_ns(times[mine])
+    return pl.Series(shift)
 
 
 def _fit(who: Ints, which: Ints, ends: Floats, ranks: int) -> tuple[Floats, Floats, Ints]:

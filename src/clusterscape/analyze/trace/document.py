@@ -68,6 +68,7 @@ def write_report(report: TraceReport) -> dict[str, Any]:
             }
             for verdict in report.verdicts
         ],
+        "flops_source": _flops_source(report),
         "notes": list(report.notes),
     }
 
@@ -83,6 +84,12 @@ def _rank(report: TraceReport, rank: int) -> dict[str, Any]:
         "world_size": facts.world_size,
         "is_complete": facts.is_complete,
     }
+
+
+def _flops_source(report: TraceReport) -> str | None:
+    """Recorded by the profiler, or estimated for at least one rank; null where there are none."""
+    found = {facts.flops_source for facts in report.trace.ranks} - {None}
+    return "estimated" if "estimated" in found else "recorded" if found else None
 
 
 def _steps(steps: pl.DataFrame, origin_ns: int) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from clusterscape.analyze.trace.flow_graph import ORDERING, EdgeClass, FlowGraph
+from clusterscape.analyze.trace.flow_modules import paths_of
 from clusterscape.analyze.trace.flow_stacks import Stretch, stack_stretches
 
 MOST_NODES = 2000
@@ -69,10 +70,11 @@ def draw_flow(
 
 
 def choose_opened(graph: FlowGraph, most: int = USUAL_NODES) -> list[int]:
-    """Namespaces of namespaces down to the depth at which the picture gets too large. Gradients are as deep as what they
-    belong to.
+    """Namespaces of namespaces down to the depth at which the picture gets too large, and down to layers. Gradients are as deep
+    as what they belong to.
     """
     around = {path.rpartition("/")[0] for path in graph.namespaces}
+    around -= {path for path in around if not graph.layers.isdisjoint(paths_of(path))}
     depths = {
         place: path.removeprefix("Gradients/").count("/")
         for place, path in enumerate(graph.namespaces)
@@ -112,6 +114,7 @@ def _keys(graph: FlowGraph, opened: frozenset[int], number: dict[str, int]) -> l
 
 def _draw_parts(graph: FlowGraph, opened: frozenset[int], unstacked: frozenset[int]) -> list[FlowPart]:
     number = {path: place for place, path in enumerate(graph.namespaces)}
+    layers = {number[path] for path in graph.layers if path in number}
     keys = _keys(graph, opened, number)
     followers: dict[int, list[int]] = defaultdict(list)
     for edge in graph.edges:
@@ -123,7 +126,7 @@ def _draw_parts(graph: FlowGraph, opened: frozenset[int], unstacked: frozenset[i
         stretches = absorb_strangers(list(_stretches(order, keys, graph.types)))
         parts += [
             FlowPart(run.operators, place, run.namespace, run.parent, run.count)
-            for run in stack_stretches(stretches, graph.types, followers, unstacked)
+            for run in stack_stretches(stretches, graph.types, followers, unstacked, layers)
         ]
     return parts
 

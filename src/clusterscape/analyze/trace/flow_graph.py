@@ -4,7 +4,7 @@ run, classes of edges, and the namespace every operator is drawn in. Which of it
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -42,10 +42,13 @@ class Block:
 
 
 class FlowGraph:
-    """``operators`` has the columns of ``model/operators.py``; blocks and their order are found once."""
+    """``operators`` has the columns of ``model/operators.py``; blocks and their order are found once. ``layers``: namespaces
+    known to be layers of one kind, which are drawn closed and stacked at first.
+    """
 
-    def __init__(self, operators: pl.DataFrame) -> None:
+    def __init__(self, operators: pl.DataFrame, layers: Collection[str] = ()) -> None:
         self.operators = operators
+        self.layers = frozenset(layers)
         self.stage: list[int | None] = operators["stage"].to_list()
         self.types: list[str] = operators["type"].to_list()
         self.spaces: list[str] = operators["namespace"].to_list()

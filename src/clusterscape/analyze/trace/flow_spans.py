@@ -15,6 +15,12 @@ MOST_OPERATORS = 20_000
 """Of a stage; a step of more is drawn as far as that."""
 MESSAGES = ("send", "recv")
 KINDS = {"tp": FlowMark.TENSOR, "dp": FlowMark.DATA, "pp": FlowMark.PIPELINE, "ep": FlowMark.EXPERT}
+COMMUNICATION_CALLS = r"^(c10d::|_c10d_functional::|record_param_comms$)"
+"""Host operators around a communication that is a span of its own."""
+LAID_OUT = ("tp", "cp")
+"""Ranks that hold parts of one tensor."""
+MOVING = ("all_gather", "all_to_all", "gather", "scatter", "broadcast")
+SUMMING = ("all_reduce", "reduce_scatter", "reduce")
 
 
 def spans_to_operators(
@@ -77,8 +83,10 @@ def _of_rank(table: pl.DataFrame, stage: int | None, rank: int) -> pl.DataFrame:
     work = mine.filter(pl.col("span_class").cast(pl.String).is_in(WORK))
     if not (work["span_class"].cast(pl.String) == SpanClass.COMPUTE.value).any():
         is_host = pl.col("span_class").cast(pl.String) == SpanClass.HOST.value
+        is_call = pl.col("name").cast(pl.String).str.contains(COMMUNICATION_CALLS)
         work = mine.filter(
-            (is_host & pl.col("is_outer")) | (pl.col("span_class").cast(pl.String) == SpanClass.COMMUNICATION.value)
+            (is_host & pl.col("is_outer") & ~is_call)
+            | (pl.col("span_class").cast(pl.String) == SpanClass.COMMUNICATION.value)
         )
     return work.sort("start_ns", "span").head(MOST_OPERATORS).with_columns(pl.lit(stage, pl.Int32).alias("shown_stage"))
 
@@ -109,19 +117,29 @@ def _marks(chosen: pl.DataFrame, kinds: Mapping[str, str | None]) -> list[str | 
         pl.col("phase").cast(pl.String),
         pl.col("span_class").cast(pl.String),
     ).iter_rows()
-    found: list[str | None] = []
-    for collective, group, phase, kind in rows:
-        mark: FlowMark | None = None
-        if collective in MESSAGES:
-            mark = FlowMark.PIPELINE
-        elif collective is not None or kind == SpanClass.COMMUNICATION.value:
-            mark = KINDS.get(kinds.get(group) or group or "", FlowMark.COMMUNICATION)
-            if mark in (FlowMark.DATA, FlowMark.COMMUNICATION) and phase == Phase.BACKWARD.value:
-                mark = FlowMark.GRADIENT_AGGREGATION
-            elif collective == "all_to_all" and mark is FlowMark.COMMUNICATION:
-                mark = FlowMark.EXPERT
-        found.append(mark.value if mark else None)
-    return found
+    return [
+        None
+        if collective is None and kind != SpanClass.COMMUNICATION.value
+        else mark_communication(collective, kinds.get(group) or group, phase).value
+        for collective, group, phase, kind in rows
+    ]
+
+
+def mark_communication(collective: str | None, kind: str | None, phase: str | None) -> FlowMark:
+    """What part of the strategy a communication is, by what its ranks share (``kind``: tp, dp, …) and by what it does: what sums
+    up over data-parallel ranks in the backward are gradients, what only moves parts between tensor-parallel ranks lays a tensor
+    out anew.
+    """
+    mark = KINDS.get(kind or "")
+    if collective in MESSAGES:
+        return mark or (FlowMark.COMMUNICATION if kind in LAID_OUT else FlowMark.PIPELINE)
+    if kind in LAID_OUT and collective in MOVING:
+        return FlowMark.REDISTRIBUTION
+    if mark in (None, FlowMark.DATA) and collective in SUMMING and phase == Phase.BACKWARD.value:
+        return FlowMark.GRADIENT_AGGREGATION
+    if mark is None and collective == "all_to_all":
+        return FlowMark.EXPERT
+    return mark or FlowMark.COMMUNICATION
 
 
 def _message_keys(chosen: pl.DataFrame) -> pl.Series:

@@ -1,5 +1,5 @@
-"""Repeated layers of an execution flow as one: a pattern of nodes that follows itself at least five times, with equal types
-inside and equal edges between them, is drawn once with its number.
+"""Repeated layers of an execution flow as one: a pattern of nodes that follows itself at least five times, or twice where it is
+known to be a layer, with equal types inside and equal edges between them, is drawn once with its number.
 """
 
 from collections import Counter
@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 MIN_REPEATS = 5
+MIN_LAYERS = 2
+"""Repeats of what is known to be a layer, and not only looks like one."""
 MAX_PATTERN = 12
 
 
@@ -25,17 +27,21 @@ def stack_stretches(
     types: Sequence[str],
     followers: Mapping[int, Sequence[int]],
     unstacked: Collection[int],
+    layers: Collection[int] = (),
 ) -> Iterator[Stretch]:
-    """The same in the same order, repeats joined; not in the namespaces of ``unstacked`` (−1: the top)."""
+    """The same in the same order, repeats joined; not in the namespaces of ``unstacked`` (−1: the top).
+    ``layers``: namespaces known to be some.
+    """
     looks = [_look(each, types) for each in stretches]
     reaches = _reaches(stretches, followers)
     at = 0
     while at < len(stretches):
         pattern, repeats = 1, 1
         parent = stretches[at].parent
+        least = MIN_LAYERS if stretches[at].namespace in layers else MIN_REPEATS
         if (-1 if parent is None else parent) not in unstacked:
-            pattern, repeats = _longest(at, stretches, looks, reaches)
-        if repeats < MIN_REPEATS:
+            pattern, repeats = _longest(at, stretches, looks, reaches, least)
+        if repeats < least:
             yield stretches[at]
             at += 1
             continue
@@ -67,12 +73,12 @@ def _reaches(stretches: Sequence[Stretch], followers: Mapping[int, Sequence[int]
 
 
 def _longest(
-    at: int, stretches: Sequence[Stretch], looks: Sequence[Look], reaches: Sequence[frozenset[int]]
+    at: int, stretches: Sequence[Stretch], looks: Sequence[Look], reaches: Sequence[frozenset[int]], least: int
 ) -> tuple[int, int]:
     """The pattern beginning here that covers most nodes: its length and how often it is there."""
     best = (1, 1)
     for pattern in range(1, MAX_PATTERN + 1):
-        if at + pattern * MIN_REPEATS > len(stretches) or len({look[1] for look in looks[at : at + pattern]}) > 1:
+        if at + pattern * least > len(stretches) or len({look[1] for look in looks[at : at + pattern]}) > 1:
             break
         first = _shape(at, pattern, looks, reaches)
         repeats = 1
@@ -81,7 +87,7 @@ def _longest(
             and _shape(at + pattern * repeats, pattern, looks, reaches) == first
         ):
             repeats += 1
-        if repeats >= MIN_REPEATS and pattern * repeats > best[0] * best[1]:
+        if repeats >= least and pattern * repeats > best[0] * best[1]:
             best = (pattern, repeats)
     return best
 

@@ -8,6 +8,7 @@ import polars as pl
 from clusterscape.analyze.trace.document import write_report
 from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport
+from clusterscape.model.spans import RankFacts, StageModules
 
 FIRST_UNIX_NS = 10**18
 """Clocks that show less than September 2001 count from the start of something else."""
@@ -15,11 +16,14 @@ FIRST_UNIX_NS = 10**18
 
 @dataclass(frozen=True, slots=True)
 class PackedTrace:
-    """``spans`` with their relations, ``steps`` per rank with their parts, the report, when it began and how long it lasted."""
+    """``spans`` with their relations, ``steps`` per rank with their parts, the report, modules where they were captured, when it
+    began and how long it lasted.
+    """
 
     spans: pl.DataFrame
     steps: pl.DataFrame
     document: dict[str, Any]
+    modules: tuple[StageModules, ...]
     origin_ns: int
     extent_ns: float
 
@@ -42,4 +46,14 @@ def pack_trace(report: TraceReport) -> PackedTrace:
         (pl.col("start_ns") - int(low)).cast(pl.Float64),
         *(pl.col(name).cast(pl.Float64) for name in columns),
     )
-    return PackedTrace(spans, steps, write_report(report), int(low), float(high - low))
+    modules = find_stage_modules(report.trace.ranks)
+    return PackedTrace(spans, steps, write_report(report), modules, int(low), float(high - low))
+
+
+def find_stage_modules(ranks: tuple[RankFacts, ...]) -> tuple[StageModules, ...]:
+    """Of every stage those of its first rank that was captured: the others hold the same modules, or other parts of them."""
+    found: dict[int | None, StageModules] = {}
+    for facts in sorted(ranks, key=lambda each: each.rank):
+        if facts.modules:
+            found.setdefault(facts.stage, StageModules(stage=facts.stage, rank=facts.rank, modules=facts.modules))
+    return tuple(found.values())

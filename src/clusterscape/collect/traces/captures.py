@@ -1,10 +1,10 @@
 """Capture files beside PyTorch's traces (``clusterscape.trace.capture``): what the profiler does not say of a rank, added to it.
 
-Stage, process groups with their kinds, modules and placements; and the process group of host collectives (gloo's), which the
-profiler leaves out.
+Stage, process groups with their kinds, modules, and how their parameters and activations lie over the ranks; and the process
+group of host collectives (gloo's), which the profiler leaves out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +13,7 @@ import polars as pl
 from clusterscape.collect.traces.collective_names import parse_annotation
 from clusterscape.collect.traces.files import TraceFile, read_content
 from clusterscape.errors import ClusterScapeError
-from clusterscape.model.spans import ModuleFacts, Parameter, ProcessGroup, RankFacts, SpanClass, Trace
+from clusterscape.model.spans import Activation, ModuleFacts, Parameter, ProcessGroup, RankFacts, SpanClass, Trace
 
 ELEMENT_WIDTHS = (1, 2, 4, 8, 16)  # bytes
 
@@ -28,6 +28,13 @@ class _Placement(msgspec.Struct):
     mesh_dim: str
     kind: str
     dim: int | None = None
+    parts: int | None = None
+
+
+class _Tensor(msgspec.Struct):
+    shape: list[int]
+    dtype: str | None = None
+    placements: list[_Placement] | None = None
 
 
 class _Parameter(msgspec.Struct):
@@ -41,6 +48,10 @@ class _Module(msgspec.Struct):
     path: str
     class_name: str = msgspec.field(name="class")
     parameters: list[_Parameter] = []
+    inputs: list[_Tensor] = []
+    outputs: list[_Tensor] = []
+    inner_inputs: list[_Tensor] = []
+    inner_outputs: list[_Tensor] = []
 
 
 class _Communication(msgspec.Struct):
@@ -89,6 +100,7 @@ def add_facts(facts: RankFacts, capture: CaptureFile) -> RankFacts:
         known = groups.get(group.name)
         kind = group.kind or (known.kind if known else None)
         groups[group.name] = ProcessGroup(name=group.name, ranks=tuple(group.ranks), kind=kind)
+    parts = {group.kind: len(group.ranks) for group in capture.process_groups if group.kind}
     return replace(
         facts,
         world_size=facts.world_size if facts.world_size is not None else capture.world_size,
@@ -96,26 +108,77 @@ def add_facts(facts: RankFacts, capture: CaptureFile) -> RankFacts:
         device=facts.device or capture.device,
         stage=capture.stage if facts.stage is None else facts.stage,
         process_groups=tuple(groups.values()),
-        modules=tuple(_to_module(module) for module in capture.modules),
+        modules=tuple(_to_module(module, parts) for module in capture.modules),
     )
 
 
-def _to_module(module: _Module) -> ModuleFacts:
+def _to_module(module: _Module, parts: Mapping[str, int]) -> ModuleFacts:
+    parameters = tuple(_to_parameter(each, parts) for each in module.parameters)
+    weight = next((each for each in parameters if each.name == "weight" and len(each.local_shape) == 2), None)
     return ModuleFacts(
         path=module.path,
         class_name=module.class_name,
-        parameters=tuple(
-            Parameter(
-                name=each.name,
-                shape=tuple(each.shape or each.local_shape or ()),
-                local_shape=tuple(each.local_shape or each.shape or ()),
-                placements=tuple(
-                    (one.mesh_dim, one.kind if one.dim is None else f"{one.kind} {one.dim}") for one in each.placements
-                ),
-            )
-            for each in module.parameters
-        ),
+        parameters=parameters,
+        inputs=tuple(_to_activations(module.inputs, module.inner_inputs, parts, weight, 1)),
+        outputs=tuple(_to_activations(module.outputs, module.inner_outputs, parts, weight, 0)),
     )
+
+
+def _to_parameter(each: _Parameter, parts: Mapping[str, int]) -> Parameter:
+    shape, local = tuple(each.shape or each.local_shape or ()), tuple(each.local_shape or each.shape or ())
+    return Parameter(
+        name=each.name,
+        shape=shape,
+        local_shape=local,
+        placements=tuple(
+            (one.mesh_dim, one.kind if one.dim is None else f"{one.kind} {one.dim}") for one in each.placements
+        ),
+        splits=_split(len(local), each.placements, parts),
+    )
+
+
+def _to_activations(
+    tensors: Sequence[_Tensor], inner: Sequence[_Tensor], parts: Mapping[str, int], weight: Parameter | None, side: int
+) -> Iterator[Activation]:
+    """A DTensor says itself how it is split. A plain tensor is this rank's part: of what whole, the DTensor tells that a parallel
+    style makes of it, or the module's weight where its dimension ``side`` (0: what comes out, 1: what goes in) is split.
+    """
+    for place, tensor in enumerate(tensors):
+        own, whole = tuple(tensor.shape), None
+        if tensor.placements is not None:
+            splits = _split(len(own), tensor.placements, parts)
+            is_partial = any(each.kind == "partial" for each in tensor.placements)
+            yield Activation(shape=own, splits=splits, data_type=tensor.dtype, is_partial=is_partial)
+            continue
+        if place < len(inner) and inner[place].placements is not None:
+            whole = tuple(inner[place].shape)
+        elif weight is not None and weight.splits and own and own[-1] == weight.local_shape[side]:
+            whole = (*own[:-1], own[-1] * weight.splits[side])
+        yield Activation(
+            shape=whole or own, splits=() if whole is None else _ratios(own, whole), data_type=tensor.dtype
+        )
+
+
+def _ratios(part: tuple[int, ...], whole: tuple[int, ...]) -> tuple[int, ...]:
+    """Into how many parts each dimension of the whole is split; empty where the one is no part of the other."""
+    if len(part) != len(whole) or any(not own or all_ % own for own, all_ in zip(part, whole, strict=True)):
+        return ()
+    return tuple(all_ // own for own, all_ in zip(part, whole, strict=True))
+
+
+def _split(dimensions: int, placements: Sequence[_Placement], parts: Mapping[str, int]) -> tuple[int, ...]:
+    """Into how many parts each dimension is split; empty where nothing is said, or not into how many."""
+    if not placements:
+        return ()
+    found = [1] * dimensions
+    for each in placements:
+        if each.dim is None:
+            continue
+        count = each.parts or parts.get(each.mesh_dim)
+        if count is None or not -dimensions <= each.dim < dimensions:
+            return ()
+        found[each.dim] *= count
+    return tuple(found)
 
 
 def _name_groups(spans: pl.DataFrame, captures: Mapping[int, CaptureFile]) -> tuple[pl.DataFrame, list[str]]:

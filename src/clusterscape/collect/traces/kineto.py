@@ -38,6 +38,7 @@ class EventArguments(msgspec.Struct, gc=False):
     target_rank: Number = msgspec.field(default=None, name="Dst Rank")
     input_shapes: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="Input Dims")
     input_types: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="Input type")
+    settings: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="Concrete Inputs")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -121,15 +122,22 @@ def parse_kineto(content: Content) -> Parsed:
     try:
         return Parsed(_decode(data), not notes, tuple(notes))
     except msgspec.ValidationError:
-        document, odd = _decode_one_by_one(data)
-        notes.append(f"{odd} events have fields of unexpected types and were left out")
-        return Parsed(document, not content.cut, tuple(notes))
+        pass
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        document = _decode_before_cut(data, str(error))
-        if not content.cut:
-            notes.append("its JSON ends in the middle or is damaged")
-        notes.append(f"the {len(document.events):,} events before that are used")
-        return Parsed(document, False, tuple(notes))
+        return _parse_before_cut(content, str(error))
+    try:
+        document, odd = _decode_one_by_one(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # odd, and damaged behind that
+        return _parse_before_cut(content, str(error))
+    notes.append(f"{odd} events have fields of unexpected types and were left out")
+    return Parsed(document, not content.cut, tuple(notes))
+
+
+def _parse_before_cut(content: Content, message: str) -> Parsed:
+    document = _decode_before_cut(content.data, message)
+    notes = [content.cut or "its JSON ends in the middle or is damaged"]
+    notes.append(f"the {len(document.events):,} events before that are used")
+    return Parsed(document, False, tuple(notes))
 
 
 def _decode(data: bytes) -> Document:

@@ -5,6 +5,7 @@ are seconds. Missing is null. Spans, steps, operators, links and curves are Arro
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from clusterscape.analyze.trace.diff import DiffKind
 from clusterscape.model.traces import TraceState
@@ -236,7 +237,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceReportAnswer:
-    """All measures and verdicts."""
+    """All measures and verdicts. ``flops_source``: by the profiler, or from shapes of matrix products and convolutions; null:
+    there are none.
+    """
 
     steps: list[TraceStep]
     alignment: TraceAlignment
@@ -249,6 +252,7 @@ class TraceReportAnswer:
     critical_path: TracePath | None
     what_if: list[WhatIf]
     verdicts: list[Verdict]
+    flops_source: Literal["recorded", "estimated"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

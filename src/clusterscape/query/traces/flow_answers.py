@@ -26,6 +26,29 @@ class FlowMarks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlowTensor:
+    """A parameter of a module, or what goes in or comes out: its shape over all ranks, into how many parts each dimension is
+    split (null: not known), and over what.
+    """
+
+    name: str
+    shape: list[int]
+    splits: list[int] | None
+    placement: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowModule:
+    """The module that a node is, or lies in, where the run was captured; ``path`` as the model names it, empty: itself."""
+
+    path: str
+    class_name: str
+    parameters: list[FlowTensor]
+    inputs: list[FlowTensor]
+    outputs: list[FlowTensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowNode:
     """An operator, a closed namespace, or operators that only order others; ``count`` of them stacked. ``opens``: what to add to
     ``open`` to see inside. ``matches``: operators with the searched text. ``span``: the longest; times are null where the trace
@@ -48,6 +71,7 @@ class FlowNode:
     shape: str | None
     data_type: str | None
     message: str | None
+    module: FlowModule | None
     span: int | None
     start_ns: float | None
     end_ns: float | None
@@ -78,10 +102,13 @@ class FlowNamespace:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowAnswer:
     """The execution flow; nodes in the order of execution. ``is_recorded``: from an operator graph, else from spans of one rank
-    per stage in the typical step. ``opened``: what is open, as it can be asked for.
+    per stage in the typical step; ``is_captured``: with the modules of the run. ``opened``: what is open, as it can be asked
+    for. ``at``: the node of the span that was asked for, null where there is none.
     """
 
     is_recorded: bool
+    is_captured: bool
+    at: int | None
     operators: int
     stages: list[TraceStage]
     blocks: list[FlowBlock]

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from clusterscape.analyze.trace.changes import ChangedRun
 from clusterscape.analyze.trace.drawn import DrawnTrace
 from clusterscape.errors import QueryError
+from clusterscape.model.spans import StageModules
 from clusterscape.model.traces import (
+    MEMORY_FILE,
+    MODULES_FILE,
     OPERATORS_FILE,
     REPORT_FILE,
     SPANS_FILE,
@@ -63,6 +67,21 @@ class OpenTrace:
         """The operator graph, where the trace came with one."""
         key = trace_key(self.about.trace_id, OPERATORS_FILE)
         return self._read_table(OPERATORS_FILE) if self.artifacts.list(key) else None
+
+    @cached_property
+    def modules(self) -> tuple[StageModules, ...]:
+        """Modules of every stage; none where the run was not captured."""
+        key = trace_key(self.about.trace_id, MODULES_FILE)
+        if not self.artifacts.list(key):
+            return ()
+        with self.artifacts.open(key) as file:
+            return msgspec.json.decode(file.read(), type=tuple[StageModules, ...])
+
+    @cached_property
+    def memory(self) -> pl.DataFrame | None:
+        """Bytes allocated over time, where that was recorded."""
+        key = trace_key(self.about.trace_id, MEMORY_FILE)
+        return self._read_table(MEMORY_FILE) if self.artifacts.list(key) else None
 
     @cached_property
     def changed(self) -> ChangedRun:

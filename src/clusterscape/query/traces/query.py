@@ -9,10 +9,12 @@ import polars as pl
 from clusterscape.analyze.trace.aggregate import Merge, Window
 from clusterscape.analyze.trace.changes import Change, ChangeError
 from clusterscape.analyze.trace.drawn import CLASSES, SHOWN_CLASSES, Level
-from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, StoreError
+from clusterscape.errors import ClusterScapeError, ForbiddenError, NotFoundError, QueryError, StoreError
+from clusterscape.model.viewers import Viewer
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import find_holding
+from clusterscape.query.ownership import check_owner
 from clusterscape.query.picture import encode_strings
 from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
 from clusterscape.query.traces.describing import describe_change, describe_diff, describe_report, describe_row
@@ -148,15 +150,24 @@ class TraceQuery:
         window = _window(opened.drawn.extent_ns, start_ns, end_ns, pixels)
         origin = opened.drawn.origin_ns
         low, high = origin + int(window.start_ns), origin + math.ceil(window.end_ns)
-        return draw_curves(opened.spans, low, high, pixels).with_columns(pl.col("time_ns") - origin)
+        return draw_curves(opened.spans, low, high, pixels, opened.memory).with_columns(
+            pl.col("time_ns") + (low - origin)
+        )
 
-    def flow(self, trace_id: str, *, opened: Sequence[str] | None = None, text: str = "") -> FlowAnswer:
-        """The execution flow with some namespaces open; None: as a first picture."""
+    def flow(
+        self, trace_id: str, *, opened: Sequence[str] | None = None, text: str = "", span: int | None = None
+    ) -> FlowAnswer:
+        """The execution flow with some namespaces open; None: as a first picture. ``span``: whose node is to be told."""
         from clusterscape.query.traces.flow import draw, load_operators
+        from clusterscape.query.traces.flow_places import find_place
 
         trace = self.open(trace_id)
         operators = self._operators.get(trace_id, trace.about.imported_at, lambda: load_operators(trace))
-        return draw(operators, opened, text)
+        place = None
+        if span is not None and span < trace.spans.height:
+            stage = trace.about.stages.get(trace.spans["rank"][span])
+            place = find_place(operators.graph, trace.spans, span, stage)
+        return draw(operators, opened, text, place)
 
     def diff(self, before: str, after: str) -> TraceDiffAnswer:
         """What changed from one run to another."""
@@ -182,6 +193,22 @@ class TraceQuery:
             return describe_change(opened.changed.ask(change))
         except ChangeError as error:
             raise QueryError(f"this cannot be asked of the trace: {error}", hint="Ask another question.") from None
+
+    def check_workload(self, workload: str, viewer: Viewer) -> None:
+        """Raise where there is no such workload, or where its traces are not this viewer's to send."""
+        found = self._workloads.find(workload)
+        if not viewer.knows(found.user, found.project):
+            raise ForbiddenError(
+                f"{workload} is not yours", hint="Send the trace without a workload, or ask its owner to."
+            )
+
+    def check_change(self, trace_id: str, viewer: Viewer) -> None:
+        """Raise where there is no such trace, or where it is not this viewer's to change."""
+        about = read_about(self._artifacts, trace_id)
+        if about.workload_id is None or about.owned_by == viewer.login is not None:
+            check_owner(about.owned_by, viewer, f"the trace {trace_id}")
+        else:
+            self.check_workload(about.workload_id, viewer)
 
     # parts
 

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from clusterscape.errors import QueryError, StoreError
+from clusterscape.query.ownership import owner_for
 from clusterscape.query.traces import Change, Level, Merge
 from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
 from clusterscape.query.traces.flow_answers import FlowAnswer
-from clusterscape.serve.state import State, TraceWriter
+from clusterscape.serve.state import CurrentViewer, State, TraceWriter
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
 
 router = APIRouter(prefix="/api/v1/traces", tags=["traces"])
@@ -72,16 +74,20 @@ def list_traces(
 
 
 @router.post("", status_code=201)
-def create_trace(new: NewTrace, state: State) -> TraceRow:
+def create_trace(new: NewTrace, state: State, viewer: CurrentViewer) -> TraceRow:
     """Announce a trace. Its files are sent to `files/` next, then `import` is asked for."""
-    workload = None if new.workload_id is None else str(state.queries.workloads.find(new.workload_id).id)
-    return state.queries.traces.row(_writer(state.traces).create(new.name, workload).trace_id)
+    writer = _writer(state.traces)
+    if new.workload_id is not None:
+        state.queries.traces.check_workload(new.workload_id, viewer)
+    made = writer.create(new.name, new.workload_id, owned_by=owner_for(viewer))
+    return state.queries.traces.row(made.trace_id)
 
 
 @router.put("/{trace}/files/{path:path}")
-async def send_trace_file(trace: TraceId, path: str, request: Request, state: State) -> SentFile:
+async def send_trace_file(trace: TraceId, path: str, request: Request, state: State, viewer: CurrentViewer) -> SentFile:
     """The raw content of one file, streamed to the disk; the folder it lies in may tell its rank."""
     writer = _writer(state.traces)
+    await run_in_threadpool(state.queries.traces.check_change, trace, viewer)
     most = writer.max_upload_bytes
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
@@ -101,15 +107,17 @@ async def send_trace_file(trace: TraceId, path: str, request: Request, state: St
 
 
 @router.post("/{trace}/import", status_code=202)
-def import_trace(trace: TraceId, state: State) -> TraceRow:
+def import_trace(trace: TraceId, state: State, viewer: CurrentViewer) -> TraceRow:
     """Read what was sent, in a process of its own; `GET` the trace to see how far it is."""
+    state.queries.traces.check_change(trace, viewer)
     _writer(state.traces).start(trace)
     return state.queries.traces.row(trace)
 
 
 @router.delete("/{trace}", status_code=204)
-def delete_trace(trace: TraceId, state: State) -> None:
+def delete_trace(trace: TraceId, state: State, viewer: CurrentViewer) -> None:
     """Remove a trace and all its files."""
+    state.queries.traces.check_change(trace, viewer)
     _writer(state.traces).delete(trace)
 
 
@@ -189,11 +197,12 @@ def read_trace_flow(
         ),
     ] = None,
     text: Annotated[str, Query(max_length=200, description="Nodes tell how many of their operators have it.")] = "",
+    span: Annotated[int | None, Query(ge=0, description="`at` tells its node; a first picture shows it.")] = None,
 ) -> FlowAnswer:
     """The execution flow: nodes in the order of execution, edges with the sharding of their tensors, blocks cut at sends and
     receives. At most 2,000 nodes: namespaces that would be more stay closed.
     """
-    return state.queries.traces.flow(trace, opened=None if opened is None else _split(opened), text=text)
+    return state.queries.traces.flow(trace, opened=None if opened is None else _split(opened), text=text, span=span)
 
 
 @router.get("/{trace}/operators", response_class=Response, responses=ARROW_RESPONSE)

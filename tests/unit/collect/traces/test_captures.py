@@ -85,3 +85,46 @@ def test_a_capture_is_passed_over_when_its_rank_has_no_trace(tmp_path: Path, ran
     trace = read(tmp_path, captured(rank, [call("7", 1, 16)]))
     assert groups_of(trace) == [(None, None), (None, None)]
     assert trace.ranks[0].modules == ()
+
+
+def linear(weight: list[int], dim: int, **tensors: Any) -> Json:
+    """A linear layer whose weight is split into 2 parts by Megatron or a DTensor."""
+    parameter = {
+        "name": "weight",
+        "local_shape": weight,
+        "placements": [{"mesh_dim": "tp", "kind": "shard", "dim": dim}],
+    }
+    return {"path": "up", "class": "Linear", "parameters": [parameter], **tensors}
+
+
+def test_activations_are_split_as_their_dtensors_say_when_a_style_lays_them_out(tmp_path: Path) -> None:
+    placed = [{"mesh_dim": "tp", "kind": "shard", "dim": -1, "parts": 2}]
+    whole = [{"mesh_dim": "tp", "kind": "replicate", "parts": 2}]
+    module = linear(
+        [128, 64],
+        0,
+        inputs=[{"shape": [16, 64]}],
+        inner_inputs=[{"shape": [16, 64], "placements": whole}],
+        inner_outputs=[{"shape": [16, 256], "placements": placed}],
+        outputs=[{"shape": [16, 128], "dtype": "float32"}],
+    )
+    (kept,) = read(tmp_path, captured(1, [], modules=[module])).ranks[0].modules
+    assert kept.inputs[0].splits == (1, 1)
+    assert (kept.outputs[0].shape, kept.outputs[0].splits) == ((16, 256), (1, 2))
+    assert kept.parameters[0].splits == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("dim", "goes_in", "comes_out", "splits"),
+    [
+        (0, [8, 4, 64], [8, 4, 128], ((1, 1, 1), (1, 1, 2))),
+        (1, [8, 4, 64], [8, 4, 128], ((1, 1, 2), (1, 1, 1))),
+        (0, [8, 4, 64], [8, 4, 256], ((1, 1, 1), ())),  # gathered by the layer itself: no longer a part
+    ],
+)
+def test_activations_are_split_as_the_weight_is_when_they_are_as_long_as_its_part(
+    tmp_path: Path, dim: int, goes_in: list[int], comes_out: list[int], splits: object
+) -> None:
+    module = linear([128, 64], dim, inputs=[{"shape": goes_in}], outputs=[{"shape": comes_out}])
+    (kept,) = read(tmp_path, captured(1, [], modules=[module])).ranks[0].modules
+    assert (kept.inputs[0].splits, kept.outputs[0].splits) == splits

@@ -58,6 +58,7 @@ export function Panes({ answer, page, window, extent, originNs }: PanesProps) {
           span={page.span}
           originNs={originNs}
           onOpen={open}
+          onFlow={() => change(changeParallel({ drawing: "flow", flow: null }))}
           onZoom={({ arrive_ns, end_ns }) =>
             change(changeParallel({ window: aroundWindow(arrive_ns, end_ns, 1, extent) }))
           }

@@ -2,17 +2,24 @@
 // selected and zoomed in one of them shows in all.
 
 import { useMemo, useRef, useState } from "react";
-import type { TraceAnswer, Verdict } from "../../api/generated.ts";
+import type { FlowNode, TraceAnswer, Verdict } from "../../api/generated.ts";
 import type { MareyRow } from "../../api/marey.ts";
 import { useInk } from "../../charts/canvas.tsx";
 import { useCurves, useSteps, useTrace, useTraces } from "../../data/traces.ts";
-import { changeParallel, type NsWindow, openTrace, type ParallelPage, toggleRow } from "../../state/parallel.ts";
+import {
+  changeParallel,
+  isFlow,
+  type NsWindow,
+  openTrace,
+  type ParallelPage,
+  toggleRow,
+} from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { ComparedGraph } from "./compared-graph.tsx";
 import { DiffPanel } from "./diff-panel.tsx";
-import { FlowView } from "./flow/flow-view.tsx";
+import { FlowView, type SaveFlow } from "./flow/flow-view.tsx";
 import { CURVES, type CurveName, hasCurve } from "./graph/curves.ts";
 import type { Drawn } from "./graph/drawn.ts";
 import { type GraphFile, savePng, saveSvg } from "./graph/export.ts";
@@ -49,7 +56,6 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
   const change = useChangeScreen();
   const answer = useTrace(trace);
   const table = useSteps(trace);
-  const [curve, setCurve] = useState<CurveName | null>(null);
   const steps = useMemo(() => (table.value ? listSteps(table.value) : NO_STEPS), [table.value]);
   const page = useMemo(() => fitPage(asked, answer.value), [asked, answer.value]);
   const whose = workload ?? answer.value?.row.workload_id ?? null;
@@ -65,11 +71,13 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
         <div className={styles.controls}>
           <TraceList workload={whose} current={trace} onOpen={(other) => change(openTrace(other))} />
           <UploadBox workload={whose} onStarted={() => {}} />
-          {page.drawing !== "flow" && <Settings page={page} curves={curves} curve={curve} onCurve={setCurve} />}
+          {!isFlow(page.drawing) && (
+            <Settings page={page} curves={curves} isEstimated={answer.value?.report?.flops_source === "estimated"} />
+          )}
         </div>
       }
       details={
-        answer.value && scene && page.pane !== "none" ? (
+        answer.value && scene && page.pane !== "none" && !isFlow(page.drawing) ? (
           <Panes
             answer={answer.value}
             page={page}
@@ -86,7 +94,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
           value.report === null || scene === null ? (
             <p className={styles.quiet}>{value.row.problem ?? "The trace is still being read."}</p>
           ) : (
-            <Middle answer={value} page={page} steps={steps} scene={scene} curve={curve} />
+            <Middle answer={value} page={page} steps={steps} scene={scene} />
           )
         }
       </Frame>
@@ -121,7 +129,7 @@ export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], wa
 
 /** A run without stages has one row of all ranks at that level: its ranks tell more. One without spans has only its flow. */
 function fitPage(page: ParallelPage, answer: TraceAnswer | undefined): ParallelPage {
-  if (answer && hasNoSpans(answer)) return { ...page, drawing: "flow" };
+  if (answer && hasNoSpans(answer) && !isFlow(page.drawing)) return { ...page, drawing: "flow" };
   return page.level === "stage" && answer && answer.stages.length <= 1 ? { ...page, level: "rank" } : page;
 }
 
@@ -148,10 +156,9 @@ interface MiddleProps {
   readonly page: ParallelPage;
   readonly steps: readonly Step[];
   readonly scene: Scene;
-  readonly curve: CurveName | null;
 }
 
-function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
+function Middle({ answer, page, steps, scene }: MiddleProps) {
   const change = useChangeScreen();
   const trace = answer.row.trace_id;
   const windows = useWindows(page);
@@ -161,6 +168,8 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
   const [drawn, setDrawn] = useState<Drawn | null>(null);
   const [verdict, setVerdict] = useState<Verdict | null>(null);
   const { files, place, keep } = useFiles(answer, steps, scene);
+  const compared = isFlow(page.drawing) ? null : page.compared;
+  const savesFlow = useRef<SaveFlow | null>(null);
   const { window, extent } = scene;
   const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
   const deeds: GraphDeeds = {
@@ -180,6 +189,18 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
     windows.show(aroundWindow(from, to, 0.15, extent), true);
     set({ span: chosen.spans[0]?.span ?? null, pane: "span" });
   };
+  const ranksOf = (stage: number | null) => answer.stages.find((each) => each.stage === stage)?.ranks ?? [];
+  /** Where a stage stands for several ranks it is opened: the span is one of them. */
+  const showNode = ({ start_ns, end_ns, span }: FlowNode, stage: number | null) => {
+    const isOpened = page.level === "stage" && stage !== null && ranksOf(stage).length > 1;
+    windows.show(aroundWindow(start_ns ?? 0, end_ns ?? 0, 0.15, extent), true);
+    set({
+      drawing: "graph",
+      span,
+      pane: span === null ? "none" : "span",
+      ...(isOpened ? { open: [...new Set([...page.open, String(stage)])] } : {}),
+    });
+  };
   return (
     <>
       {!hasNoSpans(answer) && (
@@ -190,14 +211,15 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
       )}
       <Toolbar
         page={page}
-        title={page.drawing === "flow" ? "Execution flow" : titleOf(steps, scene)}
+        title={isFlow(page.drawing) ? "Execution flow" : titleOf(steps, scene)}
+        isTimed={!hasNoSpans(answer)}
         windows={windows}
         others={others}
         onAll={deeds.onAll}
-        onPng={() => files((file) => savePng(file))}
-        onSvg={() => files((file) => saveSvg(file))}
+        onPng={() => (isFlow(page.drawing) ? savesFlow.current?.("png") : files((file) => savePng(file)))}
+        onSvg={() => (isFlow(page.drawing) ? savesFlow.current?.("svg") : files((file) => saveSvg(file)))}
       />
-      <div ref={place} className={styles.graphs} data-compared={page.compared !== null || undefined}>
+      <div ref={place} className={styles.graphs} data-compared={compared !== null || undefined}>
         {/* Drawn also while the table stands before it: the table is of what the graph asked for. */}
         <div className={styles.one} hidden={page.drawing !== "graph"}>
           {!hasNoSpans(answer) && (
@@ -206,9 +228,9 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
               title={answer.row.name}
               page={page}
               {...scene}
-              curve={curve}
+              curve={page.curve}
               detailOf={detailOf(answer)}
-              ranksOf={(stage) => answer.stages.find((each) => each.stage === stage)?.ranks ?? []}
+              ranksOf={ranksOf}
               onShown={(stage, shown) => {
                 keep(stage);
                 setDrawn(shown);
@@ -217,16 +239,14 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
             />
           )}
         </div>
-        {page.drawing === "flow" && (
+        {isFlow(page.drawing) && (
           <FlowView
             trace={trace}
-            open={page.flow}
-            text={page.text}
-            onOpen={(flow) => set({ flow })}
-            onShow={({ start_ns, end_ns, span }) => {
-              windows.show(aroundWindow(start_ns ?? 0, end_ns ?? 0, 0.15, extent), true);
-              set({ drawing: "graph", span, pane: span === null ? "none" : "span" });
-            }}
+            title={answer.row.name}
+            page={page}
+            saves={savesFlow}
+            onChange={set}
+            onShow={(node, stage) => showNode(node, stage)}
           />
         )}
         {page.drawing === "table" && drawn && (
@@ -239,9 +259,9 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
             onSelect={deeds.onSelect}
           />
         )}
-        {page.compared !== null && (
+        {compared !== null && (
           <ComparedGraph
-            trace={page.compared}
+            trace={compared}
             page={page}
             offsetNs={window.fromNs - scene.originNs}
             window={window}
@@ -250,7 +270,7 @@ function Middle({ answer, page, steps, scene, curve }: MiddleProps) {
         )}
       </div>
       {drawn && page.drawing === "graph" && <Legend drawn={drawn} by={page.color} />}
-      {page.compared !== null && <DiffPanel before={trace} after={page.compared} />}
+      {compared !== null && <DiffPanel before={trace} after={compared} />}
     </>
   );
 }

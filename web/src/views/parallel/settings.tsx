@@ -56,12 +56,13 @@ const CLASS_KINDS: Readonly<Record<SpanClass, SpanKind>> = {
 
 interface SettingsProps {
   readonly page: ParallelPage;
+  /** Which there are. */
   readonly curves: readonly CurveName[];
-  readonly curve: CurveName | null;
-  onCurve(curve: CurveName | null): void;
+  /** Whether FLOPs come from shapes, not from the profiler itself. */
+  readonly isEstimated: boolean;
 }
 
-export function Settings({ page, curves, curve, onCurve }: SettingsProps) {
+export function Settings({ page, curves, isEstimated }: SettingsProps) {
   const change = useChangeScreen();
   const set = (changes: Partial<ParallelPage>) => change(changeParallel(changes), "replace");
   return (
@@ -110,8 +111,13 @@ export function Settings({ page, curves, curve, onCurve }: SettingsProps) {
           <div className={styles.classes}>
             {[null, ...curves].map((name) => (
               <label key={name}>
-                <input type="radio" name="curve" checked={curve === name} onChange={() => onCurve(name)} />
+                <input type="radio" name="curve" checked={page.curve === name} onChange={() => set({ curve: name })} />
                 {name === null ? "none" : CURVE_TITLES[name]}
+                {name === "flops" && isEstimated && (
+                  <small data-tip="From the shapes of matrix products and convolutions: the profiler recorded none itself.">
+                    estimated
+                  </small>
+                )}
               </label>
             ))}
           </div>

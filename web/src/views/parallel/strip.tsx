@@ -66,10 +66,12 @@ function Figure({ name, value }: { name: string; value: ReactNode }) {
 
 export function describe({ row, stages, report }: TraceAnswer): string {
   const named = stages.filter(({ stage }) => stage !== null).length;
+  const where = [row.format, formatPlural(row.ranks, "rank"), named > 1 ? formatPlural(named, "stage") : null];
+  if (row.state === "ready" && row.spans === 0) {
+    return [...where, "operator graph only: no times recorded"].filter(Boolean).join(" · ");
+  }
   return [
-    row.format,
-    formatPlural(row.ranks, "rank"),
-    named > 1 ? formatPlural(named, "stage") : null,
+    ...where,
     report?.bubble ? formatPlural(report.bubble.micro_batches, "micro-batch", "micro-batches") : null,
     formatPlural(row.steps, "step"),
     formatPlural(row.spans, "span"),

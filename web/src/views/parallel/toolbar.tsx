@@ -1,10 +1,10 @@
 // Above the graph: what is shown, the ways back, what is searched, compared, and how it is taken along.
 
 import type { TraceRow } from "../../api/generated.ts";
-import { changeParallel, type Drawing, type ParallelPage } from "../../state/parallel.ts";
+import { changeParallel, type Drawing, isFlow, type ParallelPage } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
-import { Segmented } from "../../widgets/segmented.tsx";
+import { Segmented, type SegmentedOption } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./parallel.module.css";
 import type { Windows } from "./use-windows.ts";
@@ -12,6 +12,8 @@ import type { Windows } from "./use-windows.ts";
 interface ToolbarProps {
   readonly page: ParallelPage;
   readonly title: string;
+  /** Whether any times were recorded. */
+  readonly isTimed: boolean;
   readonly windows: Windows;
   /** That can be compared with. */
   readonly others: readonly TraceRow[];
@@ -20,21 +22,26 @@ interface ToolbarProps {
   onSvg(): void;
 }
 
-const DRAWING_OPTIONS: readonly { readonly value: Drawing; readonly title: string }[] = [
-  { value: "graph", title: "Graph" },
-  { value: "flow", title: "Flow" },
-  { value: "table", title: "Table" },
-];
+const NOT_TIMED = "The trace is an operator graph alone: no times were recorded.";
 
-export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: ToolbarProps) {
+function listDrawings(isTimed: boolean): readonly SegmentedOption<Drawing>[] {
+  const disabled = isTimed ? undefined : NOT_TIMED;
+  return [
+    { value: "graph", title: "Graph", disabled },
+    { value: "flow", title: "Flow" },
+    { value: "table", title: "Table", disabled },
+  ];
+}
+
+export function Toolbar({ page, title, isTimed, windows, others, onAll, onPng, onSvg }: ToolbarProps) {
   const change = useChangeScreen();
   const set = (changes: Partial<ParallelPage>, step: "push" | "replace" = "replace") =>
     change(changeParallel(changes), step);
-  const isTimed = page.drawing !== "flow";
+  const isOfTime = !isFlow(page.drawing);
   return (
     <div className={styles.toolbar} role="toolbar" aria-label="Graph">
       <h2>{title}</h2>
-      {isTimed && (
+      {isOfTime && (
         <span className={styles.history}>
           <IconButton
             icon="undo"
@@ -64,7 +71,7 @@ export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: T
       <span className={styles.search}>
         <TextSearch label="Find operator" value={page.text} onChange={(text) => set({ text })} />
       </span>
-      {isTimed && others.length > 0 && (
+      {isOfTime && others.length > 0 && (
         <select
           aria-label="Compare with"
           value={page.compared ?? ""}
@@ -81,21 +88,22 @@ export function Toolbar({ page, title, windows, others, onAll, onPng, onSvg }: T
       <Segmented
         label="Drawn as"
         name="drawn"
-        options={DRAWING_OPTIONS}
-        value={page.drawing}
+        options={listDrawings(isTimed)}
+        value={isOfTime ? page.drawing : "flow"}
         onChange={(drawing) => set({ drawing })}
       />
-      {isTimed && (
-        <>
-          {" "}
-          <Button data-tip="What is on the screen, as a picture" onClick={onPng}>
-            PNG
-          </Button>
-          <Button data-tip="What is on the screen, to be edited" onClick={onSvg}>
-            SVG
-          </Button>
-        </>
-      )}
+      <Button
+        data-tip={isOfTime ? "What is on the screen, as a picture" : "The whole flow, as a picture"}
+        onClick={onPng}
+      >
+        PNG
+      </Button>
+      <Button
+        data-tip={isOfTime ? "What is on the screen, to be edited" : "The whole flow, to be edited"}
+        onClick={onSvg}
+      >
+        SVG
+      </Button>
     </div>
   );
 }

@@ -18,9 +18,11 @@ interface SpanDetailsProps {
   readonly originNs: number;
   onOpen(span: RelatedSpan | CollectiveMember): void;
   onZoom(span: SpanAnswer): void;
+  /** Its operator in the execution flow. */
+  onFlow(): void;
 }
 
-export function SpanDetails({ trace, span, originNs, onOpen, onZoom }: SpanDetailsProps) {
+export function SpanDetails({ trace, span, originNs, onOpen, onZoom, onFlow }: SpanDetailsProps) {
   const answer = useSpan(trace, span);
   if (span === null) {
     return (
@@ -32,7 +34,9 @@ export function SpanDetails({ trace, span, originNs, onOpen, onZoom }: SpanDetai
   }
   return (
     <Frame source={answer} what="the span">
-      {(value) => <Content answer={value} originNs={originNs} onOpen={onOpen} onZoom={() => onZoom(value)} />}
+      {(value) => (
+        <Content answer={value} originNs={originNs} onOpen={onOpen} onZoom={() => onZoom(value)} onFlow={onFlow} />
+      )}
     </Frame>
   );
 }
@@ -42,9 +46,10 @@ interface ContentProps {
   readonly originNs: number;
   onOpen(span: RelatedSpan | CollectiveMember): void;
   onZoom(): void;
+  onFlow(): void;
 }
 
-function Content({ answer, originNs, onOpen, onZoom }: ContentProps) {
+function Content({ answer, originNs, onOpen, onZoom, onFlow }: ContentProps) {
   const kind = kindOf(answer.span_class, answer.phase);
   return (
     <div className={styles.span} data-span={answer.span}>
@@ -60,7 +65,12 @@ function Content({ answer, originNs, onOpen, onZoom }: ContentProps) {
           )}
         </div>
         <h3>{answer.name}</h3>
-        <Button onClick={onZoom}>Zoom to it</Button>
+        <p className={styles.deeds}>
+          <Button onClick={onZoom}>Zoom to it</Button>
+          <Button data-tip="Its operator in the execution flow, and the module around it" onClick={onFlow}>
+            Show in flow
+          </Button>
+        </p>
       </header>
       <Card label="Facts">
         <Facts facts={listFacts(answer, originNs)} />

@@ -1,6 +1,6 @@
 // What a node of the execution flow is: its operators, how its tensors are split, how long it took.
 
-import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
+import type { FlowAnswer, FlowModule, FlowNode } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { Button, IconButton } from "../../../widgets/button.tsx";
 import { type Fact, Facts } from "../../../widgets/facts.tsx";
@@ -44,6 +44,7 @@ export function FlowDetails(props: FlowDetailsProps) {
         {node.start_ns !== null && <Button onClick={() => onShow(node)}>Show in graph</Button>}
       </div>
       <Facts facts={listFacts(flow, node)} />
+      {node.module && <ModuleFacts module={node.module} />}
       <Neighbors title="Takes from" nodes={neighbors(flow, at, "source")} flow={flow} onSelect={onSelect} />
       <Neighbors title="Gives to" nodes={neighbors(flow, at, "target")} flow={flow} onSelect={onSelect} />
     </aside>
@@ -69,6 +70,28 @@ function listFacts(flow: FlowAnswer, node: FlowNode): readonly Fact[] {
     { name: "Inputs split", value: splits.length > 0 ? splits.join(", ") : null },
     { name: "Time", value: node.duration_ns === null ? null : sayNs(node.duration_ns) },
   ];
+}
+
+/** What the run's capture says of the module that the node is, or lies in. */
+function ModuleFacts({ module }: { module: FlowModule }) {
+  const tensors = [...module.inputs, ...module.outputs, ...module.parameters];
+  return (
+    <section aria-label="Module">
+      <h2>
+        {module.class_name} <small>{module.path || "the model"}</small>
+      </h2>
+      <ul className={styles.tensors}>
+        {tensors.map(({ name, shape, splits, placement }, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: several inputs have one name
+          <li key={at}>
+            <b>{name}</b> {shape.join(" × ")}
+            {splits?.some((parts) => parts > 1) && <em> split {splits.join(" × ")}</em>}
+            {placement && <small> {placement}</small>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }
 
 function neighbors({ edges }: FlowAnswer, at: number, end: "source" | "target"): readonly number[] {

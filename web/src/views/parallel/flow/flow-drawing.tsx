@@ -4,6 +4,7 @@
 import { memo } from "react";
 import type { FlowAnswer, FlowEdge, FlowNode } from "../../../api/generated.ts";
 import styles from "./flow.module.css";
+import { cellsAt, labelOf, MOST_SHARDS, placeShards, wayOf } from "./geometry.ts";
 import { type Box, CELL, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 import { isShown, MARK_COLORS, MARK_PATHS, MARK_TITLES, splitColor, toneOf } from "./looks.ts";
 
@@ -17,8 +18,6 @@ interface FlowDrawingProps {
   onSelect(node: number): void;
   onOpen(node: FlowNode): void;
 }
-
-const LETTER = 6.4;
 
 export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
   const { flow, layout, sight, scale, selected, shown, onSelect, onOpen } = props;
@@ -72,19 +71,6 @@ export const FlowDrawing = memo(function FlowDrawing(props: FlowDrawingProps) {
   );
 });
 
-/** Tensors that come into one node stand below one another. */
-function placeShards(edges: readonly FlowEdge[]): ReadonlyMap<FlowEdge, number> {
-  const taken = new Map<number, number>();
-  const places = new Map<FlowEdge, number>();
-  for (const edge of edges) {
-    if (edge.shard === null) continue;
-    const place = taken.get(edge.target) ?? 0;
-    taken.set(edge.target, place + 1);
-    places.set(edge, place);
-  }
-  return places;
-}
-
 interface EdgeProps {
   readonly edge: FlowEdge;
   readonly layout: FlowLayout;
@@ -92,24 +78,14 @@ interface EdgeProps {
   readonly place: number;
 }
 
-function Edge({ edge, layout: { x, y, width }, isNear, place }: EdgeProps) {
-  const fromX = (x[edge.source] ?? 0) + (width[edge.source] ?? 0);
-  const fromY = (y[edge.source] ?? 0) + NODE_HEIGHT / 2;
-  const toX = x[edge.target] ?? 0;
-  const toY = (y[edge.target] ?? 0) + NODE_HEIGHT / 2;
-  const reach = Math.max(14, Math.min(60, (toX - fromX) / 2));
-  // What passes over other nodes goes above them.
-  const lift = edge.is_long && Math.abs(fromY - toY) < 1 ? NODE_HEIGHT + 10 : 0;
-  const way = lift
-    ? `M${fromX} ${fromY}C${fromX + 20} ${fromY - lift} ${toX - 20} ${toY - lift} ${toX} ${toY}`
-    : `M${fromX} ${fromY}C${fromX + reach} ${fromY} ${toX - reach} ${toY} ${toX} ${toY}`;
+function Edge({ edge, layout, isNear, place }: EdgeProps) {
   const { shard } = edge;
-  const left = toX - 5 - (shard?.length ?? 0) * (CELL + 1);
+  const [left, top] = cellsAt(edge, layout, place);
   return (
     <g className={styles.edge} data-class={edge.edge_class} data-near={isNear || undefined}>
-      <path d={way} />
-      {shard !== null && place < 4 && (
-        <g transform={`translate(${left} ${toY - CELL / 2 + (place === 0 ? 0 : place * (CELL + 2))})`}>
+      <path d={wayOf(edge, layout)} />
+      {shard !== null && place < MOST_SHARDS && (
+        <g transform={`translate(${left} ${top})`}>
           <title>{`split ${shard.join(" × ")}`}</title>
           {shard.map((parts, dimension) => (
             <rect
@@ -139,9 +115,7 @@ interface NodeProps {
 
 function Node({ node, at, layout: { x, y, width: widths }, isSelected, onSelect, onOpen }: NodeProps) {
   const width = widths[at] ?? 0;
-  const suffix = node.count > 1 ? ` ×${node.count}` : "";
-  const letters = Math.floor((width - 16) / LETTER) - suffix.length;
-  const label = node.label.length > letters ? `${node.label.slice(0, Math.max(3, letters - 1))}…` : node.label;
+  const { label, suffix } = labelOf(node, width);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys are the drawing's, which names what is selected
     <g

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
+import { writeFlowSvg } from "./export.ts";
+import { listNodes } from "./flow-table.tsx";
+import { labelOf, nodeBeside, placeShards } from "./geometry.ts";
 import { layOut } from "./layout.ts";
 import { isShown, splitColor } from "./looks.ts";
 
@@ -21,6 +24,7 @@ function node(block: number, label = "MatMul"): FlowNode {
     shape: null,
     data_type: null,
     message: null,
+    module: null,
     span: null,
     start_ns: null,
     end_ns: null,
@@ -30,6 +34,8 @@ function node(block: number, label = "MatMul"): FlowNode {
 
 const FLOW: FlowAnswer = {
   is_recorded: true,
+  is_captured: false,
+  at: null,
   operators: 6,
   stages: [
     { stage: 0, ranks: [0] },
@@ -86,5 +92,50 @@ describe("the layout of a flow", () => {
   it("colors dimensions by into how many parts they are split", () => {
     expect(new Set([1, 2, 4, 8, 16].map(splitColor)).size).toBe(5);
     expect(splitColor(64)).toBe(splitColor(16));
+  });
+});
+
+describe("what stands in a flow", () => {
+  const layout = layOut(FLOW);
+
+  it("cuts names that are too long, never how many are stacked", () => {
+    const long = { ...node(0, "a name that does not fit at all"), count: 24 };
+    const { label, suffix } = labelOf(long, 110);
+    expect(label.endsWith("…")).toBe(true);
+    expect(label.length + suffix.length).toBeLessThanOrEqual(Math.floor((110 - 16) / 6.4));
+    expect(suffix).toBe(" ×24");
+  });
+
+  it("is reached up and down by keys", () => {
+    expect(nodeBeside(layout, 2, 1)).toBe(3);
+    expect(nodeBeside(layout, 3, -1)).toBe(2);
+    expect(nodeBeside(layout, 4, 1)).toBeNull();
+  });
+
+  it("has the shards of one node below one another", () => {
+    const shard = { source: 0, target: 2, edge_class: "data", count: 1, shard: [1], is_long: false } as const;
+    const edges = [shard, { ...shard, source: 1 }].map((edge) => ({ ...edge, shard: [...edge.shard] }));
+    expect([...placeShards(edges).values()]).toEqual([0, 1]);
+  });
+
+  it("is in its table, with how tensors are split and what a node takes from", () => {
+    const rows = listNodes(FLOW, "");
+    expect(rows).toHaveLength(FLOW.nodes.length);
+    expect(rows[1]).toMatchObject({ stage: 0, splits: "4 × 1", from: "MatMul" });
+    // Long edges are left out, as in the drawing.
+    expect(rows[5]?.from).toBeNull();
+    expect(listNodes(FLOW, "searched")).toHaveLength(0);
+  });
+
+  it("is whole in a file, whatever is in sight", () => {
+    const nodes = FLOW.nodes.map((each, at) =>
+      at === 3 ? { ...each, label: "a < b", count: 2, marks: [{ mark: "tp" as const, count: 3 }] } : each,
+    );
+    const flow = { ...FLOW, nodes };
+    const svg = writeFlowSvg({ flow, layout, title: "x & y", selected: null, shown: new Set(), ink: (css) => css });
+    expect(svg.match(/<text x="9"/g)).toHaveLength(nodes.length);
+    expect(svg.match(/<path d="M/g)).toHaveLength(4);
+    for (const part of ["x &amp; y", "a &lt; b", "Stage 1", "split 4 × 1", " ×2", "tensor parallel ×3"])
+      expect(svg).toContain(part);
   });
 });

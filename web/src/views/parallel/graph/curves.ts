@@ -2,10 +2,11 @@
 
 import type { MareyRow } from "../../../api/marey.ts";
 import type { TraceCurves } from "../../../api/traces-client.ts";
+import { formatBytes, formatFlops, formatRatio } from "../../../base/format.ts";
+import { CURVES, type CurveName } from "../../../state/parallel.ts";
 import { KIND_COLORS } from "./kinds.ts";
 
-export const CURVES = ["compute", "communication", "flops", "memory"] as const;
-export type CurveName = (typeof CURVES)[number];
+export { CURVES, type CurveName };
 
 export const CURVE_TITLES: Readonly<Record<CurveName, string>> = {
   compute: "share of computing",
@@ -28,6 +29,8 @@ export interface LaneCurve {
   readonly values: Float64Array;
   /** The largest value of all rows. */
   readonly most: number;
+  /** What the top of the curve is, once for all rows. */
+  readonly scale: string | null;
 }
 
 /** A rank's own curve on its row, the mean of its ranks on that of a stage; none on a row that is opened, nor on lanes. */
@@ -46,7 +49,13 @@ export function listCurves(
     return row.isOpen || row.depth > 1 ? [] : { row: at, ...meanOf(curves, values, new Set(ranks)) };
   });
   const most = Math.max(...means.map((mean) => mean.values.reduce((high, value) => Math.max(high, value || 0), 0)));
-  return most > 0 ? means.map((mean) => ({ ...mean, color, most })) : [];
+  const scale = `up to ${sayMost(shown, most)}`;
+  return most > 0 ? means.map((mean, at) => ({ ...mean, color, most, scale: at === 0 ? scale : null })) : [];
+}
+
+function sayMost(curve: CurveName, most: number): string {
+  if (curve === "memory") return formatBytes(most);
+  return curve === "flops" ? formatFlops(most) : formatRatio(most);
 }
 
 function meanOf(curves: TraceCurves, values: Float64Array, ranks: ReadonlySet<number>) {
