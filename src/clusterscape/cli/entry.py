@@ -10,6 +10,7 @@ import typer
 from clusterscape import __version__
 from clusterscape.cli import (
     alerts,
+    audit,
     backup,
     demo,
     diagnose,
@@ -24,7 +25,9 @@ from clusterscape.cli import (
     sched,
     serve,
     status,
+    token,
     trace,
+    user,
 )
 from clusterscape.cli.output import errors, set_up_log
 from clusterscape.errors import ClusterScapeError
@@ -50,6 +53,9 @@ app.add_typer(rules.app, name="rules")
 app.command("violations")(rules_site.list_violations)
 app.command("diagnose")(diagnose.diagnose)
 app.add_typer(alerts.app, name="alerts")
+app.add_typer(user.app, name="user")
+app.add_typer(token.app, name="token")
+app.command("audit")(audit.audit)
 app.add_typer(runs.app, name="runs")
 app.command("plan")(plan.plan)
 
