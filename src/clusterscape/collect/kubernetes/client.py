@@ -150,7 +150,6 @@ class KubernetesClient:
     async def _open(self, path: str, query: Mapping[str, str], limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, ssl=self._access.tls or False)
-            # Without auto_decompress an answer could not be bounded; the server sends plain text when not asked otherwise.
             self._session = aiohttp.ClientSession(
                 connector=connector, headers={"Accept": "application/json", "User-Agent": "clusterscape"}
             )
@@ -217,7 +216,7 @@ class KubernetesClient:
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Lines of any length up to MAX_EVENT_BYTES; an unfinished last one is dropped with its connection."""
+    """Lines of any length up to MAX_EVENT_BYTES; the last may lack its end, and is nonsense then or as good as the others."""
     rest = b""
     async for chunk in content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
@@ -227,3 +226,5 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
         if len(rest) > MAX_EVENT_BYTES:
             raise ApiError(f"an event is larger than {MAX_EVENT_BYTES // 2**20} MiB", hint="Is it an API server?")
         await asyncio.sleep(0)  # a burst of events is not to hold up other collectors
+    if rest.strip():
+        yield rest
