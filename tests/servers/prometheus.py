@@ -61,11 +61,19 @@ def exporter(text: str) -> Iterator[Exporter]:
 
 @contextmanager
 def prometheus_server(
-    targets: Sequence[str], *, scrape_interval: str = "200ms", password_hash: str | None = None
+    targets: Sequence[str],
+    *,
+    scrape_interval: str = "200ms",
+    password_hash: str | None = None,
+    receives: bool = False,
+    port: int | None = None,
 ) -> Iterator[str]:
-    """A server that scrapes ``targets``; yields its address. With ``password_hash`` (bcrypt) only user ``site`` may ask."""
+    """A server that scrapes ``targets``; yields its address. With ``password_hash`` (bcrypt) only user ``site`` may ask.
+
+    One that ``receives`` takes remote writes, of any age and in any order.
+    """
     program = need_program("prometheus", "prometheus")
-    port = free_port()
+    port = port or free_port()
     with tempfile.TemporaryDirectory(prefix="clusterscape-prometheus-", ignore_cleanup_errors=True) as folder:
         config = Path(folder, "prometheus.yml")
         # YAML takes JSON as it is.
@@ -74,6 +82,7 @@ def prometheus_server(
                 {
                     "global": {"scrape_interval": scrape_interval, "scrape_timeout": scrape_interval},
                     "scrape_configs": [{"job_name": "dcgm", "static_configs": [{"targets": list(targets)}]}],
+                    **({"storage": {"tsdb": {"out_of_order_time_window": "20y"}}} if receives else {}),
                 }
             )
         )
@@ -88,6 +97,7 @@ def prometheus_server(
                     f"--storage.tsdb.path={folder}/data",
                     f"--web.listen-address=127.0.0.1:{port}",
                     f"--web.config.file={web_config}",
+                    *(("--web.enable-remote-write-receiver", "--storage.tsdb.retention.time=90y") if receives else ()),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -17,6 +17,7 @@ from clusterscape.cli import (
     doctor,
     init,
     listing,
+    migrate,
     plan,
     rule_notes,
     rules,
@@ -48,6 +49,7 @@ app.command("status")(status.status)
 app.command("list")(listing.listing)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
+app.command("migrate")(migrate.migrate)
 rules.app.add_typer(rule_notes.app)
 app.add_typer(rules.app, name="rules")
 app.command("violations")(rules_site.list_violations)

@@ -6,14 +6,18 @@ import resource
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
 
-from clusterscape.cli.site import Site, SiteRuns
+from clusterscape.cli.replicas import Tending
+from clusterscape.cli.site import Site, SiteRuns, build_collectors
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.errors import ClusterScapeError
 from clusterscape.serve.app import create_app
+from clusterscape.serve.health_only import OnlyHealth
 from clusterscape.serve.identity.addresses import is_loopback, refuse_open_address
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.state import AppState
@@ -69,7 +73,8 @@ def run_site(
     """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
     refuse_open_address(site.settings.server, site.settings.auth)
     raise_file_limit()
-    site.traces.mark_interrupted()
+    if site.replica is None:  # else it may be another process that is reading one
+        site.traces.mark_interrupted()
     identity = open_identity(site)
     app = create_app(
         site.queries,
@@ -79,8 +84,9 @@ def run_site(
         runs=SiteRuns(site),
         trace_writer=site.traces,
     )
+    served = OnlyHealth(app) if site.settings.server.role == "collector" else app
     config = uvicorn.Config(
-        app,
+        served,
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -133,16 +139,15 @@ async def _run(
     identity: Identity,
 ) -> None:
     background = [
-        asyncio.create_task(run_collectors(collectors, site.accept, site.clock), name="collectors"),
+        asyncio.create_task(_collect(site, collectors), name="collectors"),
         asyncio.create_task(_maintain(site, identity), name="upkeep"),
         asyncio.create_task(site.alerts.run(), name="alerts"),
+        asyncio.create_task(site.exporting.run(), name="remote write"),
     ]
     every_s = site.settings.rules.judge_every_s
     judging = asyncio.create_task(_report(asyncio.to_thread(site.watch.run, every_s)), name="rules")
-    forecasting = asyncio.create_task(
-        _report(asyncio.to_thread(site.queries.waits.run, FORECAST_EVERY_S)), name="waits"
-    )
-    promising = asyncio.create_task(_report(asyncio.to_thread(site.queries.promises.run)), name="promises")
+    tending = _tending(site)
+    following = [asyncio.create_task(_report(asyncio.to_thread(run)), name="queue") for run in tending.runs]
     if beside is not None:
         background.append(asyncio.create_task(_report(beside()), name="beside"))
     try:
@@ -155,11 +160,49 @@ async def _run(
                 await task
         site.traces.close()
         site.watch.stop()
-        site.queries.waits.stop()
-        site.queries.promises.stop()
+        for stop in tending.stops:
+            stop()
         await judging
-        await forecasting
-        await promising
+        await asyncio.gather(*following)
+
+
+async def _collect(site: Site, collectors: Sequence[Collector]) -> None:
+    """Collect, or where several processes could, when it is this one's turn."""
+    if site.replica is None:
+        await run_collectors(collectors, site.accept, site.clock)
+    elif site.replica.may_collect:
+        await site.replica.collect_when_elected(
+            lambda: build_collectors(site.settings.collect, site.clock),
+            site.accept,
+            site.clock,
+            take_over=site.take_over,
+            writer=site.writer,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Threads:
+    """What follows the queue beside everything else, each in a thread until its stop is called."""
+
+    runs: Sequence[Callable[[], None]]
+    stops: Sequence[Callable[[], None]]
+
+
+def _tending(site: Site) -> _Threads:
+    waits, promises, replica = site.queries.waits, site.queries.promises, site.replica
+    if replica is None:
+        return _Threads([partial(waits.run, FORECAST_EVERY_S), promises.run], [waits.stop, promises.stop])
+
+    def keep() -> None:
+        promises.look()
+        waits.tend()
+
+    def follow() -> None:
+        promises.follow()
+        waits.models.tend()
+
+    tending = Tending(decides=lambda: replica.decides, keep=keep, follow=follow)
+    return _Threads([partial(tending.run, FORECAST_EVERY_S)], [tending.stop, waits.stop])
 
 
 async def _report(work: Awaitable[None]) -> None:

@@ -1,26 +1,38 @@
 """``clusterscape serve``: the page and the API over a real cluster."""
 
 import logging
+from typing import Annotated
+
+import typer
 
 from clusterscape.cli.options import ConfigOption, HostOption, JsonOption, PortOption, given
 from clusterscape.cli.output import answers, count, errors, print_json, set_up_log
 
 
 def serve(
-    config: ConfigOption = None, host: HostOption = None, port: PortOption = None, as_json: JsonOption = False
+    config: ConfigOption = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    role: Annotated[
+        str | None,
+        typer.Option(help="`web` only serves, `collector` only collects, `all` does both.", show_default="all"),
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Collect from the configured sources and serve the page."""
+    from clusterscape.cli.replicas import check_roles
     from clusterscape.cli.running import bind, run_site
     from clusterscape.cli.site import build_collectors, open_site
     from clusterscape.serve.identity.addresses import refuse_open_address
     from clusterscape.settings import read_settings
 
-    settings = read_settings(config, overrides={"server": given(host=host, port=port)})
+    settings = read_settings(config, overrides={"server": given(host=host, port=port, role=role)})
     if not logging.getLogger().isEnabledFor(logging.DEBUG):  # --verbose says more than the settings
         set_up_log(logging.getLevelNamesMapping()[settings.log.level.upper()], as_json=settings.log.format == "json")
     refuse_open_address(settings.server, settings.auth)
-    collectors = build_collectors(settings.collect)
-    if not collectors:
+    check_roles(settings)
+    collectors = [] if settings.server.role == "web" else build_collectors(settings.collect)
+    if not collectors and settings.server.role != "web":
         errors.print(
             "Nothing is collected: no source is configured. Set collect.dcgm.targets, collect.slurm.mode, "
             "collect.prometheus.url or collect.nvml.enabled; `clusterscape doctor` checks them.",

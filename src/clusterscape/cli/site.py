@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from clusterscape.cli.replicas import Follower, Replica, is_replicated
 from clusterscape.collect.contract import Collector
+from clusterscape.collect.sharding import parse_shard
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.runs import RunIntake, TakenIn
 from clusterscape.ingest.traces import TraceIntake
@@ -17,20 +20,25 @@ from clusterscape.model import Observation, UnixMs
 from clusterscape.model.jobs import JobTrace
 from clusterscape.model.traces import ImportedTrace
 from clusterscape.query import Queries, QueryContext
-from clusterscape.settings import CollectSettings, Settings
-from clusterscape.store.artifacts import ArtifactStore, FolderArtifactStore
+from clusterscape.settings import CollectSettings, PrometheusSettings, Settings, SlurmSettings
+from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.metrics.contract import MetricStore
+from clusterscape.store.metrics.servers import open_remote_writer
+from clusterscape.store.metrics.spool import SampleSpool
+from clusterscape.store.metrics.spooled import SpoolSender
 from clusterscape.store.records import open_record_store
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.store.records.leadership import Fence
 from clusterscape.store.records.mirror import MirroredRecordStore
 from clusterscape.watch.alerts import SPOOL_FILE, Alerts, build_channels
+from clusterscape.watch.exporting import Exporting
 from clusterscape.watch.watcher import Watch
 
 DAY_MS = 86_400_000
 STATISTICS_FILE = "life-statistics.bin"
-ARTIFACTS_FOLDER = "artifacts"
+EXPORT_SPOOL_FOLDER = "remote-write"
 """Below ``storage.data_dir``."""
 
 
@@ -51,9 +59,11 @@ class Site:
     ingest: Ingest
     alerts: Alerts
     watch: Watch
+    exporting: Exporting
     queries: Queries
     clock: Callable[[], UnixMs]
     writer: ThreadPoolExecutor  # one thread: the only one that writes
+    replica: Replica | None = None  # where other processes work over the same stores
 
     async def accept(self, seen: Observation) -> None:
         """Hand an observation to ingest without holding up the event loop."""
@@ -63,16 +73,29 @@ class Site:
         """Compaction and retention; safe beside reading and writing."""
         now = self.clock()
         self.metrics.maintain(now_ms=now)
+        if self.replica is not None and not self.replica.decides:
+            return
         keep_ms = int(self.settings.retention.coarse_days * DAY_MS)
         self.records.remove_ended_before(UnixMs(now - keep_ms))
 
+    def take_over(self) -> None:
+        """Begin to collect where another process did: believe the stores, not what was heard."""
+        if isinstance(self.records, MirroredRecordStore):
+            self.records.refresh()
+        self.ingest.take_over(forgets_sources=self.replica is None or self.replica.shard.count == 1)
+
     def close(self) -> None:
-        """Finish what is being written, then release the stores."""
+        """Finish what is being written, then release the stores; the lock of the collector goes last."""
+        if self.replica is not None:
+            self.replica.stop_hearing()
         self.writer.shutdown(wait=True)
         self.traces.close()
         self.watch.close()
+        self.exporting.close()
         self.metrics.close()
         self.records.close()
+        if self.replica is not None:
+            self.replica.close()
 
 
 class SiteRuns:
@@ -86,18 +109,21 @@ class SiteRuns:
         """How much of each file of a run is stored."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, self._intake.offsets, run)
 
-    async def take(self, run: str, file: str, offset: int, data: bytes) -> TakenIn:
-        """Store a piece of a file."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._writer, self._intake.take, run, file, offset, data
-        )
+    async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
+        """Store a piece of a file; of a run of ``user``, where one is named."""
+        take = partial(self._intake.take, run, file, offset, data, user=user)
+        return await asyncio.get_running_loop().run_in_executor(self._writer, take)
 
 
 def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], UnixMs] = system_clock) -> Site:
     """Open the stores and connect everything to them."""
-    metrics = open_metric_store(settings.storage, settings.retention, cluster=settings.cluster)
+    fence = Fence()
+    replica = Replica(settings, fence) if is_replicated(settings) else None
+    metrics = open_metric_store(
+        settings.storage, settings.retention, cluster=settings.cluster, spools=settings.server.role != "web"
+    )
     try:
-        records: RecordStore = MirroredRecordStore(open_record_store(settings.storage))
+        records = MirroredRecordStore(open_record_store(settings.storage, fence=fence))
     except BaseException:
         metrics.close()
         raise
@@ -108,6 +134,10 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         settings.storage.data_dir / SPOOL_FILE,
         clock=clock,
     )
+
+    def decides() -> bool:
+        return replica is None or replica.decides
+
     watch = Watch(
         records=records,
         metrics=metrics,
@@ -116,8 +146,14 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         checkpoint=settings.storage.data_dir / STATISTICS_FILE,
         alerts=alerts,
         scrape_s=_fastest_scrape_s(settings.collect),
+        decides=decides,
     )
-    ingest = Ingest(metrics, records, changes, clock=clock, listeners=[watch])
+    exporting = _open_exporting(settings, records, metrics, watch, clock, decides)
+    ingest = Ingest(metrics, records, changes, clock=clock, listeners=[watch, exporting], is_alone=replica is None)
+    writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest")
+    if replica is not None:
+        follower = Follower(records=records, metrics=metrics, ingest=ingest, watch=watch, writer=writer, clock=clock)
+        replica.join(changes, follower.take)
     slowest = max(c.interval_s for c in (settings.collect.dcgm, settings.collect.prometheus, settings.collect.nvml))
     artifacts = open_artifacts(settings)
     context = QueryContext(
@@ -129,8 +165,10 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         is_demo=is_demo,
         # Four missed scrapes, and the rest is not "now" any more.
         lookback_ms=int(max(60.0, 4 * slowest) * 1000),
+        collects=lambda: replica is None or replica.collects,
         artifacts=artifacts,
         read_job_trace=_read_job_trace,
+        is_private=settings.site.visibility == "private",
     )
     return Site(
         settings=settings,
@@ -141,10 +179,30 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         ingest=ingest,
         alerts=alerts,
         watch=watch,
+        exporting=exporting,
         queries=Queries(context, ingest, watch=watch),
         clock=clock,
-        writer=ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest"),
+        writer=writer,
+        replica=replica,
     )
+
+
+def _open_exporting(
+    settings: Settings,
+    records: RecordStore,
+    metrics: MetricStore,
+    watch: Watch,
+    clock: Callable[[], UnixMs],
+    decides: Callable[[], bool],
+) -> Exporting:
+    """What sends our own metrics to ``remote_write.url``, where one is named and this process may collect."""
+    target = settings.remote_write
+    writer = None if settings.server.role == "web" else open_remote_writer(target, {"cluster": settings.cluster})
+    sender = None
+    if writer is not None:
+        spool = SampleSpool(settings.storage.data_dir / EXPORT_SPOOL_FOLDER, max_bytes=target.spool_bytes)
+        sender = SpoolSender(spool, writer.write, server="remote_write.url", is_direct=False)
+    return Exporting(target, sender, records=records, metrics=metrics, book=watch.book, clock=clock, decides=decides)
 
 
 def _read_job_trace(path: Path, format: str | None, timezone: str) -> JobTrace:
@@ -155,8 +213,7 @@ def _read_job_trace(path: Path, format: str | None, timezone: str) -> JobTrace:
 
 def open_artifacts(settings: Settings) -> ArtifactStore:
     """Where whole files are kept."""
-    folder = settings.storage.data_dir / ARTIFACTS_FOLDER
-    return FolderArtifactStore(folder, min_free_bytes=settings.storage.min_free_bytes)
+    return open_artifact_store(settings.storage)
 
 
 def open_trace_intake(
@@ -196,12 +253,18 @@ def _fastest_scrape_s(collect: CollectSettings) -> float:
 
 
 def build_collectors(collect: CollectSettings, clock: Callable[[], UnixMs] = system_clock) -> list[Collector]:
-    """A collector for every source that is configured. Imports only what is used: the start stays quick."""
+    """A collector for every source that is configured. Imports only what is used: the start stays quick.
+
+    Of several shards, each has its share of the exporters; the first one alone reads the scheduler and Prometheus.
+    """
+    shard = parse_shard(collect.shard)
+    if not shard.is_first:
+        collect = collect.model_copy(update={"slurm": SlurmSettings(), "prometheus": PrometheusSettings()})
     collectors: list[Collector] = []
     if collect.dcgm.targets or collect.dcgm.targets_file or collect.dcgm.dns:
         from clusterscape.collect.dcgm import DcgmCollector
 
-        collectors.append(DcgmCollector(collect.dcgm, clock))
+        collectors.append(DcgmCollector(collect.dcgm, clock, owns=shard.owns))
     if collect.slurm.mode != "off":
         from clusterscape.collect.slurm import SlurmCollector
 

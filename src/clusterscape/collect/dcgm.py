@@ -119,7 +119,11 @@ class _Place:
 class DcgmCollector:
     """The collector of exporter text."""
 
-    def __init__(self, settings: DcgmSettings, clock: Callable[[], UnixMs]) -> None:
+    def __init__(
+        self, settings: DcgmSettings, clock: Callable[[], UnixMs], *, owns: Callable[[Target], bool] = lambda _: True
+    ) -> None:
+        """``owns``: which targets are this collector's, where several share them."""
+        self._owns = owns
         self._settings = settings
         self._clock = clock
         self._targets = TargetList(settings)
@@ -169,7 +173,8 @@ class DcgmCollector:
 
     async def _read_targets(self) -> tuple[list[_Watch], list[SourceStatus]]:
         targets, problems = await self._targets.read()
-        self._watches = {target: self._watches.get(target) or self._watch(target) for target in targets}
+        own = filter(self._owns, targets)
+        self._watches = {target: self._watches.get(target) or self._watch(target) for target in own}
         if not targets and not problems:
             problems = [TargetProblem("collect.dcgm", "there is no exporter to ask", "Name targets in collect.dcgm.")]
         return list(self._watches.values()), self._list_statuses(problems)

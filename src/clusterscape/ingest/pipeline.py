@@ -17,6 +17,7 @@ from clusterscape.model import (
     InventoryObserved,
     NodeTurn,
     Observation,
+    PrioritiesObserved,
     QueueObserved,
     SampleBatch,
     ScrapeObserved,
@@ -25,6 +26,7 @@ from clusterscape.model import (
     UnixMs,
     Workload,
 )
+from clusterscape.model.observations import PRIORITY_PARTS
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
@@ -69,7 +71,9 @@ class Ingest:
         *,
         clock: Callable[[], UnixMs],
         listeners: Sequence[IngestListener] = (),
+        is_alone: bool = True,
     ) -> None:
+        """``is_alone``: no other process collects into these stores; else ``absorb`` is called after others wrote."""
         self.drops = Drops()
         self.samples_total = 0
         self.last_scrape_at: UnixMs | None = None
@@ -81,15 +85,17 @@ class Ingest:
         self._normalizer = Normalizer(self.drops)
         self._statuses: dict[str, SourceStatus] = {}
         self._looked_for_silent_at = UnixMs(0)
-        # The sources of an earlier run may not be configured any more; those that are report at once.
-        records.remove_sources([status.source for status in records.sources()])
+        self._is_alone = is_alone
+        if is_alone:
+            # The sources of an earlier run may not be configured any more; those that are report at once.
+            records.remove_sources([status.source for status in records.sources()])
         self._ledger = self._load_ledger()
         self._must_reload = False
 
     @property
     def statuses(self) -> Sequence[SourceStatus]:
-        """The last known state of every source."""
-        return tuple(self._statuses.values())
+        """The last known state of every source; where another process collects, what it wrote."""
+        return tuple(self._statuses.values()) or tuple(self._records.sources())
 
     def drop_table(self) -> list[DropCount]:
         """What was not stored, or stored though odd, by kind and reason."""
@@ -103,6 +109,26 @@ class Ingest:
     def conflicts(self) -> int:
         """Units whose holder two sources name differently."""
         return self._ledger.conflicts
+
+    def absorb(self) -> None:
+        """Take up what other processes wrote; ``records`` shows it already. By the thread that calls ``accept``."""
+        records = self._records
+        self._ledger.absorb(
+            nodes=records.nodes(),
+            partitions=records.partitions(),
+            units=records.units(),
+            workloads=records.active_workloads(),
+            allocations=records.open_allocations(),
+        )
+        self._tell(lambda listener: listener.on_units(records.units()))
+        self._tell_allocations(self._clock())
+
+    def take_over(self, *, forgets_sources: bool) -> None:
+        """Begin to collect where another process did. ``forgets_sources``: nobody else has any."""
+        self._statuses.clear()
+        if forgets_sources:
+            self._records.remove_sources([status.source for status in self._records.sources()])
+        self.absorb()
 
     def accept(self, seen: Observation) -> None:
         """Store one observation. A full or failing store pauses ingest, says so once, and goes on by itself later."""
@@ -164,6 +190,7 @@ class Ingest:
             units=records.units(),
             workloads=records.active_workloads(),
             allocations=records.open_allocations(),
+            expires_unclaimed=self._is_alone,
         )
 
     def _pause(self, error: StoreError) -> None:
@@ -185,6 +212,10 @@ class Ingest:
             case HistoryObserved():
                 self.drops.add_all(seen.source, seen.dropped)
                 self._write_queue(self._ledger.see_history(seen), seen.at)
+            case PrioritiesObserved():
+                # Once a poll, all at once: they change with every second of age, and nobody asks for former ones.
+                body = {"parts": {job: dict(parts) for job, parts in seen.parts.items()}}
+                self._records.write_document(PRIORITY_PARTS, seen.source, body, at_ms=seen.at)
             case SourceStatus():
                 self._note_statuses([seen])
 

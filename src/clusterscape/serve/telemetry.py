@@ -34,6 +34,15 @@ class _State(Collector):
         info = context.metrics.info()
         if info.bytes_on_disk is not None:
             yield GaugeMetricFamily("clusterscape_store_bytes", "Metric store on disk.", value=info.bytes_on_disk)
+        yield GaugeMetricFamily(
+            "clusterscape_collecting", "1 where this process collects.", value=float(context.collects())
+        )
+        yield GaugeMetricFamily(
+            "clusterscape_spooled_samples", "Samples that wait for the metrics server.", value=info.spooled_samples
+        )
+        yield CounterMetricFamily(
+            "clusterscape_lost_samples", "Samples that the spool or the server dropped.", value=info.lost_samples
+        )
         if self._ingest is None:
             return
         yield CounterMetricFamily("clusterscape_samples", "Samples stored.", value=self._ingest.samples_total)

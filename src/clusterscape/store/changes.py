@@ -70,6 +70,10 @@ class Changes:
         """Rules changed, or what they say."""
         self._update(lambda now: replace(now, rules=now.rules + 1))
 
+    def adopt(self, other: Versions) -> None:
+        """Another process over the same stores has seen so much change: never behind it from now on."""
+        self._update(lambda now: _later(now, other))
+
     def bump_runs(self) -> None:
         """What is known of a tracked run changed."""
         self._update(lambda now: replace(now, runs=now.runs + 1))
@@ -85,3 +89,19 @@ class Changes:
             versions, listeners = self._versions, tuple(self._listeners)
         for listener in listeners:
             listener(versions)
+
+
+def _later(now: Versions, other: Versions) -> Versions:
+    def newest(one: UnixMs | None, two: UnixMs | None) -> UnixMs | None:
+        return max((at for at in (one, two) if at is not None), default=None)
+
+    return Versions(
+        inventory=max(now.inventory, other.inventory),
+        tick=max(now.tick, other.tick),
+        rules=max(now.rules, other.rules),
+        history=max(now.history, other.history),
+        runs=max(now.runs, other.runs),
+        history_at=newest(now.history_at, other.history_at),
+        newest_sample_at=newest(now.newest_sample_at, other.newest_sample_at),
+        paused=other.paused,
+    )

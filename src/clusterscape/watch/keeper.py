@@ -87,6 +87,11 @@ class ViolationKeeper:
                 self._start(key, gpus, judgement.at, turned)
         return turned
 
+    def replace(self, open_violations: Iterable[Violation]) -> None:
+        """Believe the store, because another process has kept them."""
+        self._open = {_key_of(violation): violation for violation in open_violations}
+        self._kept_since = {key: at for key, at in self._kept_since.items() if key in self._open}
+
     def amend(self, violations: Iterable[Violation]) -> None:
         """Put open violations in place of themselves, with their values."""
         self._open.update((_key_of(violation), violation) for violation in violations)

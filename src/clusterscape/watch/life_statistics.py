@@ -49,6 +49,12 @@ class LifeStatistics:
         self._views = LifeViews(self.lives, long_window=LongWindows(store))
         self._written_at: UnixMs | None = None
 
+    @property
+    def metrics(self) -> frozenset[str]:
+        """What lives are counted in."""
+        with self.lives.lock:
+            return frozenset(kept.sketch.metric for kept in self.lives.all_kept())
+
     def start(self, units: Iterable[Unit], open_allocations: Iterable[Allocation], at_ms: UnixMs) -> None:
         """Take up the lives of the last run and those that are open now; ``tick`` then reads what was missed.
 

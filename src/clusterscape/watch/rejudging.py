@@ -51,7 +51,9 @@ class Rejudging:
         keeper: ViolationKeeper,
         judging: threading.Lock,
         judge: Callable[[], object],
+        decides: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._decides = decides
         self._book = book
         self._records = records
         self._metrics = metrics
@@ -110,6 +112,10 @@ class Rejudging:
             self._is_due.wait(pause_s)
             self._is_due.clear()
 
+    def wake(self) -> None:
+        """Something may be due, because another process says so."""
+        self._is_due.set()
+
     def stop(self) -> None:
         """End ``run``, also in the middle of a past."""
         self._is_stopping = True
@@ -117,6 +123,8 @@ class Rejudging:
 
     def rejudge_due(self) -> None:
         """Judge anew the past of all rules that are due; one that is off waits until it is on."""
+        if not self._decides():
+            return
         rules = {rule.key: rule for rule in self._book.rules()}
         for key in self.due():
             rule = rules.get(key)

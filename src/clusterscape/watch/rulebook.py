@@ -86,6 +86,12 @@ class RuleBook:
             self._records.write_document(ORDER, ORDER_KEY, {"keys": chosen + rest}, at_ms=self._clock())
             self._renew()
 
+    def reload(self) -> None:
+        """Another process may have changed rules."""
+        with self._lock:
+            if self._load() != self._rules:
+                self._renew()
+
     def _renew(self) -> None:
         self._rules = self._load()
         self.version += 1

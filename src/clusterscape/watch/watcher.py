@@ -53,7 +53,11 @@ class Watch:
         checkpoint: Path | None = None,
         alerts: Alerts | None = None,
         scrape_s: float = 15.0,
+        decides: Callable[[], bool] = lambda: True,
     ) -> None:
+        """``decides``: whether this process keeps and tells violations; one that does not judges for its own pages only."""
+        self._decides = decides
+        self._decided = decides()
         self.book = RuleBook(records, clock=clock)
         self.alerts = alerts
         self.judged: Judged | None = None
@@ -77,6 +81,7 @@ class Watch:
             keeper=self._keeper,
             judging=self._judging,
             judge=self.judge,
+            decides=decides,
         )
         self._teller = None if alerts is None else Teller(alerts, records, clock=clock)
         self._gate = threading.Lock()
@@ -124,6 +129,24 @@ class Watch:
             self.rejudging.note(before, shipped)
         self.wake()
 
+    # what other processes do
+
+    def on_rules_elsewhere(self) -> None:
+        """Another process changed a rule or what it says: judge by the same rules, show the same violations."""
+        self.book.reload()
+        if self._decides():
+            self.rejudging.wake()
+            self._is_due.set()
+            return
+        with self._judging:
+            self._keeper.replace(self._records.open_violations())
+        self.judge()
+
+    @property
+    def watched_metrics(self) -> list[str]:
+        """What the statistics are made of, where somebody else stores it."""
+        return [] if self._statistics is None else sorted(self._statistics.metrics)
+
     # what ingest tells
 
     def on_units(self, units: Iterable[Unit]) -> None:
@@ -169,7 +192,8 @@ class Watch:
             held = one_life_each(self._records.open_allocations())
             statistics.start(self._records.units(), held, self._clock())
             self._statistics = statistics
-        self._retell()
+        if self._decides():
+            self._retell()
 
     def run(self, every_s: float) -> None:
         """Open, then judge every ``every_s`` and whenever a rule changes, until ``stop``."""
@@ -206,9 +230,15 @@ class Watch:
             workloads = self._workloads(columns.workloads)
             facts = gather_facts(columns, workloads, self._records.units())
             judged = judge(self.book.enabled(), columns, facts, at=self._clock(), book_version=version)
+            before, self.judged = self.judged, judged
+            if not self._decides():
+                self._decided = False
+                return judged  # the one that decides says when pages are to look again
+            if not self._decided:  # the one that decided before may have written more than was heard of
+                self._decided = True
+                self._keeper.replace(self._records.open_violations())
             turned = add_values(self._keeper.judge(judged.judgement), judged)
             self._keeper.amend(turned.started)
-            before, self.judged = self.judged, judged
             try:
                 self._write(turned, workloads)
             finally:

@@ -5,7 +5,7 @@ Two documents hold them: the open ledgers, and those of the last workloads that 
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from clusterscape.errors import ClusterScapeError
@@ -32,8 +32,6 @@ class PromiseKeeper:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._seen: int | None = None
-        self.after_look: Callable[[], None] = lambda: None
-        """Called by ``run`` after each look: what else follows the queue, off the requests."""
 
     def ledger(self, workload: str) -> Ledger | None:
         """What a workload was promised, waiting or not; None where that is not known."""
@@ -73,6 +71,12 @@ class PromiseKeeper:
             if closed:
                 self._write("closed", self._closed)
 
+    def follow(self) -> None:
+        """Read what another process keeps."""
+        with self._lock:
+            self._book = PromiseBook(open=_read(self._context, "open"))
+            self._closed = _read(self._context, "closed")
+
     def _starts(self, gone: list[str]) -> dict[str, int]:
         """When those began that wait no more; one that was withdrawn never did."""
         starts = {}
@@ -89,7 +93,6 @@ class PromiseKeeper:
                 continue
             try:
                 self.look()
-                self.after_look()
             except ClusterScapeError as error:
                 log.warning("promises could not be kept: %s %s", error.message, error.hint or "")
 

@@ -1,6 +1,20 @@
 """Artifacts: whole files under a key (imported traces, job traces, reports), behind one contract."""
 
+from clusterscape.settings import StorageSettings
 from clusterscape.store.artifacts.contract import ArtifactInfo, ArtifactStore
 from clusterscape.store.artifacts.folder import FolderArtifactStore
 
-__all__ = ["ArtifactInfo", "ArtifactStore", "FolderArtifactStore"]
+__all__ = ["ArtifactInfo", "ArtifactStore", "FolderArtifactStore", "open_artifact_store"]
+
+ARTIFACTS_FOLDER = "artifacts"
+CACHE_FOLDER = "artifact-cache"
+"""Both below ``storage.data_dir``."""
+
+
+def open_artifact_store(storage: StorageSettings) -> ArtifactStore:
+    """The store that the settings name. Nothing is asked or written yet."""
+    if storage.artifacts == "folder":
+        return FolderArtifactStore(storage.data_dir / ARTIFACTS_FOLDER, min_free_bytes=storage.min_free_bytes)
+    from clusterscape.store.artifacts.s3 import S3ArtifactStore  # its client is not free to import
+
+    return S3ArtifactStore(storage.artifacts, storage.s3, cache=storage.data_dir / CACHE_FOLDER)

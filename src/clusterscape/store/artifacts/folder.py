@@ -1,6 +1,5 @@
 """Artifacts as files of one folder. Writes go to a temporary name, are synced and renamed; a crash leaves no half artifact."""
 
-import re
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
@@ -8,16 +7,14 @@ from os import fsync
 from pathlib import Path
 from typing import BinaryIO
 
-from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import UnixMs
 from clusterscape.store.artifacts.contract import ArtifactInfo
+from clusterscape.store.artifacts.keys import check_key, missing
 from clusterscape.store.metrics.embedded.files import make_folder, need_space, storage_errors, sync_folder
 
 TEMPORARY_PREFIX = ".writing-"
 SPACE_CHECK_BYTES = 16 << 20
 """The free space is looked at again after so many bytes."""
-MAX_KEY_LENGTH = 500
-_PART = re.compile(r"[\w+=@-][\w.+=@ -]{0,199}")
 
 
 class FolderArtifactStore:
@@ -57,13 +54,13 @@ class FolderArtifactStore:
         try:
             return self._path(key).open("rb")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            raise _missing(key) from None
+            raise missing(key) from None
 
     def path(self, key: str) -> Path:
         """The artifact's own file."""
         path = self._path(key)
         if not path.is_file():
-            raise _missing(key)
+            raise missing(key)
         return path
 
     def list(self, prefix: str = "") -> list[ArtifactInfo]:
@@ -99,14 +96,4 @@ class FolderArtifactStore:
         return True
 
     def _path(self, key: str) -> Path:
-        parts = key.split("/")
-        if len(key) > MAX_KEY_LENGTH or not all(_PART.fullmatch(part) for part in parts):
-            raise QueryError(
-                f"{key!r} cannot be the name of a stored file",
-                hint="Use letters, digits and ._-+=@ with / between folders.",
-            )
-        return self._folder.joinpath(*parts)
-
-
-def _missing(key: str) -> NotFoundError:
-    return NotFoundError(f"there is no stored file {key}")
+        return self._folder.joinpath(*check_key(key).split("/"))

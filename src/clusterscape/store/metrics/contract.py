@@ -30,13 +30,19 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricStoreInfo:
-    """What a store holds and what it costs."""
+    """What a store holds and what it costs.
+
+    Of a store on a server: ``spooled_samples`` wait here until it takes them, ``lost_samples`` were dropped or refused since
+    the start.
+    """
 
     engine: str
     samples: int | None
     bytes_on_disk: int | None
     oldest_at: UnixMs | None
     newest_at: UnixMs | None
+    spooled_samples: int = 0
+    lost_samples: int = 0
 
 
 class MetricStore(Protocol):
@@ -99,4 +105,25 @@ class MetricStore(Protocol):
 
     def close(self) -> None:
         """Release files and connections; what was appended stays."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DayContents:
+    """The samples of one UTC day. ``samples`` may be a little more than there are: an amount to plan by."""
+
+    day: int  # since 1970
+    metrics: tuple[str, ...]
+    samples: int
+
+
+class ListedMetricStore(MetricStore, Protocol):
+    """A store that can say what it holds, and hand it out whole: what another one is filled from."""
+
+    def days(self, *, start_ms: UnixMs, end_ms: UnixMs) -> list[DayContents]:
+        """The days with samples in [start, end), oldest first."""
+        ...
+
+    def read_all(self, metrics: Sequence[str], *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """As ``series`` without a step, of all units, in any order of rows."""
         ...

@@ -1,4 +1,4 @@
-"""The HTTP of a Prometheus-compatible server: kept connections, instant and range queries, VictoriaMetrics' import and export.
+"""The HTTP of a Prometheus-compatible server: kept connections, instant and range queries, import, export, remote write.
 
 Owns connections, the wire format and what failures mean. Knows nothing of the store contract.
 """
@@ -36,6 +36,10 @@ class NotSupportedError(StoreError):
     """The server has no such path: it is Prometheus-compatible at best, but not VictoriaMetrics."""
 
 
+class RefusedSamplesError(StoreError):
+    """The server will never take these samples (too old, out of order, too many labels): sending them again is in vain."""
+
+
 @dataclass(frozen=True, slots=True)
 class Points:
     """One series of an answer."""
@@ -60,14 +64,24 @@ def quote(text: str) -> str:
 
 
 class PrometheusApi:
-    """Requests to one server, from any thread."""
+    """Requests to one server, from any thread. ``headers`` go with every request, ``parameters`` with every query."""
 
-    def __init__(self, url: str, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float,
+        headers: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str] | None = None,
+        setting: str = "storage.metrics",
+    ) -> None:
         self._url: SplitResult = urlsplit(url)
         self._timeout_s = timeout_s
+        self._parameters = dict(parameters or {})
+        self._setting = setting
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
-        self._headers: dict[str, str] = {}
+        self._headers: dict[str, str] = dict(headers or {})
         if self._url.username is not None:
             user, password = unquote(self._url.username), unquote(self._url.password or "")
             self._headers["Authorization"] = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
@@ -113,19 +127,37 @@ class PrometheusApi:
             headers["Content-Encoding"] = "gzip"
         self._request("POST", "/api/v1/import", lines, headers)
 
+    def write_remote(self, request: bytes, path: str = "") -> None:
+        """Prometheus' remote write, version 1: a ``WriteRequest`` in snappy's block format."""
+        headers = {
+            "Content-Type": "application/x-protobuf",
+            "Content-Encoding": "snappy",
+            "X-Prometheus-Remote-Write-Version": "0.1.0",
+        }
+        self._request("POST", path, request, headers)
+
+    def is_range_closed(self, *, time_ms: int) -> bool:
+        """Whether ``[5m]`` takes in a sample that is exactly five minutes old: so Prometheus 2, not so Prometheus 3.
+
+        Asked by a subquery of a constant, which has points at whole minutes: two or three in a range of two minutes.
+        """
+        minute = f"{time_ms // 60_000 * 60}"
+        reply = self._get_json("/api/v1/query", {"query": "count_over_time(vector(1)[2m:1m])", "time": minute})
+        return bool(reply) and float(reply[0]["value"][1]) > 2
+
     def get_text(self, path: str) -> str:
         """The answer to a plain GET."""
         return self._request("GET", path, None, {}).decode("utf-8", errors="replace")
 
     def _get_json(self, path: str, parameters: Mapping[str, str]) -> list[_Item]:
         # `nocache` (VictoriaMetrics) also keeps it from moving the time asked for; Prometheus ignores it.
-        content = self._post_form(path, {**parameters, "nocache": "1"})
+        content = self._post_form(path, {**parameters, **self._parameters, "nocache": "1"})
         try:
             result: list[_Item] = orjson.loads(content)["data"]["result"]
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
                 f"{self.address}{path} did not answer as Prometheus does",
-                hint="Check the address in `storage.metrics`.",
+                hint=f"Check the address in `{self._setting}`.",
             ) from error
         return result
 
@@ -149,32 +181,38 @@ class PrometheusApi:
                 return self._request(method, path, body, headers)  # the server had closed the kept connection
             raise StoreError(
                 f"{self.address} does not answer: {error or type(error).__name__}",
-                hint="Check that VictoriaMetrics runs there and that `storage.metrics` names it.",
+                hint=f"Check that the server runs there and that `{self._setting}` names it.",
             ) from error
         with self._lock:
             self._idle.append(connection)
         if status // 100 != 2:
-            raise self._failure(status, path, content)
+            is_write = "Content-Encoding" in headers or path.endswith("/import")
+            raise self._failure(status, path, content, is_write=is_write)
         return content
 
     def _connect(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
         return kind(self._url.hostname or "", self._url.port, timeout=self._timeout_s)
 
-    def _failure(self, status: int, path: str, content: bytes) -> Exception:
+    def _failure(self, status: int, path: str, content: bytes, *, is_write: bool) -> Exception:
         text = content.decode("utf-8", errors="replace").strip()
         if status == 404 or "unsupported path requested" in text:
             return NotSupportedError(
-                f"{self.address} has no {path}: it is not VictoriaMetrics",
-                hint="Give `storage.metrics` the address of a VictoriaMetrics; others can only be read.",
+                f"{self.address} has no {path or 'such path'}: it is not VictoriaMetrics",
+                hint=f"Give `{self._setting}` the address of a VictoriaMetrics, or set `writes` to `remote_write` or `off`.",
             )
         if "read-only mode" in text or "no space left" in text:
             return StoreFullError(
                 f"the disk of {self.address} is full", hint="Free space there; writing goes on by itself then."
             )
-        if status in (401, 403):
-            hint = "Put the user into the address: http://user:password@host:port."
+        if status in (401, 403) or (status == 400 and "auth token" in text):  # so vmauth answers strangers
+            hint = "Put the user into the address (http://user:password@host:port), or set a token, org_id or headers."
             return StoreError(f"{self.address} refuses access ({status})", hint=hint)
+        if status in (400, 409, 413, 422) and is_write:
+            return RefusedSamplesError(
+                f"{self.address} refuses samples ({status}): {text[:300]}",
+                hint="See its limits: how old samples may be, and whether they may come out of order.",
+            )
         return StoreError(f"{self.address}{path} failed ({status}): {text[:300]}", hint="See the server's log.")
 
     def close(self) -> None:

@@ -1,12 +1,12 @@
-"""The metric store in VictoriaMetrics, for sites that outgrow one machine or already run it.
+"""The metric store in VictoriaMetrics or another Prometheus-compatible server, for sites that outgrow one machine.
 
-Owns how the contract maps to series and queries: a metric is the series ``clusterscape_<name>{unit=…}``, with a ``cluster``
-label where one is given. Retention and downsampling are VictoriaMetrics' own settings, not ours.
+Owns how the contract maps to queries: a metric is the series ``clusterscape_<name>{unit=…}``, with a ``cluster`` label where
+one is given; ``sample_writers`` send them. Retention and downsampling are the server's own settings, not ours.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +15,14 @@ import polars as pl
 from clusterscape.errors import StoreError
 from clusterscape.model import SampleBatch, UnitId, UnixMs
 from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.store.metrics.contract import MetricStoreInfo, Statistic
+from clusterscape.store.metrics.contract import DayContents, MetricStoreInfo, Statistic
 from clusterscape.store.metrics.kernels import QUANTILES, aggregate_samples, compute_increase, group_steps, is_counter
 from clusterscape.store.metrics.prometheus_api import NotSupportedError, Points, PrometheusApi, quote
+from clusterscape.store.metrics.sample_writers import PREFIX, ImportWriter, SampleWriter
 
-PREFIX = "clusterscape_"
 _MAX_NAMED_UNITS = 256  # above this, all series are read and chosen from here
+DAY_MS = 86_400_000
 _MAX_STEPS = 10_000  # a range query; Prometheus allows 11,000
-_SAMPLES_PER_IMPORT = 1_000_000
-_INCREASE_SCHEMA = {"unit": pl.String, "increase": pl.Float64}
 _FUNCTIONS: Mapping[Statistic, str] = {
     Statistic.MIN: "min_over_time(",
     Statistic.MAX: "max_over_time(",
@@ -33,6 +32,11 @@ _FUNCTIONS: Mapping[Statistic, str] = {
     Statistic.FIRST: "first_over_time(",
     Statistic.LAST: "last_over_time(",
 } | {statistic: f"quantile_over_time({quantile}, " for statistic, quantile in QUANTILES.items()}
+
+_FROM_SAMPLES: Mapping[Statistic, Callable[[Float64s], float]] = {
+    Statistic.INCREASE: lambda value: float(compute_increase(value, np.array([0, len(value)]))[0]),
+    Statistic.FIRST: lambda value: float(value[0]),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,64 +49,53 @@ class _Series:
 
 
 class VictoriaMetricStore:
-    """A :class:`MetricStore` in a VictoriaMetrics; a cluster of it is reached through vmauth.
+    """A :class:`MetricStore` in a VictoriaMetrics, one or a cluster of it, or in what speaks Prometheus' API.
 
     Differences that cannot be removed: two samples of the same (metric, unit, time) are one only where the server runs with
     ``-dedup.minScrapeInterval=1ms``, and which one stays is its choice; the first samples of a new series take some seconds
     to be seen; a crash of the server may lose the last seconds; values of very different size within one series lose digits;
     infinities are not stored.
 
-    Reading works against any Prometheus-compatible server that holds such series; writing needs VictoriaMetrics' import.
+    Reading works against any Prometheus-compatible server that holds such series; how samples are sent is ``writer``'s.
     """
 
-    def __init__(self, url: str, *, cluster: str | None = None, timeout_s: float = 30.0) -> None:
-        self._api = PrometheusApi(url, timeout_s=timeout_s)
+    def __init__(
+        self,
+        server: str | PrometheusApi,
+        *,
+        cluster: str | None = None,
+        timeout_s: float = 30.0,
+        writer: SampleWriter | None = None,
+    ) -> None:
+        self._api = PrometheusApi(server, timeout_s=timeout_s) if isinstance(server, str) else server
         self._cluster = cluster
+        self._writer = writer or ImportWriter(self._api, cluster=cluster)
         self._has_export = True
+        self._extra_ms: int | None = None
+        self._computed = frozenset({Statistic.INCREASE})
+
+    @property
+    def address(self) -> str:
+        """Of the server, without a password."""
+        return self._api.address
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def append(self, batch: SampleBatch) -> None:
         """Send ``batch``; VictoriaMetrics writes it to its disk within seconds."""
-        rows = _rows(batch)
-        if len(rows):
-            self._api.import_lines(self._lines(rows, batch))
+        self._writer.write(batch)
 
     def append_history(self, batches: Sequence[SampleBatch]) -> None:
-        """Send much older data, one line per series, in requests of bounded size."""
+        """Send much older data, series by series, in requests of bounded size."""
         for batch in batches:
-            rows = _rows(batch).sort("metric", "unit", maintain_order=True)
-            for part in rows.iter_slices(_SAMPLES_PER_IMPORT):
-                series = part.group_by("metric", "unit", maintain_order=True).agg(pl.all().str.join(","))
-                self._api.import_lines(self._lines(series, batch))
-
-    def _lines(self, rows: pl.DataFrame, batch: SampleBatch) -> bytes:
-        """JSON lines of rows of ``metric`` and ``unit`` (codes), ``value`` and ``time`` (texts, joined by commas)."""
-        metrics = pl.Series([json.dumps(PREFIX + name) for name in batch.metrics.values], dtype=pl.String)
-        units = pl.Series([json.dumps(name) for name in batch.units.values], dtype=pl.String)
-        cluster = "" if self._cluster is None else f',"cluster":{json.dumps(self._cluster)}'
-        lines = rows.select(
-            pl.concat_str(
-                pl.lit('{"metric":{"__name__":'),
-                metrics.gather(rows["metric"]),
-                pl.lit(cluster + ',"unit":'),
-                units.gather(rows["unit"]),
-                pl.lit('},"values":['),
-                "value",
-                pl.lit('],"timestamps":['),
-                "time",
-                pl.lit("]}"),
-            ).str.join("\n")
-        )
-        text: str = lines.item()
-        return text.encode()
+            self._writer.write_history(batch)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def latest(self, metrics: Sequence[str], *, at_ms: UnixMs, lookback_ms: int) -> pl.DataFrame:
         """The last value of each unit in [at − lookback, at]. One request a metric."""
         expressions = {
-            metric: f"max by (unit) (last_over_time({self._selector(metric)}[{lookback_ms + 1}ms]))"
+            metric: f"max by (unit) (last_over_time({self._selector(metric)}{self._range(lookback_ms + 1)}))"
             for metric in metrics
         }
         return self._table(expressions, time_ms=at_ms, units=None)
@@ -116,21 +109,26 @@ class VictoriaMetricStore:
         end_ms: UnixMs,
         units: Sequence[UnitId] | None = None,
     ) -> pl.DataFrame:
-        """One row per unit. One request a statistic; an increase is computed here, from the samples."""
+        """One row per unit. One request a statistic; what the server has no function for is computed here, from the samples."""
         selector = self._selector(metric, units)
-        window = f"{selector}[{max(1, end_ms - start_ms)}ms]"
-        expressions = {
-            str(statistic): f"max by (unit) ({_FUNCTIONS[statistic]}{window}))"
-            for statistic in statistics
-            if statistic is not Statistic.INCREASE
-        }
+        window = f"{selector}{self._range(max(1, end_ms - start_ms))}"
+        asked = [statistic for statistic in statistics if statistic not in self._computed]
+        expressions = {str(each): f"max by (unit) ({_FUNCTIONS[each]}{window}))" for each in asked}
         is_empty = end_ms <= start_ms or (units is not None and not units)
-        table = self._table(expressions, time_ms=end_ms - 1, units=[] if is_empty else units)
-        if Statistic.INCREASE in statistics:
+        try:
+            table = self._table(expressions, time_ms=end_ms - 1, units=[] if is_empty else units)
+        except StoreError as error:
+            if "unknown function" not in error.message or Statistic.FIRST not in asked:
+                raise
+            self._computed = frozenset(_FROM_SAMPLES)  # it is Prometheus 2, or as old
+            return self.statistics(metric, statistics, start_ms=start_ms, end_ms=end_ms, units=units)
+        computed = [each for each in dict.fromkeys(statistics) if each in self._computed]
+        if computed:
             series = [] if is_empty else list(self._samples(metric, units, start_ms, end_ms))
-            gains = [compute_increase(one.columns[0], np.array([0, len(one.time_ms)]))[0] for one in series]
-            increase = pl.DataFrame({"unit": [one.unit for one in series], "increase": gains}, schema=_INCREASE_SCHEMA)
-            table = table.join(increase, on="unit", how="full", coalesce=True)
+            columns = {str(each): [_FROM_SAMPLES[each](one.columns[0]) for one in series] for each in computed}
+            schema = {"unit": pl.String, **dict.fromkeys(columns, pl.Float64)}
+            found = pl.DataFrame({"unit": [one.unit for one in series], **columns}, schema=schema)
+            table = table.join(found, on="unit", how="full", coalesce=True)
         return table.select("unit", *dict.fromkeys(map(str, statistics)))
 
     def series(
@@ -175,7 +173,7 @@ class VictoriaMetricStore:
         functions = ["last_over_time" if is_counter(metric) else "avg_over_time", "min_over_time", "max_over_time"]
         answers = []
         for function in functions:
-            expression = f"max by (unit) ({function}({self._selector(metric, units)}[{step_ms}ms]))"
+            expression = f"max by (unit) ({function}({self._selector(metric, units)}{self._range(step_ms)}))"
             points = self._api.query_range(
                 expression, start_ms=start_ms + step_ms - 1, last_ms=end_ms - 1, step_ms=step_ms
             )
@@ -191,7 +189,8 @@ class VictoriaMetricStore:
         selector = self._selector(metric, units)
         for points in self._export(selector, start_ms, end_ms):
             unit = points.labels.get("unit")
-            keep = np.isfinite(points.value)
+            # A closed range brings the sample before the first one, too.
+            keep = np.isfinite(points.value) & (points.time_ms >= start_ms) & (points.time_ms < end_ms)
             if unit is not None and (units is None or unit in units) and keep.any():
                 yield _Series(unit, points.time_ms[keep], (points.value[keep],))
 
@@ -202,6 +201,16 @@ class VictoriaMetricStore:
             except NotSupportedError:
                 self._has_export = False
         return self._api.query_raw(selector, start_ms=start_ms, end_ms=end_ms)
+
+    def _range(self, length_ms: int) -> str:
+        """A range of so many milliseconds, the last one that of the query: ``[…]``.
+
+        VictoriaMetrics and Prometheus 3 leave out the range's first instant, Prometheus 2 takes it in.
+        """
+        if self._extra_ms is None:
+            now_ms = time.time_ns() // 1_000_000  # any time would do; one that every server accepts
+            self._extra_ms = int(self._api.is_range_closed(time_ms=now_ms))
+        return f"[{max(1, length_ms - self._extra_ms)}ms]"
 
     def _table(self, expressions: Mapping[str, str], *, time_ms: int, units: Sequence[UnitId] | None) -> pl.DataFrame:
         """One row per unit, one column per expression."""
@@ -228,10 +237,45 @@ class VictoriaMetricStore:
             matchers.append(f"unit=~{quote('|'.join(map(re.escape, units)))}")
         return "{" + ",".join(matchers) + "}"
 
+    def days(self, *, start_ms: UnixMs, end_ms: UnixMs) -> list[DayContents]:
+        """The days with samples in [start, end), oldest first. One request a day."""
+        found = []
+        matchers = [f"__name__=~{quote(PREFIX + '.+')}"] + (
+            [] if self._cluster is None else [f"cluster={quote(self._cluster)}"]
+        )
+        for day in range(start_ms // DAY_MS, -(-end_ms // DAY_MS)):
+            last_ms = (day + 1) * DAY_MS - 1
+            names, counts = self._api.query(
+                f"sum by (__name__) (count_over_time({{{','.join(matchers)}}}{self._range(DAY_MS)}))",
+                time_ms=last_ms,
+                label="__name__",
+            )
+            if names:
+                metrics = tuple(sorted(name.removeprefix(PREFIX) for name in names))
+                found.append(DayContents(day, metrics, int(counts.sum())))
+        return found
+
+    def read_all(self, metrics: Sequence[str], *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Samples of all units. One request a metric."""
+        schema = {"unit": pl.String, "time_ms": pl.Int64, "value": pl.Float64}
+        frames = [pl.DataFrame(schema={"metric": pl.String, **schema})]
+        for metric in metrics:
+            rows = _concat(list(self._samples(metric, None, start_ms, end_ms)), schema)
+            frames.append(rows.select(pl.lit(metric).alias("metric"), pl.all()))
+        return pl.concat(frames)
+
+    def flush(self) -> bool:
+        """Make what was written visible now; False where the server does that only by itself, within seconds."""
+        try:
+            self._api.get_text("/internal/force_flush")
+        except StoreError:
+            return False
+        return True
+
     # -- the rest ----------------------------------------------------------------------------------------------------
 
     def maintain(self, *, now_ms: UnixMs) -> None:
-        """Nothing to do: VictoriaMetrics maintains itself."""
+        """Nothing to do: the server maintains itself."""
 
     def info(self) -> MetricStoreInfo:
         """What the whole server holds, as its own metrics tell; None where it does not tell."""
@@ -240,7 +284,7 @@ class VictoriaMetricStore:
         except StoreError:
             text = ""
         return MetricStoreInfo(
-            engine="victoriametrics",
+            engine="prometheus" if "prometheus_build_info" in text else "victoriametrics",
             samples=_sum_of(text, "vm_rows"),
             bytes_on_disk=_sum_of(text, "vm_data_size_bytes"),
             oldest_at=None,
@@ -249,13 +293,8 @@ class VictoriaMetricStore:
 
     def close(self) -> None:
         """Close the connections."""
+        self._writer.close()
         self._api.close()
-
-
-def _rows(batch: SampleBatch) -> pl.DataFrame:
-    """The batch's finite samples, numbers as texts."""
-    rows = pl.DataFrame({"metric": batch.metric, "unit": batch.unit, "value": batch.value, "time": batch.time_ms})
-    return rows.filter(pl.col("value").is_finite()).with_columns(pl.col("value", "time").cast(pl.String))
 
 
 def _in_steps(series: _Series, step_ms: int, *, of_counter: bool) -> _Series:

@@ -39,7 +39,7 @@ def load_rows(engine: Engine, pieces: Iterator[tuple[str, bytes]], *, where: str
     """Put dumped rows into an empty database, all or nothing; returns how many each table got."""
     bring_up_to_date(engine, where)
     loaded: dict[str, int] = {}
-    with engine.execution_options(writes=True).begin() as connection:
+    with engine.execution_options(writes=True, unhurried=True).begin() as connection:
         held = count_rows(connection)
         if any(held.values()):
             raise StoreError(

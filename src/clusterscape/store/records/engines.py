@@ -8,12 +8,11 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from clusterscape.errors import ConfigError, StoreError
-from clusterscape.settings import StorageSettings
+from clusterscape.settings import PostgresSettings, StorageSettings
 
 BUSY_TIMEOUT_S = 10
-CONNECT_TIMEOUT_S = 10
 _ADDRESS_HINT = "Write it as postgresql://USER:PASSWORD@HOST:5432/DATABASE."
-_POOL_SIZE = 5
+_POOL_SIZE = 5  # of SQLite
 _MAX_OVERFLOW = 10
 # Any constant number of our own: the key of PostgreSQL's advisory lock that writers and migrations hold.
 _WRITER_LOCK = 0x636C7573746572
@@ -31,7 +30,7 @@ def record_engine(storage: StorageSettings) -> Engine:
         if url.database in (None, "", ":memory:"):
             raise ConfigError("storage.records names no SQLite file", hint="Write sqlite:////path/to/records.db.")
         return sqlite_engine(Path(str(url.database)).expanduser())
-    return postgres_engine(url)
+    return postgres_engine(url, storage.postgres)
 
 
 def sqlite_engine(path: Path) -> Engine:
@@ -72,14 +71,17 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
 
 
-def postgres_engine(url: URL) -> Engine:
+def postgres_engine(url: URL, settings: PostgresSettings | None = None) -> Engine:
     """PostgreSQL by psycopg 3, whatever driver ``url`` names."""
+    settings = settings or PostgresSettings()
     try:
         engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
-            connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "clusterscape"},
-            pool_size=_POOL_SIZE,
-            max_overflow=_MAX_OVERFLOW,
+            connect_args=_connect_arguments(url, settings),
+            pool_size=settings.pool_size,
+            max_overflow=settings.max_overflow,
+            pool_timeout=settings.pool_timeout_s,
+            pool_recycle=int(settings.recycle_s),
             pool_pre_ping=True,  # a restarted server costs one reconnect, not a failed request
         )
     except ModuleNotFoundError:
@@ -91,7 +93,24 @@ def postgres_engine(url: URL) -> Engine:
     return engine
 
 
+def _connect_arguments(url: URL, settings: PostgresSettings) -> dict[str, str | int]:
+    found: dict[str, str | int] = {
+        "connect_timeout": settings.connect_timeout_s,
+        "application_name": "clusterscape",
+        # A server that vanished without a word is noticed within a minute, not after the system's two hours.
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+    }
+    if settings.statement_timeout_s and "options" not in url.query:
+        found["options"] = f"-c statement_timeout={round(settings.statement_timeout_s * 1000)}"
+    return found
+
+
 def _begin_postgres(connection: Connection) -> None:
-    if connection.get_execution_options().get("writes", False):
+    options = connection.get_execution_options()
+    if options.get("unhurried", False):
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+    if options.get("writes", False):
         # One writer at a time, as in SQLite: two that lock the same rows in another order would deadlock.
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITER_LOCK})

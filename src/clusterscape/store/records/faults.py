@@ -107,6 +107,11 @@ def _explain_postgres(cause: BaseException | None, where: str) -> StoreError:
             f"PostgreSQL denies a right on {where}: {text}",
             hint="The user needs CREATE on the schema: `GRANT CREATE, USAGE ON SCHEMA public TO …`, or own the database.",
         )
+    if state == "57014":
+        return StoreBusyError(
+            f"PostgreSQL ended a statement at {where}: {text}",
+            hint="It took longer than storage.postgres.statement_timeout_s; ask for less, or raise it.",
+        )
     if not state or state.startswith(("08", "57P")):
         return StoreError(
             f"PostgreSQL does not answer at {where}: {text}",

@@ -36,7 +36,11 @@ def matching(where: WorkloadFilter) -> list[ColumnElement[bool]]:
         text = where.text.strip().casefold()
         found.append(workloads.c.search.contains(text, autoescape=True))
         if known is not None:
-            found.append(or_(known, func.lower(workloads.c.id).contains(text, autoescape=True)))
+            # Of Kubernetes even the id holds names.
+            is_number = and_(
+                workloads.c.id.not_like("kubernetes:%"), func.lower(workloads.c.id).contains(text, autoescape=True)
+            )
+            found.append(or_(known, is_number, func.lower(workloads.c.id) == text))
     if where.active_between is not None:
         start_ms, end_ms = where.active_between
         found.append(workloads.c.begins_at < end_ms)

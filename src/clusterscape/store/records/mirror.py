@@ -1,7 +1,7 @@
 """The present in memory: a record store whose reads of what is there now cost nothing.
 
-Writes go to the store first, then to the mirror, so what is read is durable. Right where this process is the only writer. The
-lists it returns are shared and stay the same object until they change: readers cache by identity and must not alter them.
+Writes go to the store first, then to the mirror, so what is read is durable. What other processes write shows after ``refresh``.
+The lists it returns are shared and stay the same object until they change: readers cache by identity and must not alter them.
 """
 
 import threading
@@ -76,6 +76,13 @@ class _Shelf(Generic[Record]):
                     self._records.pop(self._key(record), None)
             self._listed = None
 
+    def replace(self, records: Iterable[Record]) -> None:
+        """Put these in the place of all; nothing changes where they are the same."""
+        found = {self._key(record): record for record in records}
+        with self._lock:
+            if found != self._records:
+                self._records, self._listed = found, None
+
     def keep_only(self, stays: Callable[[Record], bool]) -> None:
         with self._lock:
             self._records = {key: record for key, record in self._records.items() if stays(record)}
@@ -87,6 +94,7 @@ class MirroredRecordStore:
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
+        self._writing = threading.RLock()  # a write and its mirroring are one step to ``refresh``
         self._nodes = _Shelf(store.nodes(), lambda node: node.id, order=lambda node: (node.id,))
         self._partitions = _Shelf(store.partitions(), lambda part: part.name, order=lambda part: (part.name,))
         self._units = _Shelf(
@@ -110,6 +118,18 @@ class MirroredRecordStore:
             lambda broken: (broken.rule, broken.workload, broken.unit, broken.since),
             keeps=lambda broken: broken.until is None,
         )
+
+    def refresh(self) -> None:
+        """Read the present again, since another process has written."""
+        store = self._store
+        with self._writing:
+            self._nodes.replace(store.nodes())
+            self._partitions.replace(store.partitions())
+            self._units.replace(store.units())
+            self._sources.replace(store.sources())
+            self._active.replace(store.active_workloads())
+            self._open.replace(store.open_allocations())
+            self._broken.replace(store.open_violations())
 
     # the present, from memory
 
@@ -147,82 +167,94 @@ class MirroredRecordStore:
         self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
     ) -> None:
         """Insert or replace these records; others stay."""
-        nodes, partitions, units = [*nodes], [*partitions], [*units]
-        self._store.write_inventory(nodes=nodes, partitions=partitions, units=units, at_ms=at_ms)
-        self._nodes.put(nodes)
-        self._partitions.put(partitions)
-        self._units.put(units)
+        with self._writing:
+            nodes, partitions, units = [*nodes], [*partitions], [*units]
+            self._store.write_inventory(nodes=nodes, partitions=partitions, units=units, at_ms=at_ms)
+            self._nodes.put(nodes)
+            self._partitions.put(partitions)
+            self._units.put(units)
 
     def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
         """Forget nodes and their units; workloads and allocations stay as history."""
-        gone = set(nodes)
-        self._store.remove_nodes(gone)
-        self._nodes.keep_only(lambda node: node.id not in gone)
-        self._units.keep_only(lambda unit: unit.node not in gone)
+        with self._writing:
+            gone = set(nodes)
+            self._store.remove_nodes(gone)
+            self._nodes.keep_only(lambda node: node.id not in gone)
+            self._units.keep_only(lambda unit: unit.node not in gone)
 
     def remove_partitions(self, names: Iterable[str]) -> None:
         """Forget partitions."""
-        gone = set(names)
-        self._store.remove_partitions(gone)
-        self._partitions.keep_only(lambda partition: partition.name not in gone)
+        with self._writing:
+            gone = set(names)
+            self._store.remove_partitions(gone)
+            self._partitions.keep_only(lambda partition: partition.name not in gone)
 
     def remove_units(self, units: Iterable[UnitId]) -> None:
         """Forget units; allocations stay as history."""
-        gone = set(units)
-        self._store.remove_units(gone)
-        self._units.keep_only(lambda unit: unit.id not in gone)
+        with self._writing:
+            gone = set(units)
+            self._store.remove_units(gone)
+            self._units.keep_only(lambda unit: unit.id not in gone)
 
     def write_workloads(self, workloads: Iterable[Workload], *, at_ms: UnixMs) -> None:
         """Insert or replace."""
-        written = [*workloads]
-        self._store.write_workloads(written, at_ms=at_ms)
-        self._active.put(written)
+        with self._writing:
+            written = [*workloads]
+            self._store.write_workloads(written, at_ms=at_ms)
+            self._active.put(written)
 
     def write_allocations(self, allocations: Iterable[Allocation]) -> None:
         """Insert or replace by (workload, unit, from_at)."""
-        written = [*allocations]
-        self._store.write_allocations(written)
-        self._open.put(written)
+        with self._writing:
+            written = [*allocations]
+            self._store.write_allocations(written)
+            self._open.put(written)
 
     def write_violations(self, violations: Iterable[Violation]) -> None:
         """Insert or replace by (rule, workload, unit, since)."""
-        written = [*violations]
-        self._store.write_violations(written)
-        self._broken.put(written)
+        with self._writing:
+            written = [*violations]
+            self._store.write_violations(written)
+            self._broken.put(written)
 
     def remove_violations(self, rule: str) -> int:
         """Forget all violations of a rule; returns how many."""
-        removed = self._store.remove_violations(rule)
-        self._broken.keep_only(lambda broken: broken.rule != rule)
-        return removed
+        with self._writing:
+            removed = self._store.remove_violations(rule)
+            self._broken.keep_only(lambda broken: broken.rule != rule)
+            return removed
 
     def replace_violations(self, rule: str, violations: Iterable[Violation]) -> None:
         """Put these in place of all violations of a rule."""
-        written = [*violations]
-        self._store.replace_violations(rule, written)
-        self._broken.keep_only(lambda broken: broken.rule != rule)
-        self._broken.put(written)
+        with self._writing:
+            written = [*violations]
+            self._store.replace_violations(rule, written)
+            self._broken.keep_only(lambda broken: broken.rule != rule)
+            self._broken.put(written)
 
     def write_sources(self, statuses: Iterable[SourceStatus]) -> None:
         """Insert or replace the state of sources."""
-        written = [*statuses]
-        self._store.write_sources(written)
-        self._sources.put(written)
+        with self._writing:
+            written = [*statuses]
+            self._store.write_sources(written)
+            self._sources.put(written)
 
     def remove_sources(self, sources: Iterable[str]) -> None:
         """Forget sources."""
-        gone = set(sources)
-        self._store.remove_sources(gone)
-        self._sources.keep_only(lambda status: status.source not in gone)
+        with self._writing:
+            gone = set(sources)
+            self._store.remove_sources(gone)
+            self._sources.keep_only(lambda status: status.source not in gone)
 
     def remove_ended_before(self, at_ms: UnixMs) -> int:
         """Drop workloads that ended before ``at_ms``, with their allocations and violations; returns how many."""
-        removed = self._store.remove_ended_before(at_ms)
-        still_open = {(held.workload, held.unit) for held in self._store.open_allocations()}
-        self._open.keep_only(lambda held: (held.workload, held.unit) in still_open)
-        still_broken = {(broken.rule, broken.workload) for broken in self._store.open_violations()}
-        self._broken.keep_only(lambda broken: (broken.rule, broken.workload) in still_broken)
-        return removed
+        with self._writing:
+            removed = self._store.remove_ended_before(at_ms)
+            still_open = {(held.workload, held.unit) for held in self._store.open_allocations()}
+            self._open.keep_only(lambda held: (held.workload, held.unit) in still_open)
+            still_broken = {(broken.rule, broken.workload) for broken in self._store.open_violations()}
+            self._broken.keep_only(lambda broken: (broken.rule, broken.workload) in still_broken)
+            return removed
 
     # the past and documents, from the store
 

@@ -52,6 +52,7 @@ from clusterscape.store.records.filters import (
     overlapping_anywhere,
     violated_between,
 )
+from clusterscape.store.records.leadership import Fence
 from clusterscape.store.records.upserts import Stored, changed, delete_each, upsert
 
 Record = TypeVar("Record")
@@ -66,8 +67,9 @@ Query = Select[Any] | CompoundSelect[Any]
 class SqlRecordStore:
     """A RecordStore over ``engine``, whose schema must be up to date. Keeps no copy of any record."""
 
-    def __init__(self, engine: Engine, *, where: str) -> None:
+    def __init__(self, engine: Engine, *, where: str, fence: Fence | None = None) -> None:
         self._engine = engine
+        self._fence = fence
         self._writer = engine.execution_options(
             writes=True
         )  # the same pool; engines begin such transactions as writers
@@ -342,6 +344,8 @@ class SqlRecordStore:
     def _writing(self) -> Iterator[Connection]:
         """One transaction: committed and durable at the end of the block, undone when it raises."""
         with self._write_lock, explained(self._where), self._writer.begin() as connection:
+            if self._fence is not None:
+                self._fence.check(connection)
             yield connection
 
 

@@ -291,7 +291,7 @@ def _series_frame(units: UnitNames, metric: str, keys: Keys, values: Aggregates,
     level = values.last if is_counter(metric) else values.mean
     unit = np.repeat(keys.units, keys.lengths)[there]
     columns = [
-        pl.repeat(metric, len(there), dtype=pl.String, eager=True).alias("metric"),
+        pl.Series("metric", [metric], dtype=pl.String).new_from_index(0, len(there)),
         units.decode_series(unit),
         pl.Series("time_ms", keys.time_ms[there]),
         pl.Series("value", level[there]),

@@ -70,7 +70,7 @@ class UnitNames:
         known = self._series
         if len(known) < len(self._names):
             known = self._series = pl.Series(UNIT, self._names.values[:], dtype=pl.String)
-        return known.gather(codes)
+        return known[codes]  # `gather` would go through polars' engine and its threads
 
     def rank(self) -> Int64s:
         """For each code its place among all names in alphabetical order."""

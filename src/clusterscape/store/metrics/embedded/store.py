@@ -17,7 +17,7 @@ from clusterscape.errors import ConfigError, StoreError, StoreFullError
 from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
 from clusterscape.model.samples import Int32s
 from clusterscape.settings import RetentionSettings
-from clusterscape.store.metrics.contract import MetricStoreInfo, Statistic
+from clusterscape.store.metrics.contract import DayContents, MetricStoreInfo, Statistic
 from clusterscape.store.metrics.embedded.blocks import Block, join_columns, pivot, select
 from clusterscape.store.metrics.embedded.compaction import CompactionPolicy, Compactor, day_of
 from clusterscape.store.metrics.embedded.files import make_folder, need_space
@@ -166,6 +166,34 @@ class EmbeddedMetricStore:
                     return read(view)
             except DamagedSegmentError as error:
                 self._live.set_aside(error.segment, error)
+
+    def days(self, *, start_ms: UnixMs, end_ms: UnixMs) -> list[DayContents]:
+        """The days with samples or coarse values in [start, end), oldest first."""
+        view = self._live.view
+        found: dict[int, tuple[set[str], int]] = {}
+        parts = [
+            (segment.entry.start_ms, segment.entry.last_ms, segment.entry.metrics, segment.entry.samples)
+            for segment in view.raw
+        ]
+        parts += [
+            (block.start_ms, block.last_ms, tuple(block.block.columns), block.samples)
+            for block in view.ring.waiting(view.compacted_seq)
+        ]
+        for segment in view.coarse:
+            entry = segment.entry
+            if entry.start_ms < view.raw_from_ms:  # elsewhere they stand beside the samples they were made of
+                metrics = tuple({column.rpartition("#")[0] for column in entry.metrics})
+                parts.append((entry.start_ms, entry.last_ms, metrics, entry.rows * len(metrics)))
+        for first_ms, last_ms, metrics, samples in parts:
+            for day in range(day_of(max(first_ms, start_ms)), day_of(min(last_ms, end_ms - 1)) + 1):
+                known, count = found.get(day, (set(), 0))
+                found[day] = (known | set(metrics), count + samples)
+        return [DayContents(day, tuple(sorted(names)), count) for day, (names, count) in sorted(found.items())]
+
+    def read_all(self, metrics: Sequence[str], *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
+        """Samples of all units."""
+        units = [UnitId(name) for name in self._units.decode(np.arange(len(self._units), dtype=np.int32))]
+        return self.series(metrics, units, start_ms=start_ms, end_ms=end_ms)
 
     def info(self) -> MetricStoreInfo:
         """Raw samples, and the bytes and times of all."""

@@ -26,8 +26,9 @@ def bring_up_to_date(engine: Engine, where: str) -> None:
     if revision == REVISION:
         return  # the ordinary start: Alembic is not even imported
     _refuse_newer(revision, where)
-    with engine.execution_options(writes=True).begin() as connection:
-        revision = _read_revision(connection)  # again under the writer's lock: another process may have been first
+    # Of several processes that start at once one upgrades, under the writers' lock; however long it takes, the others wait.
+    with engine.execution_options(writes=True, unhurried=True).begin() as connection:
+        revision = _read_revision(connection)  # again under the lock: another process may have been first
         if revision == REVISION:
             return
         _refuse_newer(revision, where)

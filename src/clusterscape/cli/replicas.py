@@ -1,0 +1,218 @@
+"""What makes a process one of several over the same PostgreSQL: who collects, and how each learns what the others wrote.
+
+Without PostgreSQL there is one process, and none of this.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from clusterscape.collect.contract import Collector
+from clusterscape.collect.schedule import run_collectors
+from clusterscape.collect.sharding import Shard, parse_shard
+from clusterscape.errors import ClusterScapeError, ConfigError
+from clusterscape.ingest.pipeline import Ingest
+from clusterscape.model import Observation, UnixMs
+from clusterscape.settings import Settings
+from clusterscape.store.changes import Changes, Versions
+from clusterscape.store.metrics.contract import MetricStore
+from clusterscape.store.records.engines import record_engine
+from clusterscape.store.records.leadership import Fence, Leadership
+from clusterscape.store.records.mirror import MirroredRecordStore
+from clusterscape.store.records.relay import ChangeRelay
+from clusterscape.watch.watcher import Watch
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0
+"""How often a standby tries to take over, and the collector makes sure that it still is."""
+REREAD_MS = 60_000
+"""Samples that others stored are read so far back: servers show some of them late. What is read twice counts once."""
+READ_EVERY_S = 5.0
+
+
+def is_replicated(settings: Settings) -> bool:
+    """Whether other processes may work over the same records."""
+    return settings.storage.records.startswith("postgresql")
+
+
+def check_roles(settings: Settings) -> None:
+    """Raise ConfigError where this role or shard needs stores that several processes can share."""
+    shard = parse_shard(settings.collect.shard)
+    if settings.server.role == "all" and shard.count == 1:
+        return
+    what = f"role {settings.server.role}" if settings.server.role != "all" else f"shard {shard}"
+    if not is_replicated(settings) or settings.storage.metrics == "embedded":
+        raise ConfigError(
+            f"{what} needs stores that several processes share",
+            hint="Set storage.records to PostgreSQL and storage.metrics to a server; `clusterscape migrate` moves a site.",
+        )
+
+
+class Replica:
+    """One process of several. ``collects`` and ``decides`` may be asked by any thread."""
+
+    def __init__(self, settings: Settings, fence: Fence) -> None:
+        self.shard: Shard = parse_shard(settings.collect.shard)
+        self.may_collect = settings.server.role != "web"
+        self._engine = record_engine(settings.storage)
+        self._leadership = Leadership(self._engine, f"collector {self.shard}", fence)
+        self._relay: ChangeRelay | None = None
+
+    @property
+    def collects(self) -> bool:
+        """Whether this process is the collector of its shard."""
+        return self._leadership.is_held
+
+    @property
+    def decides(self) -> bool:
+        """Whether this process keeps and tells violations, promises and forecasts: one of all does."""
+        return self._leadership.is_held and self.shard.is_first
+
+    def join(self, changes: Changes, on_remote: Callable[[frozenset[str], Versions], None]) -> None:
+        """Begin to hear of the others, and to tell them."""
+        self._relay = ChangeRelay(self._engine, changes, on_remote, collects=lambda: self.collects)
+        self._relay.start()
+
+    def stop_hearing(self) -> None:
+        """What others do is not of interest any more."""
+        if self._relay is not None:
+            self._relay.close()
+
+    def close(self) -> None:
+        """Let go of the lock and of all connections."""
+        self.stop_hearing()
+        self._leadership.release()
+        self._engine.dispose()
+
+    async def collect_when_elected(
+        self,
+        build: Callable[[], Sequence[Collector]],
+        sink: Callable[[Observation], Awaitable[None]],
+        clock: Callable[[], UnixMs],
+        *,
+        take_over: Callable[[], None],
+        writer: ThreadPoolExecutor,
+    ) -> None:
+        """Collect while this process holds its shard's lock; else wait for it. Until cancelled."""
+        loop = asyncio.get_running_loop()
+        is_told = False
+        while True:
+            if not await asyncio.to_thread(self._leadership.try_take):
+                if not is_told:
+                    log.info("another process collects shard %s; this one stands by", self.shard)
+                    is_told = True
+                await asyncio.sleep(LOOK_EVERY_S)
+                continue
+            is_told = False
+            try:
+                await loop.run_in_executor(writer, take_over)
+                log.info("this process collects shard %s", self.shard)
+                await self._collect(build, sink, clock)
+                log.warning("this process collects no more: its connection to PostgreSQL broke")
+            except ClusterScapeError as error:
+                log.warning("this process cannot collect: %s %s", error.message, error.hint or "")
+                await asyncio.sleep(LOOK_EVERY_S)
+            finally:
+                # What the writer still has in hand is written, or refused, as the collector's.
+                with suppress(RuntimeError):
+                    await asyncio.shield(loop.run_in_executor(writer, lambda: None))
+                await asyncio.to_thread(self._leadership.release)
+
+    async def _collect(
+        self,
+        build: Callable[[], Sequence[Collector]],
+        sink: Callable[[Observation], Awaitable[None]],
+        clock: Callable[[], UnixMs],
+    ) -> None:
+        collecting = asyncio.create_task(run_collectors(build(), sink, clock), name="collect")
+        looking: asyncio.Future[bool] | None = None
+        try:
+            while True:
+                looking = asyncio.ensure_future(asyncio.to_thread(self._leadership.wait, LOOK_EVERY_S))
+                if not await asyncio.shield(looking):
+                    return
+        finally:
+            collecting.cancel()
+            with suppress(asyncio.CancelledError):
+                await collecting
+            if looking is not None and not looking.done():  # the lock's connection is in use until then
+                await looking
+
+
+class Follower:
+    """Takes in what other processes wrote: into the mirror, the ledger, the statistics and the rules of this one."""
+
+    def __init__(
+        self,
+        *,
+        records: MirroredRecordStore,
+        metrics: MetricStore,
+        ingest: Ingest,
+        watch: Watch,
+        writer: ThreadPoolExecutor,
+        clock: Callable[[], UnixMs],
+    ) -> None:
+        self._records = records
+        self._metrics = metrics
+        self._ingest = ingest
+        self._watch = watch
+        self._writer = writer
+        self._clock = clock
+        self._read_at = 0.0
+
+    def take(self, changed: frozenset[str], versions: Versions) -> None:
+        """Make sure that what is read from now on is as new as ``versions``."""
+        try:
+            if changed & {"inventory", "rules"}:
+                self._records.refresh()
+            if "inventory" in changed:
+                self._on_writer(self._ingest.absorb)
+            if changed & {"tick", "history"}:
+                self._read_samples(versions.newest_sample_at)
+            if "rules" in changed:
+                self._watch.on_rules_elsewhere()
+        except ClusterScapeError as error:
+            log.warning("what others wrote could not be read: %s %s", error.message, error.hint or "")
+
+    def _read_samples(self, newest_at: UnixMs | None) -> None:
+        metrics = self._watch.watched_metrics
+        units = [unit.id for unit in self._records.units()]
+        if not metrics or not units or newest_at is None or time.monotonic() - self._read_at < READ_EVERY_S:
+            return
+        from clusterscape.watch.catching_up import read_batch  # brings numba along
+
+        self._read_at = time.monotonic()
+        batch = read_batch(self._metrics, metrics, units, newest_at - REREAD_MS, newest_at + 1)
+        if len(batch):
+            self._on_writer(lambda: self._watch.on_samples(batch))
+
+    def _on_writer(self, work: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the program ends
+            self._writer.submit(work).result()
+
+
+class Tending:
+    """Promises and forecasts of the queue: kept by the process that decides, followed by the others."""
+
+    def __init__(self, *, decides: Callable[[], bool], keep: Callable[[], None], follow: Callable[[], None]) -> None:
+        self._decides = decides
+        self._keep = keep
+        self._follow = follow
+        self._stopped = threading.Event()
+
+    def run(self, every_s: float) -> None:
+        """Until ``stop``."""
+        while not self._stopped.wait(every_s):
+            try:
+                (self._keep if self._decides() else self._follow)()
+            except ClusterScapeError as error:
+                log.warning("the queue could not be followed: %s %s", error.message, error.hint or "")
+
+    def stop(self) -> None:
+        """End ``run``."""
+        self._stopped.set()

@@ -1,0 +1,249 @@
+"""Artifacts in a bucket of any S3-compatible store. Large ones are sent in parts and appear when the last one is there.
+
+Owns how the contract maps to the bucket and what its failures mean; local copies for readers that need a file are ``copies``'.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from clusterscape.errors import ConfigError, NotFoundError, StoreError, StoreFullError
+from clusterscape.model import UnixMs
+from clusterscape.settings import S3Settings
+from clusterscape.store.artifacts.contract import ArtifactInfo
+from clusterscape.store.artifacts.copies import LocalCopies
+from clusterscape.store.artifacts.keys import check_key, missing
+
+try:
+    import obstore
+    from obstore.exceptions import (
+        BaseError,
+        PermissionDeniedError,
+        PreconditionError,
+        UnauthenticatedError,
+    )
+    from obstore.exceptions import NotFoundError as NoSuchObjectError
+    from obstore.store import S3Store
+except ModuleNotFoundError:
+    raise ConfigError(
+        "storage.artifacts names an S3 store, but its client is not installed", hint="pip install 'clusterscape[s3]'"
+    ) from None
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+READ_BYTES = 1 << 20
+CONNECT_TIMEOUT = timedelta(seconds=5)
+REQUEST_TIMEOUT = timedelta(seconds=120)
+RETRY = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
+
+
+class S3ArtifactStore:
+    """Implements ``ArtifactStore`` in ``address``, s3://BUCKET or s3://BUCKET/PREFIX."""
+
+    def __init__(self, address: str, settings: S3Settings, *, cache: Path) -> None:
+        bucket, _, prefix = address.removeprefix("s3://").strip("/").partition("/")
+        self._where = f"{settings.endpoint or 'Amazon S3'}, bucket {bucket}"
+        self._part_bytes = settings.part_bytes
+        self._copies = LocalCopies(cache, max_bytes=settings.cache_bytes)
+        options: dict[str, Any] = {"region": settings.region, "checksum_algorithm": "SHA256"}
+        if settings.endpoint is not None:
+            options |= {"endpoint": settings.endpoint.rstrip("/"), "virtual_hosted_style_request": False}
+        if settings.access_key is not None:
+            options["access_key_id"] = settings.access_key
+        if settings.secret_key is not None:
+            options["secret_access_key"] = settings.secret_key
+        self._store = S3Store(
+            bucket,
+            prefix=prefix or None,
+            config=cast(Any, options),
+            client_options={"allow_http": True, "connect_timeout": CONNECT_TIMEOUT, "timeout": REQUEST_TIMEOUT},
+            retry_config=cast(Any, RETRY),
+        )
+
+    def put(self, key: str, chunks: Iterable[bytes]) -> int:
+        """Store an artifact, whole or not at all; every part goes with its SHA-256."""
+        check_key(key)
+        parts = _gather(chunks, self._part_bytes)
+        first = next(parts, b"")
+        second = next(parts, None)
+        if second is None:
+            with self._explained(key):
+                obstore.put(self._store, key, first, use_multipart=False)
+            self._check_size(key, len(first))
+            return len(first)
+        counted = _Counted([first, second], parts)
+        with self._explained(key):
+            try:
+                obstore.put(self._store, key, counted, use_multipart=True, chunk_size=self._part_bytes)
+            except Exception:
+                if counted.failure is not None:  # the source of the bytes failed, not the store
+                    raise counted.failure from None
+                raise
+        self._check_size(key, counted.size)
+        return counted.size
+
+    def open(self, key: str) -> BinaryIO:
+        """The content, read in pieces as it is asked for."""
+        about = self._head(key)
+        if not about["size"]:
+            return io.BytesIO()
+        return cast(BinaryIO, io.BufferedReader(_Content(self, key, about), READ_BYTES))
+
+    def path(self, key: str) -> Path:
+        """A local copy."""
+        about = self._head(key)
+
+        def content() -> Iterator[bytes]:
+            with self._explained(key):
+                if about["size"]:
+                    yield from obstore.get(self._store, key, options={"if_match": about["e_tag"]})
+
+        return self._copies.find(key, str(about["e_tag"]), size=about["size"], content=content)
+
+    def list(self, prefix: str = "") -> list[ArtifactInfo]:
+        """Artifacts whose key begins with ``prefix``, by key."""
+        folder = prefix.rpartition("/")[0]  # the client lists whole folders only
+        found = []
+        with self._explained(prefix):
+            for batch in obstore.list(self._store, prefix=folder or None):
+                for about in batch:
+                    if about["path"].startswith(prefix):
+                        at = UnixMs(int(about["last_modified"].timestamp() * 1000))
+                        found.append(ArtifactInfo(about["path"], about["size"], at))
+        return sorted(found, key=lambda each: each.key)
+
+    def delete(self, key: str) -> bool:
+        """Remove an artifact."""
+        try:
+            self._head(key)
+        except NotFoundError:
+            return False
+        with self._explained(key):
+            obstore.delete(self._store, key)
+        self._copies.forget(key)
+        return True
+
+    def read_range(self, key: str, e_tag: str | None, start: int, end: int) -> bytes:
+        """Bytes [start, end) of an artifact; raises StoreError where it was replaced meanwhile."""
+        with self._explained(key):
+            found = obstore.get(self._store, key, options={"range": (start, end), "if_match": e_tag})
+            return bytes(found.bytes())
+
+    def _head(self, key: str) -> "ObjectMeta":
+        check_key(key)
+        with self._explained(key):
+            return obstore.head(self._store, key)
+
+    def _check_size(self, key: str, size: int) -> None:
+        held = self._head(key)["size"]
+        if held != size:
+            raise StoreError(
+                f"{key} has {held:,} bytes in {self._where}, but {size:,} were sent", hint="See that store's log."
+            )
+
+    @contextmanager
+    def _explained(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except (NoSuchObjectError, FileNotFoundError) as error:
+            if "NoSuchBucket" in str(error):
+                raise StoreError(
+                    f"there is no such bucket: {self._where}", hint="Create it, or mend `storage.artifacts`."
+                ) from error
+            raise missing(key) from None
+        except PreconditionError as error:
+            raise StoreError(f"{key} was replaced while it was read", hint="Read it again.") from error
+        except BaseError as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: BaseError) -> StoreError:
+        text = _brief(error)
+        if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "403 Forbidden" in text:
+            return StoreError(
+                f"{self._where} refuses access: {text}",
+                hint="Check `storage.s3.access_key`, `secret_key` and what they may do in that bucket.",
+            )
+        if "507 " in text or "QuotaExceeded" in text or "InsufficientStorage" in text:
+            return StoreFullError(f"{self._where} is full: {text}", hint="Free space there.")
+        return StoreError(
+            f"{self._where} did not do what was asked: {text}",
+            hint="Check `storage.s3.endpoint` and that the store runs there.",
+        )
+
+
+class _Content(io.RawIOBase):
+    """An artifact as a file that is read in ranges."""
+
+    def __init__(self, store: S3ArtifactStore, key: str, about: "ObjectMeta") -> None:
+        self._store = store
+        self._key = key
+        self._e_tag = about["e_tag"]
+        self._size = about["size"]
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._place = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence])
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        end = min(self._size, self._place + len(buffer))
+        if end <= self._place:
+            return 0
+        content = self._store.read_range(self._key, self._e_tag, self._place, end)
+        buffer[: len(content)] = content
+        self._place += len(content)
+        return len(content)
+
+
+class _Counted:
+    """Parts to be sent: how many bytes they were, and what their source raised."""
+
+    def __init__(self, first: Iterable[bytes], rest: Iterator[bytes]) -> None:
+        self._first = list(first)
+        self._rest = rest
+        self.size = 0
+        self.failure: Exception | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            part = self._first.pop(0) if self._first else next(self._rest)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self.failure = error
+            raise
+        self.size += len(part)
+        return part
+
+
+def _gather(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The chunks as pieces of at least ``size`` bytes, but the last."""
+    waiting = bytearray()
+    for chunk in chunks:
+        waiting += chunk
+        if len(waiting) >= size:
+            yield bytes(waiting)
+            waiting.clear()
+    if waiting:
+        yield bytes(waiting)
+
+
+def _brief(error: Exception) -> str:
+    """The first line: the client appends the whole exchange."""
+    return " ".join(str(error).split("\n\n")[0].split())[:300]
