@@ -14,21 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from clusterscape.cli.dask_cluster import SchedulerOption, dask_client
 from clusterscape.cli.options import JsonOption
-from clusterscape.errors import ConfigError, QueryError
+from clusterscape.errors import QueryError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from clusterscape.model.jobs import CleaningNote, JobTrace
-    from clusterscape.simulate.batch import BackfillKind, Estimates
+    from clusterscape.simulate.batch import BackfillKind
     from clusterscape.simulate.sweep import Base, Point, PointResult
 
 GRID = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask scheduler (tcp://…) to run on, instead of here.", show_default=False),
-]
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes here.", show_default="one per processor")]
 CacheOption = Annotated[
     Path | None, typer.Option("--cache", help="Folder of kept results.", show_default="~/.cache/clusterscape/sweeps")
@@ -48,7 +45,7 @@ def sweep(
     queue: Annotated[
         list[float] | None, typer.Option(min=1.0, help="q0 of adaptive; may be given again.", show_default="150")
     ] = None,
-    estimates: Annotated[str, typer.Option(help="request or actual.")] = "request",
+    estimates: Annotated[str, typer.Option(help="request, actual or predicted.")] = "request",
     semantics: Annotated[str, typer.Option(help="Whose rules.")] = "clusterscape",
     jitter: Annotated[int, typer.Option(min=0, help="Runs with ±1 s run times for each point.")] = 0,
     scheduler: SchedulerOption = None,
@@ -83,7 +80,8 @@ def frontier(
 ) -> None:
     """Wait against violation: relaxed, adaptive and frugal backfilling over a grid of ω, and which no other beats."""
     from clusterscape.cli.sched_sweep_output import print_points
-    from clusterscape.simulate.sweep import RELAXED, plan_points
+    from clusterscape.simulate.batch import RELAXED
+    from clusterscape.simulate.sweep import plan_points
 
     recorded, notes, base = make_base(trace, processors, "request", semantics, jitter, format, timezone)
     points = plan_points(["fcfs"], RELAXED, GRID, [150.0])
@@ -103,7 +101,7 @@ def make_base(
     """Read the trace; what was done to its rows, and what all points have in common."""
     from clusterscape.cli.sched_published import find_published, find_trace
     from clusterscape.collect.job_traces import read_trace
-    from clusterscape.simulate.batch import PRESETS, prepare_jobs
+    from clusterscape.simulate.batch import ESTIMATES, PRESETS, prepare_jobs
     from clusterscape.simulate.sweep import Base
 
     recorded = read_trace(find_trace(trace), format, timezone=timezone)
@@ -116,9 +114,9 @@ def make_base(
         )
     if semantics not in PRESETS:
         raise QueryError(f"there are no semantics {semantics!r}", hint=f"There are {', '.join(PRESETS)}.")
-    if estimates not in ("request", "actual"):
-        raise QueryError(f"there are no estimates {estimates!r}", hint="There are request and actual.")
-    known: Estimates = "actual" if estimates == "actual" else "request"
+    known = next((each for each in ESTIMATES if each == estimates), None)
+    if known is None:
+        raise QueryError(f"there are no estimates {estimates!r}", hint=f"There are {', '.join(ESTIMATES)}.")
     jobs, notes = prepare_jobs(recorded, total, estimates=known, semantics=PRESETS[semantics])
     return recorded, (*recorded.notes, *notes), Base(jobs, total, known, PRESETS[semantics], jitter)
 
@@ -163,22 +161,9 @@ def executor_for(scheduler: str | None, workers: int | None, base: Base, tasks: 
         with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
             yield pool, base
         return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ConfigError(
-            "a Dask cluster needs the package distributed", hint="pip install 'clusterscape[dask]'"
-        ) from error
-    try:
-        connect: Any = Client  # the package has no types
-        client = connect(scheduler, timeout="10s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise QueryError(f"no Dask scheduler answers at {scheduler}", hint=str(error)) from error
-    try:
+    with dask_client(scheduler) as client:
         # Once to each worker, not with every task.
         yield client.get_executor(pure=False), client.scatter(base, broadcast=True)
-    finally:
-        client.close()
 
 
 def read_kept(folder: Path, name: str) -> PointResult | None:

@@ -52,11 +52,11 @@ class Shown:
     codes: NDArray[np.int32]
 
 
-def link_spans(trace: DrawnTrace, owner: NDArray[np.int32], chosen: Ints, talk: Ints) -> Links:
+def link_spans(trace: DrawnTrace, owner: NDArray[np.int32], chosen: Ints, talk: Ints, outputs: int) -> Links:
     """Bands between output spans, from the spans in them.
 
     ``owner``: for each span of the trace its output span, −1 where it has none that is joined; ``chosen``: those that have one,
-    one output span after another; ``talk``: those that communicate.
+    one output span after another; ``talk``: those that communicate; ``outputs``: how many output spans there are.
     """
     from clusterscape.analyze.trace.marey_kernels import join_spans
 
@@ -69,15 +69,15 @@ def link_spans(trace: DrawnTrace, owner: NDArray[np.int32], chosen: Ints, talk: 
     found = {}
     for kind, (spans, following) in pairs.items():
         known = following >= 0
-        found[kind.value] = join_spans(spans[known], following[known], owner, trace.start, trace.end)
+        found[kind.value] = join_spans(spans[known], following[known], owner, trace.start, trace.end, outputs)
     return found
 
 
-def relink(links: Links, owner: NDArray[np.int32]) -> Links:
+def relink(links: Links, owner: NDArray[np.int32], outputs: int) -> Links:
     """Bands between output spans, from those between their entries; ``owner``: of each entry, −1 where it has none."""
     from clusterscape.analyze.trace.marey_kernels import join_links
 
-    return {kind: join_links(pairs, edges, owner) for kind, (pairs, edges) in links.items()}
+    return {kind: join_links(pairs, edges, owner, outputs) for kind, (pairs, edges) in links.items()}
 
 
 def find_bands(links: Links, shown: Shown) -> pl.DataFrame:
@@ -86,24 +86,19 @@ def find_bands(links: Links, shown: Shown) -> pl.DataFrame:
 
 
 def _table(pairs: Ints, edges: Floats, kind: str) -> pl.DataFrame:
-    """A pair of output spans may have come several times: once in the answer."""
-    table = pl.DataFrame(
-        {
-            "from_span": pairs[:, 0],
-            "to_span": pairs[:, 1],
-            **{name: edges[:, at] for at, name in enumerate(EDGES)},
-            "count": pairs[:, 2],
-            "max_skew_ns": edges[:, 4],
-        }
+    """Pairs of output spans come once each, as spans come one output span after another."""
+    return _typed(
+        pl.DataFrame(
+            {
+                "from_span": pairs[:, 0].astype(np.uint32),
+                "to_span": pairs[:, 1].astype(np.uint32),
+                **{name: np.ascontiguousarray(edges[:, at]) for at, name in enumerate(EDGES)},
+                "count": pairs[:, 2].astype(np.uint32),
+                "max_skew_ns": np.ascontiguousarray(edges[:, 4]),
+            }
+        ),
+        kind,
     )
-    if table.height and not table.select("from_span", "to_span").is_unique().all():
-        table = table.group_by("from_span", "to_span", maintain_order=True).agg(
-            pl.col("from_start", "to_start").min(),
-            pl.col("from_end", "to_end").max(),
-            pl.col("count").sum(),
-            pl.col("max_skew_ns").max(),
-        )
-    return _typed(table, kind)
 
 
 def _join_passes(shown: Shown) -> pl.DataFrame:

@@ -116,7 +116,7 @@ def draw_marey(
     else:
         owner = np.full(copy.spans.start.size, -1, np.int32)
         owner[merged.entry] = merged.group
-        links = relink(copy.links, owner)
+        links = relink(copy.links, owner, merged.worst.size)
     bands = find_bands(links, shown)
     at = np.lexsort((merged.numbers[:, 0], row))
     places = np.empty(at.size, np.int64)
@@ -176,7 +176,7 @@ def _link(trace: DrawnTrace, parts: Sequence[tuple[Level, LevelSpans, Merged]], 
             touched.append(mine)
             before += part.worst.size
         empty = np.zeros(0, np.int64)
-        return link_spans(trace, owner, np.concatenate([empty, *chosen]), np.concatenate([empty, *talk]))
+        return link_spans(trace, owner, np.concatenate([empty, *chosen]), np.concatenate([empty, *talk]), before)
 
 
 def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: NDArray[np.int64]) -> pl.DataFrame:
@@ -219,10 +219,13 @@ def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: N
 
 def _names(title: str, codes: NDArray[np.int32], names: Sequence[str]) -> pl.Series:
     """Strings by code, with a dictionary of those that are used."""
-    used = np.unique(codes[codes >= 0])
+    is_used = np.zeros(len(names) + 1, np.bool_)
+    is_used[codes] = True  # null, −1, is the last
+    used = np.flatnonzero(is_used[:-1])
     known = [names[each] for each in used]
-    place = pl.Series(np.searchsorted(used, codes).astype(np.uint32)).set(pl.Series(codes < 0), None)
-    return pl.Series(title, known, dtype=pl.Enum(known)).gather(place)
+    place = np.full(is_used.size, used.size, np.uint32)
+    place[used] = np.arange(used.size, dtype=np.uint32)
+    return pl.Series(title, [*known, None], dtype=pl.Enum(known)).gather(place[codes])
 
 
 def _wholes(title: str, values: NDArray[np.int32] | NDArray[np.int64]) -> pl.Series:

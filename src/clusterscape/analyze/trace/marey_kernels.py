@@ -227,16 +227,18 @@ def common_parent(one: int, other: int, parent: NDArray[np.int32], level: NDArra
 
 @njit(cache=True)
 def join_spans(
-    chosen: Ints, following: Ints, owner: NDArray[np.int32], start: Floats, end: Floats
+    chosen: Ints, following: Ints, owner: NDArray[np.int32], start: Floats, end: Floats, outputs: int
 ) -> tuple[Ints, Floats]:
     """Bands between output spans: from, to, count; and from start, from end, to start, to end, largest skew.
 
     ``chosen`` are input spans in the order of their outputs, ``following`` the counterpart of each (−1: none). A pair of
-    outputs may come several times: only neighbors in that order are put together.
+    outputs comes once.
     """
     pairs = np.empty((chosen.size, 3), np.int64)
     numbers = np.empty((chosen.size, 5), np.float64)
-    found = 0
+    # The last band to each output: one of the same output as this where it comes after that output's first.
+    last = np.full(outputs, -1, np.int64)
+    found = first = 0
     for place in range(chosen.size):
         i, j = chosen[place], following[place]
         if j < 0:
@@ -245,8 +247,10 @@ def join_spans(
         if one < 0 or other < 0 or one == other:
             continue
         skew = abs(start[j] - start[i])
-        if found and pairs[found - 1, 0] == one and pairs[found - 1, 1] == other:
-            k = found - 1
+        if found and pairs[found - 1, 0] != one:
+            first = found
+        k = last[other]
+        if k >= first:
             pairs[k, 2] += 1
             numbers[k, 0], numbers[k, 1] = min(numbers[k, 0], start[i]), max(numbers[k, 1], end[i])
             numbers[k, 2], numbers[k, 3] = min(numbers[k, 2], start[j]), max(numbers[k, 3], end[j])
@@ -256,22 +260,26 @@ def join_spans(
         numbers[found, 0], numbers[found, 1] = start[i], end[i]
         numbers[found, 2], numbers[found, 3] = start[j], end[j]
         numbers[found, 4] = skew
+        last[other] = found
         found += 1
     return pairs[:found].copy(), numbers[:found].copy()
 
 
 @njit(cache=True)
-def join_links(pairs: Ints, edges: Floats, owner: NDArray[np.int32]) -> tuple[Ints, Floats]:
+def join_links(pairs: Ints, edges: Floats, owner: NDArray[np.int32], outputs: int) -> tuple[Ints, Floats]:
     """Bands between output spans from bands between their inputs (both as ``join_spans`` gives them)."""
     joined = np.empty_like(pairs)
     numbers = np.empty_like(edges)
-    found = 0
+    last = np.full(outputs, -1, np.int64)
+    found = first = 0
     for place in range(pairs.shape[0]):
         one, other = owner[pairs[place, 0]], owner[pairs[place, 1]]
         if one < 0 or other < 0 or one == other:
             continue
-        if found and joined[found - 1, 0] == one and joined[found - 1, 1] == other:
-            k = found - 1
+        if found and joined[found - 1, 0] != one:
+            first = found
+        k = last[other]
+        if k >= first:
             joined[k, 2] += pairs[place, 2]
             numbers[k, 0], numbers[k, 2] = min(numbers[k, 0], edges[place, 0]), min(numbers[k, 2], edges[place, 2])
             numbers[k, 1], numbers[k, 3] = max(numbers[k, 1], edges[place, 1]), max(numbers[k, 3], edges[place, 3])
@@ -280,5 +288,6 @@ def join_links(pairs: Ints, edges: Floats, owner: NDArray[np.int32]) -> tuple[In
         joined[found, 0], joined[found, 1], joined[found, 2] = one, other, pairs[place, 2]
         for c in range(5):
             numbers[found, c] = edges[place, c]
+        last[other] = found
         found += 1
     return joined[:found].copy(), numbers[:found].copy()

@@ -46,7 +46,9 @@ def _build(trace: DrawnTrace, level: Level) -> tuple[Copy, ...]:
         if merged.worst.size > WORTHWHILE * spans.start.size:
             continue
         owner = _owner(merged, spans.start.size)
-        links = relink(found[-1].links, owner) if found else _first_links(trace, level, spans, merged, owner)
+        count = merged.worst.size
+        first = not found
+        links = _first_links(trace, level, spans, merged, owner) if first else relink(found[-1].links, owner, count)
         spans = _as_level(merged, spans)
         found.append(Copy(gap_ns, spans, links))
     return tuple(found)
@@ -67,7 +69,7 @@ def _first_links(
     if level != "stage":
         chosen = spans.span[merged.entry]
         owner[chosen] = merged.group
-    return link_spans(trace, owner, chosen, spans.talk_span)
+    return link_spans(trace, owner, chosen, spans.talk_span, merged.worst.size)
 
 
 def _as_level(merged: Merged, before: LevelSpans) -> LevelSpans:

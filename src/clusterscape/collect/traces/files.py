@@ -1,6 +1,5 @@
 """Finds trace files in folders and archives and gets their bytes. A file cut short gives what was there before the cut."""
 
-import gzip
 import re
 import tarfile
 import zlib
@@ -9,11 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from isal import isal_zlib
+
 from clusterscape.errors import SourceError
 
 TRACE_ENDINGS = (".json", ".json.gz", ".parquet", ".sqlite")
 ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz")
 _PIECE_BYTES = 1 << 12
+_GZIP = 31  # wbits of zlib: with a gzip header, the largest window
+_Damaged: type[Exception] = isal_zlib.IsalError  # type: ignore[assignment]  # its types call the class an exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +96,25 @@ def read_content(file: TraceFile) -> Content:
     if raw[:2] != b"\x1f\x8b":
         return Content(raw)
     try:
-        return Content(gzip.decompress(raw))
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return Content(_unpack(raw))
+    except (EOFError, _Damaged):
         return Content(_unpack_what_is_there(raw), "its gzip stream is cut short or damaged")
 
 
+def _unpack(raw: bytes) -> bytes:
+    """All members of a gzip file, in half the time that zlib takes."""
+    parts: list[bytes] = []
+    while raw:
+        unpacker = isal_zlib.decompressobj(wbits=_GZIP)
+        parts.append(unpacker.decompress(raw))
+        if not unpacker.eof:
+            raise EOFError
+        raw = unpacker.unused_data.lstrip(b"\0")  # files may be padded
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def _unpack_what_is_there(raw: bytes) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
+    unpacker = zlib.decompressobj(wbits=_GZIP)
     parts: list[bytes] = []
     # What came before the damage is kept; small pieces, for the piece it lies in is lost.
     with suppress(zlib.error):

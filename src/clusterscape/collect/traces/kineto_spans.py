@@ -13,6 +13,7 @@ from clusterscape.collect.traces.collective_names import (
     parse_annotation,
 )
 from clusterscape.collect.traces.kineto import Document, EventArguments, Number
+from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
 from clusterscape.model.spans import ProcessGroup, RankFacts, SpanClass, make_spans
 
 CLASSES = {
@@ -30,6 +31,8 @@ CLASSES = {
 }
 """Category → class. Others (flows, counters, the profiler's own overhead) are no work of the run."""
 DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
+SPEAKING_CATEGORIES = frozenset({"kernel", "user_annotation"})
+"""Of these the name tells the class, too."""
 STEP_NAME = re.compile(r"^ProfilerStep#(\d+)$")
 ELEMENT_BYTES = {
     "float": 4, "int": 4, "double": 8, "long": 8, "long int": 8, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2,
@@ -52,14 +55,12 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
     """Spans of one rank (its rank still null), without step, phase and namespace; and notes."""
     events = [each for each in document.events if each.ph == "X" and each.ts is not None and each.cat in CLASSES]
     kept = [each for each in events if (each.dur or 0) >= 0]
-    notes = []
-    if len(kept) < len(events):
-        notes.append(f"{len(events) - len(kept):,} spans with a negative duration were left out")
-    arguments = [each.args or _NO_ARGUMENTS for each in kept]
+    notes = note_negative(len(events) - len(kept))
+    arguments = [each.args or NO_ARGUMENTS for each in kept]
     names = [str(each.name) for each in kept]
     # Few names and threads are shared by many spans: what they mean is found once for each.
     pairs = [(each.cat or "", name) for each, name in zip(kept, names, strict=True)]
-    meaning = {pair: _classify(*pair) for pair in set(pairs)}
+    meaning = {pair: classify(*pair) for pair in set(pairs)}
     values = {pair: kind.value for pair, kind in meaning.items()}
     classes = [meaning[pair] for pair in pairs]
     on_device = [each.cat in DEVICE_CATEGORIES for each in kept]
@@ -81,28 +82,50 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
         },
         len(kept),
     )
-    speaking = {name for _, name in meaning if name == _COMMS or parse_annotation(name)}
+    speaking = {name for _, name in meaning if is_speaking(name)}
     wanted = [
         place
         for place, (kind, name) in enumerate(zip(classes, names, strict=True))
         if kind is SpanClass.COMMUNICATION or name in speaking
     ]
-    return describe_collectives(spans, [_describe(place, arguments[place], names[place]) for place in wanted]), notes
+    spans = describe_collectives(spans, [describe(place, arguments[place], names[place]) for place in wanted])
+    products = [(place, estimate_flops(name, arguments[place])) for place, name in enumerate(names) if name in FORMULAS]
+    return add_flops(spans, [(place, flops) for place, flops in products if flops is not None]), notes
 
 
-_NO_ARGUMENTS = EventArguments()
+NO_ARGUMENTS = EventArguments()
+
+
+def note_negative(left_out: int) -> list[str]:
+    """What is said of spans that would end before they begin."""
+    return [f"{left_out:,} spans with a negative duration were left out"] if left_out else []
+
+
+def is_speaking(name: str) -> bool:
+    """Whether a span of this name tells of a collective, whatever its class."""
+    return name == _COMMS or parse_annotation(name) is not None
 
 
 def _to_ns(values: Sequence[int | float | None], base_ns: int) -> pl.Series:
     """Whole microseconds since 1970 need more than a float's 53 bits once they are nanoseconds."""
     if all(isinstance(value, int) for value in values):
-        return pl.Series(values, dtype=pl.Int64) * 1000 + base_ns
-    floats = pl.Series(values, dtype=pl.Float64, strict=False)
+        return place_wholes(pl.Series(values, dtype=pl.Int64), base_ns)
+    return place_floats(pl.Series(values, dtype=pl.Float64, strict=False), base_ns)
+
+
+def place_wholes(microseconds: pl.Series, base_ns: int) -> pl.Series:
+    """Nanoseconds of whole microseconds since a base."""
+    return microseconds * 1000 + base_ns
+
+
+def place_floats(floats: pl.Series, base_ns: int) -> pl.Series:
+    """Nanoseconds of microseconds with decimals since a base."""
     whole = floats.floor().cast(pl.Int64)
     return whole * 1000 + ((floats - floats.floor()) * 1000).round().cast(pl.Int64) + base_ns
 
 
-def _classify(category: str, name: str) -> SpanClass:
+def classify(category: str, name: str) -> SpanClass:
+    """The class of a span of a known category."""
     found = CLASSES[category]
     if found is SpanClass.COMPUTE and is_communication_kernel(name):
         return SpanClass.COMMUNICATION
@@ -159,7 +182,8 @@ _FACTS: dict[str, pl.DataType] = {
 _CALL_FACTS = ("kind", "process_group", "sequence", "peer", "size")
 
 
-def _describe(place: int, own: EventArguments, name: str) -> Facts:
+def describe(place: int, own: EventArguments, name: str) -> Facts:
+    """What a span's arguments and name say of its collective."""
     annotation = parse_annotation(name)
     kind = find_kind(own.collective) if own.collective else None
     kind = kind or (annotation[1] if annotation else None if name == _COMMS else find_kind(name))

@@ -1,4 +1,4 @@
-"""Reads any traces into one ``Trace``: finds the files, tells their format, reads ranks in parallel processes, joins them.
+"""Reads any traces into one ``Trace``: finds the files, tells their format, reads ranks side by side, joins them.
 
 A file that cannot be read is reported and the rest goes on.
 """
@@ -6,7 +6,7 @@ A file that cannot be read is reported and the rest goes on.
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,8 +14,10 @@ import polars as pl
 
 from clusterscape.collect.traces.files import Content, TraceFile, find_trace_files, read_content
 from clusterscape.collect.traces.formats import TraceFormat, detect_format
-from clusterscape.collect.traces.kineto import parse_kineto, paused_collection
+from clusterscape.collect.traces.kineto import Document, parse_kineto, paused_collection
 from clusterscape.collect.traces.kineto_context import place_in_steps
+from clusterscape.collect.traces.kineto_flops import find_source
+from clusterscape.collect.traces.kineto_memory import read_memory
 from clusterscape.collect.traces.kineto_spans import build_spans, describe_rank, to_whole
 from clusterscape.collect.traces.naming import assign_ranks
 from clusterscape.errors import ClusterScapeError, SourceError
@@ -28,17 +30,18 @@ COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH, TraceFo
 """Read with a timeline, never alone."""
 ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
 """Formats with a file per rank."""
-PARALLEL_BYTES = 4 << 20  # below, starting processes takes longer than reading
+PARALLEL_BYTES = 4 << 20  # as they lie on the disk; below, getting ready takes longer than reading
 
 
 @dataclass(frozen=True, slots=True)
 class RankSpans:
-    """What one rank's file gave: spans with a null rank, and the rank it states."""
+    """What one rank's file gave: spans with a null rank, and the rank it states; ``memory`` where it was recorded."""
 
     file: TraceFile
     facts: RankFacts
     stated_rank: int | None
     spans: pl.DataFrame
+    memory: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,16 @@ class Failed:
     reason: str
 
 
-def read_traces(paths: Sequence[Path], *, workers: int | None = None, progress: Progress | None = None) -> Trace:
+def read_traces(
+    paths: Sequence[Path],
+    *,
+    workers: int | None = None,
+    pool: Executor | None = None,
+    progress: Progress | None = None,
+) -> Trace:
     """The trace in the given files, folders and tar archives.
+
+    ``pool``: where ranks are read instead of here, on machines that see the same files (a Dask cluster).
 
     Raises
     ------
@@ -74,7 +85,7 @@ def read_traces(paths: Sequence[Path], *, workers: int | None = None, progress: 
         trace = read_other(kind, chosen)
         trace = replace(trace, notes=tuple(notes) + trace.notes)
     else:
-        trace = _join(kind, _read_all(chosen, workers, progress), notes)
+        trace = _join(kind, _read_all(kind, chosen, workers, pool, progress), notes)
         captures = [file for file, own in zip(files, formats, strict=True) if own is TraceFormat.CAPTURE]
         if captures:
             from clusterscape.collect.traces.captures import add_captures
@@ -104,33 +115,55 @@ def _detect(file: TraceFile) -> TraceFormat | None:
         return None
 
 
-def _read_all(files: Sequence[TraceFile], workers: int | None, progress: Progress | None) -> list[RankSpans | Failed]:
-    count = min(len(files), workers or os.cpu_count() or 1)
+def _read_all(
+    kind: TraceFormat,
+    files: Sequence[TraceFile],
+    workers: int | None,
+    pool: Executor | None,
+    progress: Progress | None,
+) -> list[RankSpans | Failed]:
+    if pool is not None:
+        # Who reads there has another working folder; names, which tell ranks, stay as they were given.
+        there = [replace(file, path=file.path.resolve()) for file in files]
+        found = _read_in(pool, there, progress)
+        return [replace(each, file=file) for each, file in zip(found, files, strict=True)]
+    if sum(file.size_bytes for file in files) >= PARALLEL_BYTES:
+        with _pool_for(kind, min(len(files), workers or os.cpu_count() or 1)) as own:
+            return _read_in(own, files, progress)
+    results = []
+    for place, file in enumerate(files):
+        results.append(read_rank(file, is_large=False))
+        if progress:
+            progress(place + 1, len(files), file.title)
+    return results
+
+
+def _pool_for(kind: TraceFormat, count: int) -> Executor:
+    """Unpacking and scanning release the interpreter: threads need no tables handed over. A database's rows do not."""
+    if kind is TraceFormat.KINETO:
+        return ThreadPoolExecutor(count, thread_name_prefix="ranks")
+    # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
+    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _read_in(pool: Executor, files: Sequence[TraceFile], progress: Progress | None) -> list[RankSpans | Failed]:
     results: dict[int, RankSpans | Failed] = {}
-    if count == 1 or sum(file.size_bytes for file in files) < PARALLEL_BYTES:
-        for place, file in enumerate(files):
-            results[place] = read_rank(file)
-            if progress:
-                progress(place + 1, len(files), file.title)
-    else:
-        # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
-        with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
-            waiting = {pool.submit(read_rank, file): place for place, file in enumerate(files)}
-            for done in as_completed(waiting):
-                place = waiting[done]
-                error = done.exception()
-                results[place] = done.result() if error is None else Failed(files[place], str(error))
-                if progress:
-                    progress(len(results), len(files), files[place].title)
+    waiting = {pool.submit(read_rank, file): place for place, file in enumerate(files)}
+    for done in as_completed(waiting):
+        place = waiting[done]
+        error = done.exception()
+        results[place] = done.result() if error is None else Failed(files[place], str(error))
+        if progress:
+            progress(len(results), len(files), files[place].title)
     return [results[place] for place in range(len(files))]
 
 
-def read_rank(file: TraceFile) -> RankSpans | Failed:
-    """Spans of one rank's file, or why there are none."""
+def read_rank(file: TraceFile, *, is_large: bool = True) -> RankSpans | Failed:
+    """Spans of one rank's file, or why there are none. ``is_large``: it is worth loading what reads faster."""
     try:
         if detect_format(file) is TraceFormat.NSIGHT:
             return _read_export(file)
-        return parse_rank(file, read_content(file))
+        return parse_rank(file, read_content(file), is_large=is_large)
     except ClusterScapeError as error:
         return Failed(file, error.message)
     except OSError as error:
@@ -146,17 +179,30 @@ def _read_export(file: TraceFile) -> RankSpans:
     return RankSpans(file, facts, None, place_in_steps(spans))
 
 
-def parse_rank(file: TraceFile, content: Content) -> RankSpans:
+def parse_rank(file: TraceFile, content: Content, *, is_large: bool) -> RankSpans:
     """Spans of one Kineto file's bytes."""
+    document, spans, notes, is_complete = _parse(content, is_large=is_large)
+    if not spans.height:
+        raise SourceError("it holds no spans")
+    facts = describe_rank(document, file.title, notes, is_complete=is_complete)
+    facts = replace(facts, flops_source=find_source(spans, content.data))
+    memory = read_memory(content.data, document.base_ns or 0)
+    info = document.distributed
+    return RankSpans(file, facts, to_whole(info.rank) if info else None, place_in_steps(spans), memory)
+
+
+def _parse(content: Content, *, is_large: bool) -> tuple[Document, pl.DataFrame, Sequence[str], bool]:
+    """Facts, spans, notes, and whether it is all there. What the fast way does not know, the other reads, too."""
+    if is_large and content.cut is None:
+        from clusterscape.collect.traces.kineto_scan import scan_kineto
+
+        scanned = scan_kineto(content.data)
+        if scanned is not None:
+            return *scanned, True
     with paused_collection():
         parsed = parse_kineto(content)
         spans, notes = build_spans(parsed.document)
-    if not spans.height:
-        raise SourceError("it holds no spans")
-    spans = place_in_steps(spans)
-    info = parsed.document.distributed
-    facts = describe_rank(parsed.document, file.title, (*parsed.notes, *notes), is_complete=parsed.is_complete)
-    return RankSpans(file, facts, to_whole(info.rank) if info else None, spans)
+    return parsed.document, spans, (*parsed.notes, *notes), parsed.is_complete
 
 
 def _join(kind: TraceFormat, results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:
@@ -183,4 +229,10 @@ def _join(kind: TraceFormat, results: Sequence[RankSpans | Failed], notes: list[
     spans = pl.concat([each.spans.with_columns(pl.lit(rank, pl.Int32).alias("rank")) for rank, each in ordered])
     facts = tuple(replace(each.facts, rank=rank) for rank, each in ordered)
     notes += [f"Rank {each.rank}: {'; '.join(each.notes)}." for each in facts if each.notes]
-    return Trace(format=kind.value, spans=spans, ranks=facts, notes=tuple(notes))
+    held = [
+        each.memory.select(pl.lit(rank, pl.Int32).alias("rank"), "time_ns", "bytes")
+        for rank, each in ordered
+        if each.memory is not None
+    ]
+    memory = pl.concat(held) if held else None
+    return Trace(format=kind.value, spans=spans, ranks=facts, notes=tuple(notes), memory=memory)

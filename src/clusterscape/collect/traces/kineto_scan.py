@@ -1,0 +1,198 @@
+"""Large Kineto files as columns without an object per event: the same spans as ``kineto.py`` and ``kineto_spans.py`` give.
+
+None where a file is not as profilers write it; those two then read it and say what is wrong. Importing this imports numba.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from clusterscape.collect.traces import kineto_kernels as kernels
+from clusterscape.collect.traces.json_kernels import ODD, skip_space, skip_value
+from clusterscape.collect.traces.kineto import Document, EventArguments
+from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
+from clusterscape.collect.traces.kineto_spans import (
+    CLASSES,
+    DEVICE_CATEGORIES,
+    NO_ARGUMENTS,
+    SPEAKING_CATEGORIES,
+    classify,
+    describe,
+    describe_collectives,
+    is_speaking,
+    note_negative,
+    place_floats,
+    place_wholes,
+    to_whole,
+)
+from clusterscape.model.spans import SPAN_CLASS, SpanClass, make_spans
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Token = int | float | str | None
+
+FACTS = (b"distributedInfo", b"deviceProperties", b"baseTimeNanoseconds")
+_DOCUMENT = msgspec.json.Decoder(Document)
+_ARGUMENTS = msgspec.json.Decoder(EventArguments)
+_TOKEN: msgspec.json.Decoder[Token] = msgspec.json.Decoder(int | float | str | None)
+_CLASS_CODES = {kind: at for at, kind in enumerate(SpanClass)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Columns of ``scan_events``; ``tokens`` are the strings and numbers that codes stand for."""
+
+    whole: Ints
+    real: Floats
+    hard: Ints
+    tokens: Sequence[Token]
+
+
+def scan_kineto(data: bytes) -> tuple[Document, pl.DataFrame, list[str]] | None:
+    """The document (its events left out), the spans that ``build_spans`` makes of it, and notes; None: not to be read so."""
+    try:
+        found = _scan(data)
+        if found is None:
+            return None
+        document, events = found
+        _read_hard(events, data)
+        spans, notes = _build(events, document.base_ns or 0, data)
+    except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
+        return None
+    return document, spans, notes
+
+
+def _scan(data: bytes) -> tuple[Document, _Events] | None:
+    raw = np.frombuffer(data, np.uint8)
+    at = skip_space(raw, 0)
+    members = np.zeros((0, 4), np.int64)
+    is_document = data[at : at + 1] == b"{"
+    if is_document:
+        at, members, has_events = kernels.find_members(raw, at + 1, True)
+        if not has_events:
+            return None
+    if data[at : at + 1] != b"[":
+        return None
+    at, whole, real, hard, begins, ends = kernels.scan_events(raw, at)
+    if is_document and at != ODD:
+        at, more, has_more = kernels.find_members(raw, at, False)
+        members = np.concatenate([members, more])
+        if has_more:
+            return None
+    if at == ODD or skip_space(raw, at) < raw.size:
+        return None
+    tokens = [_TOKEN.decode(data[begin:end]) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    return _facts_of(data, members), _Events(whole, real, hard, tokens)
+
+
+def _facts_of(data: bytes, members: Ints) -> Document:
+    """The document without its events."""
+    values = {data[name:name_end]: data[value:end] for name, name_end, value, end in members.tolist()}
+    parts = [b'"%s":%s' % (name, values[name]) for name in FACTS if name in values]
+    return _DOCUMENT.decode(b"{%s}" % b",".join(parts))
+
+
+def _read_hard(events: _Events, data: bytes) -> None:
+    """Numbers written as strings, or with more digits than a float has: as Python reads them, put into the columns."""
+    whole, real = events.whole, events.real
+    raw = np.frombuffer(data, np.uint8)
+    for row, what, begin in events.hard.tolist():
+        value = _TOKEN.decode(data[begin : skip_value(raw, begin)])
+        if what == kernels.HARD_START:
+            whole[row, kernels.START] = value if isinstance(value, int) else kernels.NOTHING
+            real[row, kernels.START_REAL] = value
+        elif what == kernels.HARD_DURATION:
+            real[row, kernels.DURATION] = value
+        elif what == kernels.HARD_FLOPS:
+            real[row, kernels.FLOPS] = float(value or 0)
+        elif (number := to_whole(value)) is not None:
+            whole[row, kernels.CORRELATION if what == kernels.HARD_CORRELATION else kernels.SIZE] = number
+
+
+def _build(events: _Events, base_ns: int, data: bytes) -> tuple[pl.DataFrame, list[str]]:
+    """As ``build_spans``: few strings are shared by many spans, so what they mean is found once for each."""
+    tokens = events.tokens
+    kinds = np.array([_CLASS_CODES[CLASSES[each]] if each in CLASSES else -1 for each in tokens] or [-1], np.int8)
+    is_known = kinds[events.whole[:, kernels.CATEGORY]] >= 0
+    kept = np.flatnonzero(is_known & (events.real[:, kernels.DURATION] >= 0))
+    notes = note_negative(int(np.count_nonzero(is_known)) - kept.size)
+    whole, real = events.whole[kept], events.real[kept]
+    category = whole[:, kernels.CATEGORY]
+    name, names = _gather(whole[:, kernels.NAME], lambda code: str(None if code < 0 else tokens[code]))
+    classes = kinds[category]
+    for code in np.unique(category).tolist():
+        if tokens[code] in SPEAKING_CATEGORIES:
+            mine = np.flatnonzero(category == code)
+            classes[mine] = _classify(str(tokens[code]), name[mine], names)
+    on_device = np.array([each in DEVICE_CATEGORIES for each in tokens] or [False])[category]
+    # Codes of threads are −1 or more: twice one more than that, and the device's.
+    lane, lanes = _gather(
+        2 * (whole[:, kernels.THREAD] + 1) + on_device,
+        lambda code: f"{'stream' if code % 2 else 'thread'} {tokens[code // 2 - 1] if code > 1 else None}",
+    )
+    starts = _starts(whole, real, base_ns)
+    spans = make_spans(
+        {
+            "lane": pl.Series(lanes, dtype=pl.Categorical()).gather(lane),
+            "is_device": pl.Series(on_device),
+            "span_class": pl.Series(list(SpanClass), dtype=SPAN_CLASS).gather(classes),
+            "name": pl.Series(names, dtype=pl.Categorical()).gather(name),
+            "start_ns": starts,
+            "end_ns": starts + (pl.Series(real[:, kernels.DURATION]) * 1000).round().cast(pl.Int64),
+            "bytes": _wholes(whole[:, kernels.SIZE]),
+            "flops": pl.Series(real[:, kernels.FLOPS], nan_to_null=True),
+            "correlation": _wholes(whole[:, kernels.CORRELATION]),
+        },
+        kept.size,
+    )
+    speaks = np.array([is_speaking(each) for each in names] or [False])
+    wanted = np.flatnonzero((classes == _CLASS_CODES[SpanClass.COMMUNICATION]) | speaks[name]) if kept.size else kept
+    slices = whole[wanted][:, [kernels.ARGUMENTS, kernels.ARGUMENTS_END]].tolist()
+    facts = [
+        describe(place, _ARGUMENTS.decode(data[begin:end]) if begin else NO_ARGUMENTS, names[code])
+        for place, code, (begin, end) in zip(wanted.tolist(), name[wanted].tolist(), slices, strict=True)
+    ]
+    products = np.flatnonzero(np.array([each in FORMULAS for each in names] or [False])[name]) if kept.size else kept
+    slices = whole[products][:, [kernels.ARGUMENTS, kernels.ARGUMENTS_END]].tolist()
+    estimated = [
+        (place, flops)
+        for place, code, (begin, end) in zip(products.tolist(), name[products].tolist(), slices, strict=True)
+        if begin and (flops := estimate_flops(names[code], _ARGUMENTS.decode(data[begin:end]))) is not None
+    ]
+    return add_flops(describe_collectives(spans, facts), estimated), notes
+
+
+def _gather(codes: Ints, text: Callable[[int], str]) -> tuple[Ints, list[str]]:
+    """For each code its place among the different texts, and these."""
+    low = int(codes.min()) if codes.size else 0
+    is_used = np.zeros(int(codes.max()) - low + 1 if codes.size else 0, np.bool_)
+    is_used[codes - low] = True
+    used = np.flatnonzero(is_used)
+    places: dict[str, int] = {}
+    table = np.zeros(is_used.size, np.int64)
+    # Different tokens may be one text: 7 and "7".
+    table[used] = [places.setdefault(text(code), len(places)) for code in (used + low).tolist()]
+    return table[codes - low], list(places)
+
+
+def _classify(category: str, name: Ints, names: Sequence[str]) -> NDArray[np.int8]:
+    """Classes of spans of one category, by their names."""
+    found = np.zeros(len(names), np.int8)
+    for place in np.unique(name).tolist():
+        found[place] = _CLASS_CODES[classify(category, names[place])]
+    return found[name]
+
+
+def _starts(whole: Ints, real: Floats, base_ns: int) -> pl.Series:
+    starts = whole[:, kernels.START]
+    if (starts != kernels.NOTHING).all():
+        return place_wholes(pl.Series(starts), base_ns)
+    return place_floats(pl.Series(real[:, kernels.START_REAL]), base_ns)
+
+
+def _wholes(values: Ints) -> pl.Series:
+    return pl.Series(values).set(pl.Series(values == kernels.NOTHING), None)
