@@ -32,6 +32,32 @@ _WORDS: Mapping[str, str] = {
     "AssociationJobLimit": "Its project has as many workloads as it may.",
     "AssocMaxJobsLimit": "Its project runs as many workloads as it may.",
     "None": "Not looked at by the scheduler yet.",
+    # Kubernetes: kube-scheduler's, Kueue's and Volcano's.
+    "UntoleratedTaint": "The nodes that could run it are tainted, and it tolerates none of the taints.",
+    "NodeAffinity": "No node has the labels it asks for.",
+    "PodAffinity": "Its rules on which pods may be together allow no node.",
+    "NodesCordoned": "The nodes that could run it are cordoned.",
+    "ClaimsNotAllocated": "Waits until devices that meet its resource claims are free.",
+    "VolumeBinding": "A volume it needs cannot be bound or is elsewhere.",
+    "Unschedulable": "No node can run it now.",
+    "SchedulingGated": "Held by a scheduling gate until its queue lets it in.",
+    "JobSuspended": "Suspended; nobody has resumed it yet.",
+    "KueueQueued": "Waits in its Kueue queue; not looked at yet.",
+    "KueueQuota": "Waits until its Kueue queue has quota for it.",
+    "KueueInadmissible": "Its Kueue queue cannot take it as it is: no such queue, or more than its quota.",
+    "KueueAdmissionCheck": "Has quota, and waits for an admission check of its Kueue queue.",
+    "KueuePreempted": "Gave way to a workload with a higher priority, and waits for quota again.",
+    "KueueStopped": "Deactivated in Kueue; it does not start until it is activated again.",
+    "NotEnoughResources": "Its pods start together or not at all, and there is not room for all of them.",
+    "VolcanoQueued": "Waits in its Volcano queue.",
+}
+
+_RESOURCES = {
+    "cpu": "CPUs",
+    "memory": "memory",
+    "nvidia.com/gpu": "GPUs",
+    "amd.com/gpu": "GPUs",
+    "pods": "places for pods",
 }
 
 _LIMIT_SCOPES: tuple[tuple[str, str], ...] = (
@@ -64,7 +90,13 @@ def explain_pending(reason: str | None) -> str | None:
         return _WORDS[word]
     if word.startswith("ReqNodeNotAvail"):
         return _WORDS["ReqNodeNotAvail"]
+    if word.startswith("Insufficient "):
+        return _explain_lack(word.removeprefix("Insufficient "))
     return _explain_limit(word) or f"The scheduler says “{reason}”."
+
+
+def _explain_lack(resource: str) -> str:
+    return f"No node that could run it has enough free {_RESOURCES.get(resource, resource)}."
 
 
 def _explain_limit(word: str) -> str | None:

@@ -21,7 +21,8 @@ DEFAULT_LIMIT_S = 7 * 86_400
 OVERDUE_S = 60
 """A workload past its limit is about to be ended: its GPUs are taken to be free in a minute."""
 
-_PLANNED_REASONS = frozenset({"Resources", "Priority", "None", "NodeDown", "Prolog", "Cleaning"})
+_PLANNED_REASONS = frozenset({"Resources", "Priority", "None", "NodeDown", "Prolog", "Cleaning", "NotEnoughResources"})
+_PLANNED_PREFIXES = ("ReqNodeNotAvail", "Insufficient ")  # the latter kube-scheduler's: "Insufficient nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +274,6 @@ def _read_job(
         limit_s=_limit(workload, limits),
         priority=workload.priority or 0,
         queued_s=now_s if queued_at is None else queued_at // 1000,
-        is_planned=(reason in _PLANNED_REASONS or reason.startswith("ReqNodeNotAvail")) and partition in limits,
+        is_planned=(reason in _PLANNED_REASONS or reason.startswith(_PLANNED_PREFIXES)) and partition in limits,
         expected_s=None if expected is None else expected // 1000,
     )
