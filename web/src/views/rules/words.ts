@@ -25,7 +25,4 @@ export function formatHours(hours: number): string {
   return hours < 9.95 ? hours.toFixed(1) : formatCount(hours);
 }
 
-/** `slurm:4711` → `4711`: the source is the same for nearly all. */
-export function nativeId(workload: string): string {
-  return workload.slice(workload.indexOf(":") + 1);
-}
+export { nativeId } from "../../base/workload-id.ts";

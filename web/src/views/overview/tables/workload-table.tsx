@@ -3,6 +3,7 @@
 import type { WorkloadAnswer } from "../../../api/generated.ts";
 import { formatBytes, formatCount, formatRatio, formatWatts } from "../../../base/format.ts";
 import { formatDuration, formatExact } from "../../../base/time.ts";
+import { nativeId } from "../../../base/workload-id.ts";
 import { type Aggregate, aggregateBy } from "../../../data/aggregate.ts";
 import { findMetric, type Units } from "../../../data/units.ts";
 import type { TableColumn } from "../../../state/screen.ts";
@@ -208,9 +209,4 @@ function known(value: number | undefined, format: (value: number) => string) {
 function describeRange({ mean, min, max, sampled }: Aggregate): string {
   if (sampled === 1) return formatRatio(mean);
   return `mean ${formatRatio(mean)} · least ${formatRatio(min)} · most ${formatRatio(max)}`;
-}
-
-/** `slurm:4711` → `4711`: the source is the same for nearly all. */
-function nativeId(workload: string): string {
-  return workload.slice(workload.indexOf(":") + 1);
 }

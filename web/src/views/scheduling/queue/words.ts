@@ -2,17 +2,14 @@
 
 import { formatShortDuration } from "../../../base/time.ts";
 
+export { nativeId } from "../../../base/workload-id.ts";
+
 const HOUR_MS = 3_600_000;
 
 /** `+2 h`, `−15 min`, `±0`. */
 export function formatChange(seconds: number): string {
   if (Math.abs(seconds) < 30) return "±0";
   return `${seconds > 0 ? "+" : "−"}${formatShortDuration(Math.abs(seconds))}`;
-}
-
-/** The part of an id that its scheduler knows: `slurm:4711` → `4711`. */
-export function nativeId(workload: string): string {
-  return workload.slice(workload.indexOf(":") + 1);
 }
 
 export interface StartAxis {
