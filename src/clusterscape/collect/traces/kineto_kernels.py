@@ -22,6 +22,7 @@ from clusterscape.collect.traces.json_kernels import (
     ODD,
     OPEN,
     OPEN_LIST,
+    POINT,
     QUOTE,
     REAL_NUMBER,
     WHOLE_NUMBER,
@@ -52,8 +53,8 @@ MOST_MEMBERS = 64
 """Of a document; profilers write a dozen."""
 
 # Columns of whole numbers, of real numbers, and what a number that Python has to read belongs to.
-CATEGORY, NAME, THREAD, START, CORRELATION, SIZE, ARGUMENTS, ARGUMENTS_END = range(8)
-WHOLE_COLUMNS = 8
+CATEGORY, NAME, THREAD, START, START_AT, CORRELATION, SIZE, ARGUMENTS, ARGUMENTS_END = range(9)
+WHOLE_COLUMNS = 9
 START_REAL, DURATION, FLOPS = range(3)
 REAL_COLUMNS = 3
 HARD_START, HARD_DURATION, HARD_CORRELATION, HARD_SIZE, HARD_FLOPS = range(5)
@@ -63,6 +64,10 @@ _BYTES = np.frombuffer(b"bytes", np.uint8)
 _FLOPS = np.frombuffer(b"flops", np.uint8)
 _NAME = np.frombuffer(b"name", np.uint8)
 _ARGS = np.frombuffer(b"args", np.uint8)
+_MEMORY = np.frombuffer(b'"[memory]"', np.uint8)
+_TOTAL = np.frombuffer(b"Total Allocated", np.uint8)
+_DEVICE_TYPE = np.frombuffer(b"Device Type", np.uint8)
+_DEVICE_ID = np.frombuffer(b"Device Id", np.uint8)
 _EVENTS = np.frombuffer(b"traceEvents", np.uint8)
 
 
@@ -190,7 +195,7 @@ def clear_row(row: int, whole: Whole, real: Real) -> None:
     """Nothing is known of the event."""
     whole[row, CATEGORY] = whole[row, NAME] = whole[row, THREAD] = -1
     whole[row, CORRELATION] = whole[row, SIZE] = whole[row, START] = NOTHING
-    whole[row, ARGUMENTS] = whole[row, ARGUMENTS_END] = 0
+    whole[row, START_AT] = whole[row, ARGUMENTS] = whole[row, ARGUMENTS_END] = 0
     real[row, START_REAL] = real[row, FLOPS] = np.nan
     real[row, DURATION] = 0.0
 
@@ -245,7 +250,9 @@ def read_event(
             outcome = read_value(data, begin, time, row, whole, real, hard, hard_count)
             is_odd |= outcome == ODD
             hard_count += outcome == 1
-            has_start |= time == HARD_START and not is_null
+            if time == HARD_START and not is_null:
+                has_start = True
+                whole[row, START_AT] = begin
         elif column >= 0 and not is_null:
             is_number = data[begin] == MINUS or 48 <= data[begin] <= 57
             if whole[row, column] >= 0 or not (data[begin] == QUOTE or (is_number and column != CATEGORY)):
@@ -262,11 +269,11 @@ def read_event(
 
 
 @njit(cache=True, nogil=True)
-def scan_events(data: Bytes, at: int) -> tuple[int, Whole, Real, Ints, Ints, Ints]:
+def scan_events(data: Bytes, at: int) -> tuple[int, Whole, Real, Ints, Ints, Ints, Ints]:
     """The place behind the list of events that begins here, and of its complete events with a category and a start:
 
-    columns of whole numbers and of real numbers, a row each; hard numbers (row, what, begin); where tokens begin and end.
-    The place is ``ODD`` where ``kineto.py`` has to look at the file.
+    columns of whole numbers and of real numbers, a row each; hard numbers (row, what, begin); where tokens begin and end. Last,
+    of marks of memory, where their times and arguments begin. The place is ``ODD`` where ``kineto.py`` has to look at the file.
     """
     most = (data.size - at) // LEAST_EVENT_BYTES + 2
     # More than are needed; what is not written to takes no memory.
@@ -276,7 +283,8 @@ def scan_events(data: Bytes, at: int) -> tuple[int, Whole, Real, Ints, Ints, Int
     begins, ends = np.empty(3 * most, np.int64), np.empty(3 * most, np.int64)
     hashes = np.empty(3 * most, np.uint64)
     slots = np.full(FIRST_SLOTS, -1, np.int64)
-    row = hard_count = tokens = 0
+    memory = np.empty((most, 2), np.int64)
+    row = hard_count = tokens = marks = 0
     is_first = True
     at += 1
     while True:
@@ -303,7 +311,71 @@ def scan_events(data: Bytes, at: int) -> tuple[int, Whole, Real, Ints, Ints, Int
         if counts:
             row += 1
             hard_count = hard_after
-    return at, whole[:row], real[:row], hard[:hard_count], begins[:tokens].copy(), ends[:tokens].copy()
+        else:
+            code, begin = whole[row, NAME], whole[row, ARGUMENTS]
+            is_mark = code >= 0 and ends[code] - begins[code] == _MEMORY.size and is_same(data, begins[code], _MEMORY)
+            if is_mark and begin > 0 and whole[row, START_AT] > 0 and marks < most:
+                memory[marks, 0], memory[marks, 1] = whole[row, START_AT], begin
+                marks += 1
+    found = whole[:row], real[:row], hard[:hard_count]
+    return at, *found, begins[:tokens].copy(), ends[:tokens].copy(), memory[:marks]
+
+
+@njit(cache=True, nogil=True)
+def read_digits(data: Bytes, at: int) -> tuple[int, int]:
+    """A whole number, which may stand in quotes and be negative, and the place behind its digits."""
+    if data[at] == QUOTE:
+        at += 1
+    is_negative = data[at] == MINUS
+    if is_negative:
+        at += 1
+    value = 0
+    while at < data.size and 48 <= data[at] <= 57:
+        value = value * 10 + (int(data[at]) - 48)
+        at += 1
+    return -value if is_negative else value, at
+
+
+@njit(cache=True, nogil=True)
+def read_marks(data: Bytes, memory: Ints) -> tuple[Ints, int]:
+    """Marks of memory: nanoseconds, bytes allocated, type and number of the device; and how many there are.
+
+    Those that tell only a change, as older profilers wrote them, are left out.
+    """
+    found = np.empty((memory.shape[0], 4), np.int64)
+    count = 0
+    for mark in range(memory.shape[0]):
+        value, at = read_digits(data, memory[mark, 0])
+        found[count, 0] = value * 1000
+        if data[at] == POINT:
+            factor = 100
+            at += 1
+            while factor and 48 <= data[at] <= 57:
+                found[count, 0] += factor * (int(data[at]) - 48)
+                factor //= 10
+                at += 1
+        found[count, 2], found[count, 3] = 0, -1
+        has_total = False
+        at = memory[mark, 1] + 1
+        is_first = True
+        while True:
+            name, name_end, at = next_member(data, at, is_first)
+            if name <= 0:
+                break
+            is_first = False
+            length = name_end - name
+            column = -1
+            if length == _TOTAL.size and is_same(data, name, _TOTAL):
+                column, has_total = 1, True
+            elif length == _DEVICE_TYPE.size and is_same(data, name, _DEVICE_TYPE):
+                column = 2
+            elif length == _DEVICE_ID.size and is_same(data, name, _DEVICE_ID):
+                column = 3
+            if column > 0:
+                found[count, column], _ = read_digits(data, at)
+            at = skip_value(data, at)
+        count += has_total
+    return found, count
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,7 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -15,17 +15,26 @@ _ALLOCATED = re.compile(rb'"Total Allocated"\s*:\s*"?(\d+)')
 _DEVICE = re.compile(rb'"Device (Type|Id)"\s*:\s*"?(-?\d+)')
 
 
+MEMORY_SCHEMA: Mapping[str, pl.DataType] = {
+    "time_ns": pl.Int64(),
+    "bytes": pl.Int64(),
+    "type": pl.Int64(),
+    "device": pl.Int64(),
+}
+"""A mark of the profiler; ``type`` 0 is the host."""
+
+
 def read_memory(data: bytes, base_ns: int) -> pl.DataFrame | None:
     """``time_ns``, ``bytes`` allocated from then on, of the device that holds most; of the host where there is none. None where
     nothing was recorded.
     """
     if _MARK not in data:
         return None
-    table = pl.DataFrame(
-        list(_events(data, base_ns)),
-        schema={"time_ns": pl.Int64, "bytes": pl.Int64, "type": pl.Int32, "device": pl.Int32},
-        orient="row",
-    )
+    return choose_device(pl.DataFrame(list(_events(data, base_ns)), schema=MEMORY_SCHEMA, orient="row"))
+
+
+def choose_device(table: pl.DataFrame) -> pl.DataFrame | None:
+    """The same of marks that have been read (``MEMORY_SCHEMA``)."""
     if not table.height:
         return None
     if (table["type"] != 0).any():

@@ -15,6 +15,7 @@ from clusterscape.collect.traces import kineto_kernels as kernels
 from clusterscape.collect.traces.json_kernels import ODD, skip_space, skip_value
 from clusterscape.collect.traces.kineto import Document, EventArguments
 from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
+from clusterscape.collect.traces.kineto_memory import MEMORY_SCHEMA, choose_device
 from clusterscape.collect.traces.kineto_spans import (
     CLASSES,
     DEVICE_CATEGORIES,
@@ -44,26 +45,38 @@ _CLASS_CODES = {kind: at for at, kind in enumerate(SpanClass)}
 
 @dataclass(frozen=True, slots=True)
 class _Events:
-    """Columns of ``scan_events``; ``tokens`` are the strings and numbers that codes stand for."""
+    """Columns of ``scan_events``; ``tokens`` are the strings and numbers that codes stand for, ``memory`` places of marks."""
 
     whole: Ints
     real: Floats
     hard: Ints
     tokens: Sequence[Token]
+    memory: Ints
 
 
-def scan_kineto(data: bytes) -> tuple[Document, pl.DataFrame, list[str]] | None:
-    """The document (its events left out), the spans that ``build_spans`` makes of it, and notes; None: not to be read so."""
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """The document (its events left out), the spans that ``build_spans`` makes of it, what ``read_memory`` does, and notes."""
+
+    document: Document
+    spans: pl.DataFrame
+    memory: pl.DataFrame | None
+    notes: Sequence[str]
+
+
+def scan_kineto(data: bytes) -> Scanned | None:
+    """What is in a file; None: it is not to be read so."""
     try:
         found = _scan(data)
         if found is None:
             return None
         document, events = found
         _read_hard(events, data)
-        spans, notes = _build(events, document.base_ns or 0, data)
+        base_ns = document.base_ns or 0
+        spans, notes = _build(events, base_ns, data)
     except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
         return None
-    return document, spans, notes
+    return Scanned(document, spans, _read_memory(events, base_ns, data), notes)
 
 
 def _scan(data: bytes) -> tuple[Document, _Events] | None:
@@ -77,7 +90,7 @@ def _scan(data: bytes) -> tuple[Document, _Events] | None:
             return None
     if data[at : at + 1] != b"[":
         return None
-    at, whole, real, hard, begins, ends = kernels.scan_events(raw, at)
+    at, whole, real, hard, begins, ends, memory = kernels.scan_events(raw, at)
     if is_document and at != ODD:
         at, more, has_more = kernels.find_members(raw, at, False)
         members = np.concatenate([members, more])
@@ -86,7 +99,7 @@ def _scan(data: bytes) -> tuple[Document, _Events] | None:
     if at == ODD or skip_space(raw, at) < raw.size:
         return None
     tokens = [_TOKEN.decode(data[begin:end]) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
-    return _facts_of(data, members), _Events(whole, real, hard, tokens)
+    return _facts_of(data, members), _Events(whole, real, hard, tokens, memory)
 
 
 def _facts_of(data: bytes, members: Ints) -> Document:
@@ -111,6 +124,14 @@ def _read_hard(events: _Events, data: bytes) -> None:
             real[row, kernels.FLOPS] = float(value or 0)
         elif (number := to_whole(value)) is not None:
             whole[row, kernels.CORRELATION if what == kernels.HARD_CORRELATION else kernels.SIZE] = number
+
+
+def _read_memory(events: _Events, base_ns: int, data: bytes) -> pl.DataFrame | None:
+    if not events.memory.size:
+        return None
+    found, count = kernels.read_marks(np.frombuffer(data, np.uint8), events.memory)
+    found[:, 0] += base_ns
+    return choose_device(pl.DataFrame(found[:count], schema=dict(MEMORY_SCHEMA), orient="row"))
 
 
 def _build(events: _Events, base_ns: int, data: bytes) -> tuple[pl.DataFrame, list[str]]:

@@ -181,28 +181,38 @@ def _read_export(file: TraceFile) -> RankSpans:
 
 def parse_rank(file: TraceFile, content: Content, *, is_large: bool) -> RankSpans:
     """Spans of one Kineto file's bytes."""
-    document, spans, notes, is_complete = _parse(content, is_large=is_large)
-    if not spans.height:
+    parsed = _parse(content, is_large=is_large)
+    if not parsed.spans.height:
         raise SourceError("it holds no spans")
-    facts = describe_rank(document, file.title, notes, is_complete=is_complete)
-    facts = replace(facts, flops_source=find_source(spans, content.data))
-    memory = read_memory(content.data, document.base_ns or 0)
-    info = document.distributed
-    return RankSpans(file, facts, to_whole(info.rank) if info else None, place_in_steps(spans), memory)
+    facts = describe_rank(parsed.document, file.title, parsed.notes, is_complete=parsed.is_complete)
+    facts = replace(facts, flops_source=find_source(parsed.spans, content.data))
+    info = parsed.document.distributed
+    rank = to_whole(info.rank) if info else None
+    return RankSpans(file, facts, rank, place_in_steps(parsed.spans), parsed.memory)
 
 
-def _parse(content: Content, *, is_large: bool) -> tuple[Document, pl.DataFrame, Sequence[str], bool]:
-    """Facts, spans, notes, and whether it is all there. What the fast way does not know, the other reads, too."""
+@dataclass(frozen=True, slots=True)
+class _ParsedFile:
+    document: Document
+    spans: pl.DataFrame
+    memory: pl.DataFrame | None
+    notes: Sequence[str]
+    is_complete: bool = True
+
+
+def _parse(content: Content, *, is_large: bool) -> _ParsedFile:
+    """What the fast way does not know, the other reads, too."""
     if is_large and content.cut is None:
         from clusterscape.collect.traces.kineto_scan import scan_kineto
 
         scanned = scan_kineto(content.data)
         if scanned is not None:
-            return *scanned, True
+            return _ParsedFile(scanned.document, scanned.spans, scanned.memory, scanned.notes)
     with paused_collection():
         parsed = parse_kineto(content)
         spans, notes = build_spans(parsed.document)
-    return parsed.document, spans, (*parsed.notes, *notes), parsed.is_complete
+    memory = read_memory(content.data, parsed.document.base_ns or 0)
+    return _ParsedFile(parsed.document, spans, memory, (*parsed.notes, *notes), parsed.is_complete)
 
 
 def _join(kind: TraceFormat, results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:

@@ -55,6 +55,9 @@ def check_same(data: bytes) -> None:
     assert fast.spans.equals(slow.spans)
     assert dict(fast.spans.schema) == dict(slow.spans.schema)
     assert (fast.facts, fast.stated_rank) == (slow.facts, slow.stated_rank)
+    assert (fast.memory is None) == (slow.memory is None)
+    if fast.memory is not None and slow.memory is not None:
+        assert fast.memory.equals(slow.memory)
 
 
 whole = st.integers(0, 10**15)
@@ -164,19 +167,35 @@ def test_events_are_scanned_when_a_file_is_as_profilers_write_it() -> None:
     events = [step(0, 0, 1000), kernel("gemm", 1.5, 2.25, correlation=4), {"ph": "i", "name": "end", "ts": "never"}]
     scanned = kineto_scan.scan_kineto(json.dumps(document(events, 2, 4), indent=2).encode())
     assert scanned is not None
-    facts_of, spans, notes = scanned
-    assert facts_of.distributed is not None
-    assert (facts_of.distributed.rank, notes) == (2, [])
+    assert scanned.document.distributed is not None
+    assert (scanned.document.distributed.rank, scanned.notes) == (2, [])
+    spans = scanned.spans
     assert spans["start_ns"].to_list() == [0, 1500]
     assert spans["end_ns"].to_list() == [1_000_000, 3750]
     assert spans["correlation"].to_list() == [None, 4]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_memory_is_the_same_both_ways_when_it_was_recorded(indent: int | None) -> None:
+    def mark(at_us: float, **arguments: Any) -> dict[str, Any]:
+        own = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": at_us}
+        return {**own, "args": arguments}
+
+    marks = [
+        mark(10, **{"Total Allocated": 5, "Total Reserved": 8, "Device Type": 0, "Device Id": -1}),
+        mark(30.1239, **{"Device Type": 1, "Device Id": 0, "Addr": "0x1", "Total Allocated": 70}),
+        mark(20.5, **{"Device Type": 1, "Device Id": 0, "Total Allocated": 60}),
+        mark(40, **{"Device Type": 1, "Device Id": 1, "Total Allocated": 9}),
+        mark(50, **{"Device Type": 1, "Device Id": 0, "Bytes": 9}),
+    ]
+    check_same(json.dumps(document([*marks, kernel("gemm", 1, 2)], 0, 1), indent=indent).encode())
 
 
 def test_many_names_are_told_apart_when_they_outgrow_the_first_table() -> None:
     events = [host(f"operator {number}", number, 1) for number in range(5000)]
     scanned = kineto_scan.scan_kineto(json.dumps(document(events, 0, 1)).encode())
     assert scanned is not None
-    assert scanned[1]["name"].cast(str).to_list() == [f"operator {number}" for number in range(5000)]
+    assert scanned.spans["name"].cast(str).to_list() == [f"operator {number}" for number in range(5000)]
 
 
 def test_all_members_are_unpacked_when_a_gzip_file_has_several(tmp_path: Path) -> None:
