@@ -1,6 +1,7 @@
 // Everything the page may ask of a server, as one interface. network-client.ts asks a real one; static-client.ts
 // answers from given values, for tests and for pages without a server.
 
+import type { AccessClient } from "./access-client.ts";
 import type { DiagnosisClient } from "./diagnosis-client.ts";
 import type {
   ClusterSummary,
@@ -76,6 +77,7 @@ export interface TimelineQuery {
 export interface Client {
   /** The same server as it was at a past minute, for what it can tell of then: cluster, units, workloads, nodes, waste. */
   at(moment: number | null): Client;
+  readonly access: AccessClient;
   readonly rules: RulesClient;
   readonly violations: ViolationsClient;
   readonly diagnosis: DiagnosisClient;
@@ -105,7 +107,6 @@ export interface Client {
   removeView(name: string): Promise<void>;
   /** A saved view's name, `builtin:…`, or null for none. */
   setStartView(name: string | null): Promise<void>;
-  signIn(token: string): Promise<void>;
   /** Listens until the returned function is called. */
   listen(listener: LiveListener): () => void;
 }

@@ -1,12 +1,34 @@
 // Generated from openapi.json by `npm run codegen`; do not edit.
 // The shapes of the server's answers. Times are Unix ms, ratios 0–1, missing is null.
 
+/** Somebody who came in, or may. Role and projects of OIDC and proxy accounts are those of the last sign-in. */
+export interface AccountAnswer {
+  readonly created_at: number;
+  readonly is_disabled: boolean;
+  readonly login: string;
+  readonly projects: readonly string[];
+  readonly role: Role;
+  readonly signed_in_at: number | null;
+  readonly title: string | null;
+  readonly way: Way;
+}
+
+/** What to change; what is not given stays. Only `is_disabled` can be changed of others than local accounts. */
+export interface AccountChange {
+  readonly is_disabled?: boolean | null;
+  readonly password?: string | null;
+  readonly projects?: readonly string[] | null;
+  readonly role?: Role | null;
+  readonly title?: string | null;
+}
+
 /** A statistic of the whole workload, from those of its units. */
 export type Across = "spread" | "least" | "most" | "average";
 
-/** A workload that goes first, and why in words. */
+/** A workload that goes first, and why in words. `parts`: what its priority is made of, where the scheduler tells. */
 export interface AheadRow {
   readonly gpus: number;
+  readonly parts: readonly PriorityPart[];
   readonly planned_at: number | null;
   readonly priority: number | null;
   readonly user: string | null;
@@ -48,6 +70,25 @@ export interface Arrivals {
   readonly jobs_per_hour_by_hour: readonly (Measured | null)[] | null;
   readonly jobs_per_hour_by_weekday: readonly (Measured | null)[] | null;
   readonly timezone: string;
+}
+
+/** Entries, newest first. `next`: hand it in as `before` for the older ones; null: these were the last. */
+export interface AuditPage {
+  readonly entries: readonly AuditRow[];
+  readonly next: string | null;
+}
+
+/** One thing that somebody did or tried. `way`: static, local, oidc, proxy, token:KEY, here or command. */
+export interface AuditRow {
+  readonly action: string;
+  readonly actor: string | null;
+  readonly address: string | null;
+  readonly at: number;
+  readonly details: Readonly<Record<string, string>>;
+  readonly key: string;
+  readonly outcome: Outcome;
+  readonly target: string | null;
+  readonly way: string | null;
 }
 
 /** How a channel of alerts does. Counts are of messages unless they say turns (starts and stops of violations). */
@@ -133,6 +174,7 @@ export interface ClusterSummary {
   readonly cluster: string;
   readonly failing_sources: number | null;
   readonly gpu_util_ratio: number | null;
+  readonly hides_names: boolean;
   readonly inventory_version: number;
   readonly is_demo: boolean;
   readonly is_past: boolean;
@@ -179,10 +221,12 @@ export interface CompletionQuestion {
   readonly text: string;
 }
 
-/** How often waits fell into intervals of a nominal level. */
+/** How often waits fell into intervals of a nominal level; `low` and `high`: Wilson's 95 % interval of that share. */
 export interface Coverage {
   readonly covered: number;
+  readonly high: number;
   readonly jobs: number;
+  readonly low: number;
   readonly nominal: number;
 }
 
@@ -340,10 +384,12 @@ export interface FindingNumber {
   readonly value: number | null;
 }
 
-/** The execution flow; nodes in the order of execution. `is_recorded`: from an operator graph, else from spans of one rank per stage in the typical step. `opened`: what is open, as it can be asked for. */
+/** The execution flow; nodes in the order of execution. `is_recorded`: from an operator graph, else from spans of one rank per stage in the typical step; `is_captured`: with the modules of the run. `opened`: what is open, as it can be asked for. `at`: the node of the span that was asked for, null where there is none. */
 export interface FlowAnswer {
+  readonly at: number | null;
   readonly blocks: readonly FlowBlock[];
   readonly edges: readonly FlowEdge[];
+  readonly is_captured: boolean;
   readonly is_recorded: boolean;
   readonly namespaces: readonly FlowNamespace[];
   readonly nodes: readonly FlowNode[];
@@ -378,6 +424,15 @@ export interface FlowMarks {
   readonly mark: FlowMark;
 }
 
+/** The module that a node is, or lies in, where the run was captured; `path` as the model names it, empty: itself. */
+export interface FlowModule {
+  readonly class_name: string;
+  readonly inputs: readonly FlowTensor[];
+  readonly outputs: readonly FlowTensor[];
+  readonly parameters: readonly FlowTensor[];
+  readonly path: string;
+}
+
 /** A namespace that is open. */
 export interface FlowNamespace {
   readonly namespace: number;
@@ -397,6 +452,7 @@ export interface FlowNode {
   readonly marks: readonly FlowMarks[];
   readonly matches: number;
   readonly message: string | null;
+  readonly module: FlowModule | null;
   readonly name: string | null;
   readonly namespace: string;
   readonly opens: string | null;
@@ -407,6 +463,14 @@ export interface FlowNode {
   readonly span: number | null;
   readonly start_ns: number | null;
   readonly types: Readonly<Record<string, number>>;
+}
+
+/** A parameter of a module, or what goes in or comes out: its shape over all ranks, into how many parts each dimension is split (null: not known), and over what. */
+export interface FlowTensor {
+  readonly name: string;
+  readonly placement: string | null;
+  readonly shape: readonly number[];
+  readonly splits: readonly number[] | null;
 }
 
 /** One condition as a form has it; see `FormRow` of the answers. */
@@ -459,6 +523,15 @@ export interface Health {
   readonly paused: string | null;
   readonly status: string;
   readonly version: string;
+}
+
+/** Columns, by `from_at`: which holder has so many GPUs of which node from when to when. Places in the course's lists. */
+export interface HeldSpans {
+  readonly from_at: readonly number[];
+  readonly gpus: readonly number[];
+  readonly holder: readonly number[];
+  readonly node: readonly number[];
+  readonly to_at: readonly number[];
 }
 
 /** What a search result is. */
@@ -540,6 +613,12 @@ export interface LogHistogram {
   readonly counts: readonly number[];
   readonly edges: readonly number[];
   readonly zeros: number;
+}
+
+/** A new token. `secret` is told here once and never again. */
+export interface MadeToken {
+  readonly secret: string;
+  readonly token: TokenAnswer;
 }
 
 /** A measure as it is and as it would be: means over the same futures, their paired difference and its 95 % interval. `verdict`: better, worse, unclear (the interval holds 0) or same. */
@@ -630,11 +709,34 @@ export interface Needed {
   readonly text: string;
 }
 
+/** A local account. */
+export interface NewAccount {
+  readonly login: string;
+  readonly password: string;
+  readonly projects?: readonly string[];
+  readonly role: Role;
+  readonly title?: string | null;
+}
+
 /** What to write about a workload. */
 export interface NewComment {
   readonly author: string;
   readonly text: string;
   readonly workload: string;
+}
+
+/** A new password of one's own. */
+export interface NewPassword {
+  readonly new: string;
+  readonly old: string;
+}
+
+/** A token to make; without an owner it is one's own. */
+export interface NewToken {
+  readonly days?: number;
+  readonly owner?: Owner | null;
+  readonly scopes: readonly Scope[];
+  readonly title: string;
 }
 
 /** A trace whose files are to be sent. */
@@ -664,14 +766,6 @@ export interface NodeAnswer {
 export interface NodeDetail {
   readonly node: NodeAnswer;
   readonly workloads: readonly WorkloadAnswer[];
-}
-
-/** A node at the picture's time: who holds each GPU, null where nobody does; is and would be. */
-export interface NodePicture {
-  readonly baseline: readonly (string | null)[];
-  readonly changed: readonly (string | null)[];
-  readonly node: string;
-  readonly partition: string;
 }
 
 /** A node's state for scheduling, reduced to what a reader must tell apart. */
@@ -714,6 +808,15 @@ export interface OddUnit {
 
 /** How the statistic compares with the value. */
 export type Operator = "<" | "<=" | ">" | ">=" | "=" | "!=";
+
+/** How it ended. */
+export type Outcome = "done" | "refused";
+
+/** Whose token it is to be. */
+export interface Owner {
+  readonly login: string;
+  readonly way: Way;
+}
 
 /** A statement of the paper, tested on traces. `effect`: in `effect_unit`, with the interval of the jobs at hand; `effect_by_user`: the same with users resampled. `sentence` says the verdict with its numbers, `rests_on` what it was computed from and how it was judged. */
 export interface PaperClaim {
@@ -789,6 +892,13 @@ export interface PredictorRow {
   readonly under_ratio: Interval;
 }
 
+/** Points of a priority that come from one thing: age, fair share, size, partition, quality of service, … */
+export interface PriorityPart {
+  readonly name: string;
+  readonly points: number;
+  readonly title: string;
+}
+
 /** What was wrong and what to do. */
 export interface Problem {
   readonly code: string;
@@ -824,10 +934,11 @@ export interface Quantiles {
   readonly p99: number;
 }
 
-/** All that wait, in queue order. `drained_at`: likely start of the last one, or planned where nothing is forecast. */
+/** All that wait, in queue order. `drained_at`: likely start of the last one, or planned where nothing is forecast. Likely starts are the forecasts of `GET /scheduling/waiting`; `calibrated_on`: waits their intervals were calibrated with. */
 export interface QueueAnswer {
   readonly assumptions: readonly string[];
   readonly at: number;
+  readonly calibrated_on: number;
   readonly drained_at: number | null;
   readonly gpus_asked: number;
   readonly is_learned: boolean;
@@ -873,7 +984,7 @@ export interface QueueThird {
   readonly median_size_units: number;
 }
 
-/** What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities. `added`: nodes by partition, like those it has most of. `limits`: the most GPUs one workload may ask for, by partition. `first`: workloads put first. `priorities`: others, by workload. `picture_in_s`: when the picture is of, from now. */
+/** What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities. `added`: nodes by partition, like those it has most of. `limits`: the most GPUs one workload may ask for, by partition. `first`: workloads put first. `priorities`: others, by workload. */
 export interface QueueWhatIf {
   readonly added?: Readonly<Record<string, number>>;
   readonly backfill?: string | null;
@@ -881,7 +992,6 @@ export interface QueueWhatIf {
   readonly first?: readonly string[];
   readonly futures?: number;
   readonly limits?: Readonly<Record<string, number>>;
-  readonly picture_in_s?: number;
   readonly placement?: string | null;
   readonly policy?: string | null;
   readonly priorities?: Readonly<Record<string, number>>;
@@ -938,10 +1048,12 @@ export interface RelatedSpan {
   readonly start_ns: number;
 }
 
-/** Forecasts that were shown, against what happened. `told` should equal nominal; `sampled` is before calibration. */
+/** Forecasts that were shown, against what happened. `told` should equal nominal; `sampled` is before calibration. `told` is of the first forecast of each workload, `later` of those made when it had waited for a while. */
 export interface ReliabilityAnswer {
   readonly bins: readonly WaitBinRow[];
   readonly jobs: number;
+  readonly later: readonly Coverage[];
+  readonly later_jobs: number;
   readonly median_error_s: number | null;
   readonly open: number;
   readonly sampled: readonly Coverage[];
@@ -958,6 +1070,9 @@ export interface Repetition {
   readonly top_10_cover: Measured;
   readonly users: number;
 }
+
+/** What somebody is on this site; each may all that those before it may. */
+export type Role = "viewer" | "researcher" | "lead" | "operator" | "admin";
 
 /** A rule in all its forms. `form` is null where it does not fit one; `counts` until it was judged. */
 export interface RuleAnswer {
@@ -1068,6 +1183,7 @@ export interface RunAnswer {
   readonly exceptions: readonly string[];
   readonly leftovers: number;
   readonly listeners: Readonly<Record<string, unknown>>;
+  readonly listens_to: readonly string[];
   readonly marks: readonly (Readonly<Record<string, unknown>>)[];
   readonly not_finite: number;
   readonly row: RunRow;
@@ -1255,6 +1371,9 @@ export interface SavedViews {
   readonly views: readonly SavedView[];
 }
 
+/** What an API token may be used for; never more than its owner's role allows. */
+export type Scope = "read" | "runs" | "write" | "admin";
+
 /** One search result: what to open, and one line that tells it from the others. */
 export interface SearchHit {
   readonly detail: string;
@@ -1275,6 +1394,16 @@ export interface SentFile {
   readonly size: number;
 }
 
+/** Who asks, and how to sign in. `provider`: what the button "Sign in with …" says; null: there is none. */
+export interface SessionAnswer {
+  readonly is_open: boolean;
+  readonly password_min_length: number;
+  readonly provider: string | null;
+  readonly takes_password: boolean;
+  readonly takes_token: boolean;
+  readonly who: Who | null;
+}
+
 /** How much a violation matters, least first. */
 export type Severity = "info" | "warning" | "critical";
 
@@ -1285,19 +1414,23 @@ export interface Share {
   readonly workloads: number;
 }
 
-/** What the sign-in form sends. */
+/** What the sign-in form sends: the server's token, or a user name and a password. */
 export interface SignIn {
-  readonly token: string;
+  readonly login?: string | null;
+  readonly password?: string | null;
+  readonly token?: string | null;
 }
 
-/** One policy with one backfilling. `jobs` is null where there are too many to draw; `fingerprint` names the result. */
+/** One policy with one backfilling. `jobs` is null where there are too many to draw; `fingerprint` names the result. `omega` is null where nothing is relaxed. */
 export interface SimulatedChoice {
   readonly backfill: string;
   readonly course: SimulatedCourse;
   readonly fingerprint: string;
   readonly jobs: SimulatedJobs | null;
   readonly measures: readonly JitteredMeasure[];
+  readonly omega: number | null;
   readonly policy: string;
+  readonly sizes: readonly SimulatedSize[];
   readonly wait_s: ValueSpread;
 }
 
@@ -1319,11 +1452,25 @@ export interface SimulatedJobs {
   readonly units: readonly number[];
 }
 
-/** How far a simulation is and what is there of it. `progress`: 0 to 1; `problem`: why it failed. `choices` come one by one, in the order asked. `notes`: what was left out or changed to simulate the trace. */
+/** Waits of the jobs of `low` to `high` units, beside first come, first served with the same backfilling. `is_starved`: the 99th percentile is twice and an hour longer. The references are null where that is the policy. */
+export interface SimulatedSize {
+  readonly high: number;
+  readonly is_starved: boolean;
+  readonly jobs: number;
+  readonly low: number;
+  readonly max_wait_s: number;
+  readonly p99_wait_s: number;
+  readonly reference_max_s: number | null;
+  readonly reference_p99_s: number | null;
+}
+
+/** How far a simulation is and what is there of it. `progress`: 0 to 1; `problem`: why it failed; `asked`: the question. `choices` come one by one, in the order asked. `notes`: what was left out or changed to simulate the trace. */
 export interface SimulationAnswer {
+  readonly asked: SimulationAsk;
   readonly choices: readonly SimulatedChoice[];
   readonly epoch_s: number | null;
   readonly jitter: number;
+  readonly made_at: number;
   readonly notes: readonly CleaningNote[];
   readonly problem: string | null;
   readonly processors: number;
@@ -1332,25 +1479,42 @@ export interface SimulationAnswer {
   readonly simulated_jobs: number;
   readonly simulation: string;
   readonly size_unit: "processors" | "gpus" | "nodes";
-  readonly state: "running" | "done" | "failed";
+  readonly state: "running" | "done" | "failed" | "stopped";
   readonly trace: string;
 }
 
-/** Every policy with every backfilling on one trace. `processors`: the machine's size; null: as the trace says. `jitter`: runs with run times ±1 s, which give the intervals. */
+/** Every policy with every backfilling on one trace. `processors`: the machine's size; null: as the trace says. `estimates`: what the scheduler takes run times for; predicted: from the user's last two runs. `omegas`: by which share relaxed ways may delay a promise, each of them tried. `whole_at`: the queue length at which adaptive relaxation is whole. `jitter`: runs with run times ±1 s, which give the intervals. */
 export interface SimulationAsk {
   readonly backfills?: readonly string[];
-  readonly estimates?: "request" | "actual";
+  readonly estimates?: "request" | "actual" | "predicted";
   readonly jitter?: number;
+  readonly omegas?: readonly number[];
   readonly policies?: readonly string[];
   readonly processors?: number | null;
   readonly semantics?: string;
   readonly trace: string;
+  readonly whole_at?: number;
 }
 
-/** What can be chosen. */
+/** Kept results, the newest first. */
+export interface SimulationList {
+  readonly simulations: readonly SimulationRow[];
+}
+
+/** A result that is kept; `asked` is its question. */
+export interface SimulationRow {
+  readonly asked: SimulationAsk;
+  readonly made_at: number;
+  readonly simulation: string;
+  readonly trace: string;
+}
+
+/** What can be chosen; `relaxed`: the ways of backfilling that take a factor. */
 export interface SimulatorOptions {
   readonly backfills: readonly string[];
+  readonly estimates: readonly string[];
   readonly policies: readonly string[];
+  readonly relaxed: readonly string[];
   readonly semantics: readonly string[];
 }
 
@@ -1541,6 +1705,21 @@ export interface Timeline {
   readonly waiting_gpus: readonly number[];
 }
 
+/** A token as lists show it. `start`: its first characters, to know it again by. */
+export interface TokenAnswer {
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly is_live: boolean;
+  readonly key: string;
+  readonly login: string;
+  readonly revoked_at: number | null;
+  readonly scopes: readonly Scope[];
+  readonly start: string;
+  readonly title: string;
+  readonly used_at: number | null;
+  readonly way: Way;
+}
+
 /** One clock for all ranks, and what error remains; null: not known. */
 export interface TraceAlignment {
   readonly clocks: readonly RankClock[];
@@ -1668,7 +1847,7 @@ export interface TraceRank {
   readonly unit: string | null;
 }
 
-/** All measures and verdicts. */
+/** All measures and verdicts. `flops_source`: by the profiler, or from shapes of matrix products and convolutions; null: there are none. */
 export interface TraceReportAnswer {
   readonly alignment: TraceAlignment;
   readonly breakdown: readonly RankBreakdown[];
@@ -1676,6 +1855,7 @@ export interface TraceReportAnswer {
   readonly collectives: TraceCollectives;
   readonly critical_path: TracePath | null;
   readonly exposed_communication: readonly GroupExposure[];
+  readonly flops_source?: "recorded" | "estimated" | null;
   readonly imbalance: TraceImbalance;
   readonly slack: readonly RankSlack[];
   readonly steps: readonly TraceStep[];
@@ -1910,7 +2090,7 @@ export interface WaitingForecasts {
   readonly workloads: readonly WaitingForecast[];
 }
 
-/** Why one workload waits, or (`row` is null) waited. `changes`: what would start it sooner, the cheapest first. */
+/** Why one workload waits, or (`row` is null) waited. `changes`: what would start it sooner, the cheapest first. `parts`: what its priority is made of, the most points first; empty where the scheduler does not tell. */
 export interface WaitingStory {
   readonly ahead: readonly AheadRow[];
   readonly assumptions: readonly string[];
@@ -1918,6 +2098,7 @@ export interface WaitingStory {
   readonly changes: readonly CheaperChange[];
   readonly holders: readonly HolderRow[];
   readonly needed: Needed | null;
+  readonly parts: readonly PriorityPart[];
   readonly planned_nodes: readonly string[];
   readonly promise: PromiseStory | null;
   readonly row: QueueRow | null;
@@ -1935,6 +2116,9 @@ export interface WasteAnswer {
   readonly wasted_gpu_hours: number | null;
 }
 
+/** How somebody came in. A login is one person's within one way only. */
+export type Way = "static" | "local" | "oidc" | "proxy";
+
 /** A question with the step it would give. `error_s`: how far the simulation of the unchanged step is from the measured one; `speed_up_low`/`speed_up_high`: the 95 % interval over steps, null with too few. */
 export interface WhatIf {
   readonly error_s: number;
@@ -1946,17 +2130,16 @@ export interface WhatIf {
   readonly then_s: number;
 }
 
-/** What would be otherwise. The picture is of the future in which every run takes its middle time and nobody comes. */
+/** What would be otherwise. */
 export interface WhatIfAnswer {
   readonly assumptions: readonly string[];
   readonly at: number;
   readonly backfills: readonly string[];
   readonly changes: readonly string[];
+  readonly course: WhatIfCourse;
   readonly futures: number;
   readonly is_unchanged: boolean;
   readonly measures: readonly MeasureChange[];
-  readonly nodes: readonly NodePicture[];
-  readonly picture_at: number;
   readonly placements: readonly string[];
   readonly policies: readonly string[];
   readonly simulated: number;
@@ -1975,6 +2158,44 @@ export interface WhatIfChange {
   readonly stage?: number | null;
 }
 
+/** Who holds what from now until the queue of now has started, in the future in which every run takes its middle time and nobody else comes. `left_out`: nodes beyond those that are told. */
+export interface WhatIfCourse {
+  readonly baseline: HeldSpans;
+  readonly changed: HeldSpans;
+  readonly from_at: number;
+  readonly holders: readonly WhatIfHolder[];
+  readonly left_out: number;
+  readonly nodes: readonly WhatIfNode[];
+  readonly until_at: number;
+}
+
+/** A workload of now. `is_waiting`: it is in the queue, and not running yet. */
+export interface WhatIfHolder {
+  readonly gpus: number | null;
+  readonly is_waiting: boolean;
+  readonly user: string | null;
+  readonly workload: string;
+}
+
+/** A node with GPUs. `is_open` as it is, `will_be_open` with the change; an added one is there only then. */
+export interface WhatIfNode {
+  readonly gpus: number;
+  readonly is_added: boolean;
+  readonly is_open: boolean;
+  readonly node: string;
+  readonly partition: string;
+  readonly will_be_open: boolean;
+}
+
+/** How far a what-if is. `progress`: 0 to 1; `problem`: why it failed; `answer`: once it is done. */
+export interface WhatIfProgress {
+  readonly answer: WhatIfAnswer | null;
+  readonly problem: string | null;
+  readonly progress: number;
+  readonly run: string;
+  readonly state: "running" | "done" | "failed" | "stopped";
+}
+
 /** One question. */
 export interface WhatIfQuestion {
   readonly change: WhatIfChange;
@@ -1986,6 +2207,15 @@ export interface WhatIfWarning {
   readonly text: string;
   readonly title: string;
   readonly workloads: readonly string[];
+}
+
+/** Who is signed in. `way`: static, local, oidc, proxy; null where nobody has to sign in. */
+export interface Who {
+  readonly login: string | null;
+  readonly projects: readonly string[];
+  readonly role: Role;
+  readonly title: string | null;
+  readonly way: Way | null;
 }
 
 /** A workload with what follows from its times. */

@@ -1,6 +1,7 @@
 // The client that asks a ClusterScape server over HTTP. Knows addresses and headers; keeps nothing.
 
 import { request, toQuery } from "../base/request.ts";
+import { createAccessClient } from "./access-client.ts";
 import { API, getJson, send } from "./ask.ts";
 import type { Client } from "./client.ts";
 import { decodeColumns } from "./columns.ts";
@@ -35,6 +36,7 @@ export function createNetworkClient(at: number | null = null): Client {
   const moment = toQuery({ at });
   return {
     at: (other) => createNetworkClient(other),
+    access: createAccessClient(),
     rules: createRulesClient(at),
     violations: createViolationsClient(),
     diagnosis: createDiagnosisClient(),
@@ -85,13 +87,6 @@ export function createNetworkClient(at: number | null = null): Client {
     async series({ subject, metrics, startMs, endMs, points }, signal) {
       const query = { ...subject, metric: metrics, start: startMs, end: endMs, points };
       return toSeriesLines((await getColumns(`/series${toQuery(query)}`, signal)).columns);
-    },
-    async signIn(token) {
-      await request(`${API}/session`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ token }),
-      });
     },
     listen: (listener) => listenToEvents(`${API}/live`, listener),
   };

@@ -17,6 +17,21 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
   const listeners = new Set<LiveListener>();
   const client: StaticClient = {
     at: () => client,
+    access: {
+      session: absent("access.session"),
+      signIn: absent("access.signIn"),
+      signOut: absent("access.signOut"),
+      signOutEverywhere: absent("access.signOutEverywhere"),
+      changePassword: absent("access.changePassword"),
+      tokens: absent("access.tokens"),
+      createToken: absent("access.createToken"),
+      revokeToken: absent("access.revokeToken"),
+      accounts: absent("access.accounts"),
+      addAccount: absent("access.addAccount"),
+      changeAccount: absent("access.changeAccount"),
+      removeAccount: absent("access.removeAccount"),
+      audit: absent("access.audit"),
+    },
     rules: {
       list: absent("rules.list"),
       units: absent("rules.units"),
@@ -108,7 +123,6 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     saveView: absent("saveView"),
     removeView: absent("removeView"),
     setStartView: absent("setStartView"),
-    signIn: absent("signIn"),
     listen(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -2,7 +2,7 @@
 // Marey graph, and what changed between two. Traces are brought file by file and then imported.
 
 import { Problem } from "../base/problem.ts";
-import { readProblem, request, toQuery } from "../base/request.ts";
+import { PAGE_HEADER, readProblem, request, toQuery } from "../base/request.ts";
 import { API, getJson, getTable, send } from "./ask.ts";
 import { type Columns, decodeColumns, emptyNames, type NameColumn } from "./columns.ts";
 import type { FlowAnswer, SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow } from "./generated.ts";
@@ -149,6 +149,7 @@ function putBody(address: string, body: Blob, onSent?: (bytes: number) => void):
   return new Promise((resolve, reject) => {
     const sender = new XMLHttpRequest();
     sender.open("PUT", address);
+    sender.setRequestHeader(PAGE_HEADER, "1");
     sender.upload.onprogress = ({ loaded }) => onSent?.(loaded);
     sender.onerror = () =>
       reject(new Problem("The server does not answer.", { code: "unreachable", hint: "The file was not taken." }));

@@ -2,6 +2,7 @@
 
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Suspense } from "react";
+import type { SignIn as SignInForm } from "../api/generated.ts";
 import { type Services, ServicesContext } from "../data/services.ts";
 import type { ScreenStore } from "../state/screen-store.ts";
 import { ScreenContext, useScreen } from "../state/use-screen.ts";
@@ -23,11 +24,15 @@ interface AppProps {
 }
 
 export function App({ services, screen, session, queries }: AppProps) {
-  const signIn = async (token: string) => {
-    await services.client.signIn(token);
+  const enter = async (form: SignInForm) => {
+    await services.client.access.signIn(form);
     session.setNeeded(false);
     services.live.reopen();
     await queries.resetQueries();
+  };
+  const leave = () => {
+    queries.clear();
+    session.setNeeded(true);
   };
   return (
     <CrashScreen>
@@ -35,7 +40,7 @@ export function App({ services, screen, session, queries }: AppProps) {
         <ServicesContext value={services}>
           <ClockContext value={services.clock}>
             <ScreenContext value={screen}>
-              <Page session={session} signIn={signIn} />
+              <Page session={session} onEnter={enter} onLeave={leave} />
               <TipLayer />
             </ScreenContext>
           </ClockContext>
@@ -45,14 +50,20 @@ export function App({ services, screen, session, queries }: AppProps) {
   );
 }
 
-function Page({ session, signIn }: { session: Session; signIn: (token: string) => Promise<void> }) {
+interface PageProps {
+  readonly session: Session;
+  onEnter(form: SignInForm): Promise<void>;
+  onLeave(): void;
+}
+
+function Page({ session, onEnter, onLeave }: PageProps) {
   const isSignInNeeded = useSignInNeeded(session);
   const { view } = useScreen();
   const View = VIEWS.find(({ name }) => name === view)?.component;
-  if (isSignInNeeded) return <SignIn onSignIn={signIn} />;
+  if (isSignInNeeded) return <SignIn failure={session.failure} onSignIn={onEnter} />;
   return (
     <div className={styles.page}>
-      <Header />
+      <Header onSignedOut={onLeave} />
       <Notices />
       <div className={styles.view}>
         <CrashScreen>

@@ -12,7 +12,7 @@ import { createLiveStore } from "../data/live-store.ts";
 import { fetchUnitsEarly } from "../data/units.ts";
 import { createScreenStore } from "../state/screen-store.ts";
 import { App } from "./app.tsx";
-import { createSession } from "./session.ts";
+import { createSession, takeFailure } from "./session.ts";
 import { applyTheme } from "./theme.ts";
 import { VIEWS } from "./views.ts";
 
@@ -21,7 +21,7 @@ const RETRIES = 2;
 const client = createNetworkClient();
 const clock = createClock(Date.now);
 const live = createLiveStore(client, clock);
-const session = createSession();
+const session = createSession(takeFailure(window));
 const screen = createScreenStore(
   window,
   VIEWS.map((view) => view.name),

@@ -7,6 +7,8 @@ export interface View {
   readonly name: ViewName;
   readonly title: string;
   readonly component: LazyExoticComponent<ComponentType>;
+  /** Reached by the user menu, not by the navigation. */
+  readonly isApart?: boolean;
 }
 
 export const VIEWS: readonly View[] = [
@@ -16,4 +18,5 @@ export const VIEWS: readonly View[] = [
   { name: "parallel", title: "Parallel", component: lazy(() => import("../views/parallel/index.tsx")) },
   { name: "scheduling", title: "Scheduling", component: lazy(() => import("../views/scheduling/index.tsx")) },
   { name: "runs", title: "Runs", component: lazy(() => import("../views/runs/index.tsx")) },
+  { name: "access", title: "Access", component: lazy(() => import("../views/access/index.tsx")), isApart: true },
 ];

@@ -2,10 +2,15 @@
 
 import { Problem } from "./problem.ts";
 
+/** Says that this page asks, and not another site's: only a page of the same origin can send it unasked. */
+export const PAGE_HEADER = "X-ClusterScape-Page";
+
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
+  const headers = new Headers(init.headers);
+  if (init.method !== undefined && init.method !== "GET") headers.set(PAGE_HEADER, "1");
   try {
-    response = await fetch(path, { credentials: "same-origin", ...init });
+    response = await fetch(path, { credentials: "same-origin", ...init, headers });
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new Problem("The server does not answer.", {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BUILTIN_VIEWS } from "../layout/builtin-views.ts";
 import { DEFAULT_VIEW } from "../layout/grammar.ts";
+import { ACCESS_TABLES } from "./access.ts";
 import { ATTRIBUTES } from "./attributes.ts";
 import {
   clearFilters,
@@ -83,6 +84,7 @@ const screens: fc.Arbitrary<Screen> = fc.constantFrom(...TABLE_NAMES).chain((tab
     parallel: fc.constant(INITIAL_PARALLEL),
     scheduling: fc.constant(INITIAL_SCHEDULING),
     runs: fc.constant(INITIAL_RUNS),
+    access: fc.constantFrom(...ACCESS_TABLES),
     at: fc.option(fc.integer({ min: 0, max: 60_000_000 }).map((minute) => minute * 60_000)),
   }),
 );

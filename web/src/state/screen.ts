@@ -2,6 +2,7 @@
 // parse and serialize are each other's inverse, defaults are left out, and nothing in a link can break the page.
 
 import { serializeView, type View } from "../layout/grammar.ts";
+import { type AccessTable, INITIAL_ACCESS, parseAccess, writeAccess } from "./access.ts";
 import { type AttributeName, findAttribute, type NameAttributeName } from "./attributes.ts";
 import { type ColorSettings, colorField, DEFAULT_COLORS, parseColors, writeColors } from "./color.ts";
 import { type DiagnosticsPage, INITIAL_DIAGNOSTICS, parseDiagnostics, writeDiagnostics } from "./diagnostics.ts";
@@ -19,7 +20,7 @@ import { parseWhere, serializeWhere, WHERE_KEY, type Where, withNames } from "./
 /** Written as `v` from version 2 on; links without it are of version 1. */
 export const SCREEN_VERSION = 1;
 
-export const VIEW_NAMES = ["overview", "rules", "diagnostics", "parallel", "scheduling", "runs"] as const;
+export const VIEW_NAMES = ["overview", "rules", "diagnostics", "parallel", "scheduling", "runs", "access"] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];
 
 /** The picture has the rows of the table of units, drawn. */
@@ -86,6 +87,7 @@ export interface Screen {
   readonly parallel: ParallelPage;
   readonly scheduling: SchedulingPage;
   readonly runs: RunsPage;
+  readonly access: AccessTable;
   /** The minute the whole screen is of; null: the present. */
   readonly at: Moment;
 }
@@ -124,6 +126,7 @@ export const INITIAL_SCREEN: Screen = {
   parallel: INITIAL_PARALLEL,
   scheduling: INITIAL_SCHEDULING,
   runs: INITIAL_RUNS,
+  access: INITIAL_ACCESS,
   at: null,
 };
 
@@ -167,6 +170,7 @@ export function parseScreen(pathname: string, search: string, views: readonly Vi
     parallel: parseParallel(read),
     scheduling: parseScheduling(read),
     runs: parseRuns(read),
+    access: parseAccess(read),
     at: read(momentField),
   };
   return { screen, notices };
@@ -234,6 +238,7 @@ export function serializeScreen(screen: Screen): string {
   writeParallel(screen.parallel, write);
   writeScheduling(screen.scheduling, write);
   writeRuns(screen.runs, write);
+  writeAccess(screen.access, write);
   write(momentField, screen.at);
   const path = screen.view === INITIAL_SCREEN.view ? "/" : `/${screen.view}`;
   // These are legal in a query, and ids and conditions are full of them: a link should be one that can be read.

@@ -105,6 +105,16 @@ export function SubMenu({ title, children }: { title: string; children: ReactNod
   );
 }
 
+/** What the menu is about: a name, and a quieter line below. */
+export function MenuHead({ title, detail }: { title: string; detail: string }) {
+  return (
+    <Dropdown.Label className={styles.head}>
+      <b>{title}</b>
+      <small>{detail}</small>
+    </Dropdown.Label>
+  );
+}
+
 export function MenuSeparator() {
   return <Dropdown.Separator className={styles.separator} />;
 }

@@ -15,8 +15,9 @@ import styles from "./header.module.css";
 import { LiveIndicator } from "./live-indicator.tsx";
 import { Logo } from "./logo.tsx";
 import { ThemeMenu } from "./theme-menu.tsx";
+import { UserMenu } from "./user-menu.tsx";
 
-export function Header() {
+export function Header({ onSignedOut }: { onSignedOut: () => void }) {
   const cluster = useCluster().value;
   useTitle(cluster?.cluster);
   return (
@@ -34,6 +35,7 @@ export function Header() {
       <LiveIndicator />
       <TourButton />
       <ThemeMenu />
+      <UserMenu onSignedOut={onSignedOut} />
     </header>
   );
 }
@@ -51,7 +53,7 @@ function Navigation() {
   const change = useChangeScreen();
   return (
     <nav className={styles.nav} aria-label="Views">
-      {VIEWS.map(({ name, title }) => (
+      {VIEWS.filter(({ isApart }) => !isApart).map(({ name, title }) => (
         <a
           key={name}
           href={serializeScreen(openView(name)(screen))}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { createSession, takeFailure } from "./session.ts";
+
+function open(address: string) {
+  const replaced: string[] = [];
+  const url = new URL(address, "http://localhost");
+  const location = { pathname: url.pathname, search: url.search } as Location;
+  const history = { replaceState: (_: unknown, __: string, to: string) => replaced.push(to) } as unknown as History;
+  return { failure: takeFailure({ location, history }), replaced };
+}
+
+describe("why signing in failed", () => {
+  it("is read from the link once and taken out of it", () => {
+    expect(open("/?sign_in=expired")).toEqual({ failure: "expired", replaced: ["/"] });
+    expect(open("/rules?table=nodes&sign_in=state")).toEqual({ failure: "state", replaced: ["/rules?table=nodes"] });
+  });
+
+  it("is nothing where nobody tried, and the link stays as it is", () => {
+    expect(open("/rules?q=x")).toEqual({ failure: null, replaced: [] });
+  });
+});
+
+describe("a session", () => {
+  it("tells its listeners when signing in is needed and when not", () => {
+    const session = createSession();
+    const heard: boolean[] = [];
+    const stop = session.subscribe(() => heard.push(session.isNeeded()));
+    session.setNeeded(true);
+    session.setNeeded(false);
+    stop();
+    session.setNeeded(true);
+    expect(heard).toEqual([true, false]);
+  });
+});

@@ -1,0 +1,68 @@
+// Who is signed in, accounts, tokens and the audit log, as hooks, and changes of them. Nothing here follows the live line.
+
+import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { AccessClient, AuditQuery } from "../api/access-client.ts";
+import type { AccountAnswer, AuditPage, Role, SessionAnswer, TokenAnswer } from "../api/generated.ts";
+import type { Loadable } from "../base/loadable.ts";
+import { toProblem } from "../base/problem.ts";
+import { useServices } from "./services.ts";
+
+const KEY = "access";
+
+/** From the least to the most; each may all that those before it may. */
+export const ROLES: readonly Role[] = ["viewer", "researcher", "lead", "operator", "admin"];
+
+export function useSession(): Loadable<SessionAnswer> {
+  const { client } = useServices();
+  return toLoadable(useQuery({ queryKey: [KEY, "session"], queryFn: ({ signal }) => client.access.session(signal) }));
+}
+
+export function useTokens(everybody: boolean): Loadable<readonly TokenAnswer[]> {
+  const { client } = useServices();
+  return toLoadable(
+    useQuery({
+      queryKey: [KEY, "tokens", everybody],
+      queryFn: ({ signal }) => client.access.tokens(everybody, signal),
+    }),
+  );
+}
+
+export function useAccounts(): Loadable<readonly AccountAnswer[]> {
+  const { client } = useServices();
+  return toLoadable(useQuery({ queryKey: [KEY, "accounts"], queryFn: ({ signal }) => client.access.accounts(signal) }));
+}
+
+const AUDIT_EVERY_MS = 15_000;
+
+export function useAudit(query: AuditQuery): Loadable<AuditPage> {
+  const { client } = useServices();
+  return toLoadable(
+    useQuery({
+      queryKey: [KEY, "audit", query],
+      queryFn: ({ signal }) => client.access.audit(query, signal),
+      refetchInterval: AUDIT_EVERY_MS,
+    }),
+  );
+}
+
+/** Does something, then asks again for all that it may have changed. */
+export function useAccessChange(): <T>(change: (client: AccessClient) => Promise<T>) => Promise<T> {
+  const { client } = useServices();
+  const queries = useQueryClient();
+  return async (change) => {
+    try {
+      return await change(client.access);
+    } finally {
+      await queries.invalidateQueries({ queryKey: [KEY] });
+    }
+  };
+}
+
+function toLoadable<T>(query: UseQueryResult<T>): Loadable<T> {
+  return {
+    value: query.data,
+    problem: query.error === null ? null : toProblem(query.error),
+    receivedAt: query.dataUpdatedAt,
+    retry: () => void query.refetch(),
+  };
+}

@@ -1,0 +1,47 @@
+// A table of the access page: sorted by its headings, with a way to make something new above it.
+
+import { type ReactNode, useMemo, useState } from "react";
+import { computeOrder } from "../../base/order.ts";
+import type { Column } from "../../widgets/data-table/columns.ts";
+import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
+import styles from "./access.module.css";
+
+interface AccessTableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  keyOf(row: Row): string;
+  readonly selectedKey: string | null;
+  readonly firstSort: TableSort;
+  /** Said where there are no rows. */
+  readonly empty: ReactNode;
+  onSelect(row: Row): void;
+}
+
+export function AccessTable<Row>(props: AccessTableProps<Row>) {
+  const { label, columns, rows, keyOf, selectedKey, firstSort, empty, onSelect } = props;
+  const [sort, setSort] = useState(firstSort);
+  const ordered = useMemo(() => {
+    const column = columns.find(({ key }) => key === sort.column);
+    const order = computeOrder(
+      rows.map((row) => column?.sortKey(row) ?? null),
+      sort.descending,
+    );
+    return Array.from(order, (index) => rows[index] as Row);
+  }, [rows, columns, sort]);
+  if (rows.length === 0) return <div className={styles.none}>{empty}</div>;
+  return (
+    <div className={styles.table}>
+      <DataTable
+        label={label}
+        columns={columns}
+        rows={ordered}
+        keyOf={keyOf}
+        selectedKey={selectedKey}
+        sort={sort}
+        onSort={setSort}
+        onSelect={onSelect}
+      />
+    </div>
+  );
+}

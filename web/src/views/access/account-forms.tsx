@@ -1,0 +1,165 @@
+// Making an account, and changing one: role, projects, password, and shutting somebody out.
+
+import { useState } from "react";
+import type { AccountAnswer, Role } from "../../api/generated.ts";
+import { formatExact } from "../../base/time.ts";
+import { ROLES, useAccessChange, useAccounts } from "../../data/access.ts";
+import { Button } from "../../widgets/button.tsx";
+import { Facts } from "../../widgets/facts.tsx";
+import { RelativeTime } from "../../widgets/relative-time.tsx";
+import styles from "./access.module.css";
+import { keyOf } from "./accounts.tsx";
+import { ChoiceField, Complaint, Form, SideHead, TextField, useAttempt } from "./form.tsx";
+import { ROLE_WORDS, WAY_WORDS } from "./words.ts";
+
+const ROLE_CHOICES = ROLES.map((value) => ({ value, title: ROLE_WORDS[value] }));
+
+function toProjects(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
+}
+
+export function NewAccountForm({ minLength, onClose }: { minLength: number; onClose: () => void }) {
+  const change = useAccessChange();
+  const [login, setLogin] = useState("");
+  const [title, setTitle] = useState("");
+  const [password, setPassword] = useState("");
+  const [role, setRole] = useState<Role>("researcher");
+  const [projects, setProjects] = useState("");
+  const add = async () => {
+    const account = {
+      login: login.trim(),
+      title: title.trim() || null,
+      password,
+      role,
+      projects: toProjects(projects),
+    };
+    await change((client) => client.addAccount(account));
+    onClose();
+  };
+  return (
+    <div className={styles.side}>
+      <SideHead kind="Local account" title="New account" onClose={onClose} />
+      <Form action="Make the account" onSubmit={add}>
+        <TextField
+          label="User name"
+          value={login}
+          autoComplete="off"
+          isRequired
+          hint="As the scheduler knows the user"
+          onChange={setLogin}
+        />
+        <TextField label="Name to show" value={title} autoComplete="off" onChange={setTitle} />
+        <TextField
+          label="Password"
+          type="password"
+          value={password}
+          autoComplete="new-password"
+          isRequired
+          minLength={minLength}
+          hint={`${minLength} characters or more`}
+          onChange={setPassword}
+        />
+        <ChoiceField<Role> label="Role" value={role} choices={ROLE_CHOICES} onChange={setRole} />
+        {role === "lead" && (
+          <TextField label="Projects" value={projects} hint="With spaces between" onChange={setProjects} />
+        )}
+      </Form>
+    </div>
+  );
+}
+
+interface AccountDetailsProps {
+  readonly account: string;
+  readonly minLength: number;
+  onClose(): void;
+}
+
+export function AccountDetails({ account: key, minLength, onClose }: AccountDetailsProps) {
+  const account = useAccounts().value?.find((each) => keyOf(each) === key);
+  if (!account) return null;
+  return (
+    <div className={styles.side}>
+      <SideHead kind={WAY_WORDS[account.way]} title={account.login} onClose={onClose} />
+      <Facts
+        facts={[
+          { name: "Name", value: account.title },
+          { name: "Role", value: ROLE_WORDS[account.role] },
+          { name: "Projects", value: account.projects.join(", ") || null },
+          { name: "Since", value: formatExact(account.created_at) },
+          {
+            name: "Last sign-in",
+            value: account.signed_in_at === null ? "never" : <RelativeTime at={account.signed_in_at} />,
+          },
+        ]}
+      />
+      {account.way === "local" && <ChangeForm account={account} minLength={minLength} />}
+      <Removal account={account} onClose={onClose} />
+    </div>
+  );
+}
+
+function ChangeForm({ account, minLength }: { account: AccountAnswer; minLength: number }) {
+  const change = useAccessChange();
+  const [role, setRole] = useState(account.role);
+  const [projects, setProjects] = useState(account.projects.join(" "));
+  const [password, setPassword] = useState("");
+  const save = async () => {
+    const told = {
+      ...(role === account.role ? {} : { role }),
+      projects: toProjects(projects),
+      ...(password === "" ? {} : { password }),
+    };
+    await change((client) => client.changeAccount(account.way, account.login, told));
+    setPassword("");
+  };
+  return (
+    <Form action="Save" onSubmit={save}>
+      <ChoiceField<Role> label="Role" value={role} choices={ROLE_CHOICES} onChange={setRole} />
+      {role === "lead" && (
+        <TextField label="Projects" value={projects} hint="With spaces between" onChange={setProjects} />
+      )}
+      <TextField
+        label="New password"
+        type="password"
+        value={password}
+        autoComplete="new-password"
+        minLength={minLength}
+        hint="Empty: it stays. A new one signs them out everywhere"
+        onChange={setPassword}
+      />
+    </Form>
+  );
+}
+
+function Removal({
+  account: { way, login, is_disabled: isDisabled },
+  onClose,
+}: {
+  account: AccountAnswer;
+  onClose: () => void;
+}) {
+  const change = useAccessChange();
+  const { problem, isBusy, attempt } = useAttempt();
+  const [isSure, setSure] = useState(false);
+  const remove = () =>
+    attempt(async () => {
+      await change((client) => client.removeAccount(way, login));
+      onClose();
+    });
+  return (
+    <div className={styles.removal}>
+      <Complaint problem={problem} />
+      <Button
+        disabled={isBusy}
+        onClick={() =>
+          attempt(() => change((client) => client.changeAccount(way, login, { is_disabled: !isDisabled })))
+        }
+      >
+        {isDisabled ? "Let in again" : "Shut out"}
+      </Button>
+      <Button disabled={isBusy} onClick={() => (isSure ? void remove() : setSure(true))} onBlur={() => setSure(false)}>
+        {isSure ? "Really remove, with all tokens" : "Remove"}
+      </Button>
+    </div>
+  );
+}

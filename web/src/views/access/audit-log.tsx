@@ -1,0 +1,94 @@
+// What was done or tried: who, when, from where, what. The newest first.
+
+import { useDeferredValue, useState } from "react";
+import type { AuditRow } from "../../api/generated.ts";
+import { formatInstant } from "../../base/time.ts";
+import { useAudit } from "../../data/access.ts";
+import { Button } from "../../widgets/button.tsx";
+import { useNow } from "../../widgets/clock-context.ts";
+import { Text } from "../../widgets/data-table/cells.tsx";
+import type { Column } from "../../widgets/data-table/columns.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { Tag } from "../../widgets/tag.tsx";
+import { TextSearch } from "../../widgets/text-search.tsx";
+import styles from "./access.module.css";
+import { AccessTable } from "./access-table.tsx";
+
+const PAGE = 200;
+const MOST = 1000;
+
+function When({ at }: { at: number }) {
+  return <time dateTime={new Date(at).toISOString()}>{formatInstant(at, useNow())}</time>;
+}
+
+function describe({ target, details }: AuditRow): string {
+  const told = Object.entries(details).map(([name, value]) => `${name} ${value}`);
+  return [target, ...told].filter(Boolean).join(" · ");
+}
+
+function text(key: string, title: string, width: number, rank: number, of: (row: AuditRow) => string | null) {
+  const grow = key === "on" ? 3 : key === "action" ? 1 : 0;
+  const cell = (row: AuditRow) => <Text isMuted={key === "way" || key === "address"}>{of(row)}</Text>;
+  return { key, title, width, grow, rank, cell, sortKey: of, csv: of } satisfies Column<AuditRow>;
+}
+
+const COLUMNS: readonly Column<AuditRow>[] = [
+  {
+    key: "at",
+    title: "When",
+    width: 110,
+    grow: 0,
+    rank: 0,
+    isLargestFirst: true,
+    cell: ({ at }) => <When at={at} />,
+    sortKey: ({ at }) => at,
+    csv: ({ at }) => at,
+  },
+  text("actor", "Who", 110, 0, ({ actor }) => actor),
+  text("action", "What", 130, 0, ({ action }) => action),
+  {
+    key: "outcome",
+    title: "",
+    width: 80,
+    grow: 0,
+    rank: 0,
+    cell: ({ outcome }) => (outcome === "refused" ? <Tag tone="warn">refused</Tag> : null),
+    sortKey: ({ outcome }) => outcome,
+    csv: ({ outcome }) => outcome,
+  },
+  text("on", "On", 180, 1, describe),
+  text("way", "Way", 130, 3, ({ way }) => way),
+  text("address", "From", 120, 2, ({ address }) => address),
+];
+
+export function AuditLog() {
+  const [actor, setActor] = useState("");
+  const [action, setAction] = useState("");
+  const [limit, setLimit] = useState(PAGE);
+  const query = useDeferredValue({ actor: actor.trim() || null, action: action.trim() || null, limit });
+  const page = useAudit(query);
+  return (
+    <>
+      <div className={styles.toolbar}>
+        <h1>Audit log</h1>
+        <TextSearch label="User name" value={actor} onChange={setActor} />
+        <TextSearch label="What, such as sign_in or rule" value={action} onChange={setAction} />
+        {page.value?.next && limit < MOST && <Button onClick={() => setLimit(MOST)}>Show older</Button>}
+      </div>
+      <Frame source={page} what="the audit log">
+        {({ entries }) => (
+          <AccessTable
+            label="Audit log"
+            columns={COLUMNS}
+            rows={entries}
+            keyOf={({ key }) => key}
+            selectedKey={null}
+            firstSort={{ column: "at", descending: true }}
+            empty={<p>{query.actor || query.action ? "Nothing like that was noted." : "Nothing was noted yet."}</p>}
+            onSelect={() => undefined}
+          />
+        )}
+      </Frame>
+    </>
+  );
+}

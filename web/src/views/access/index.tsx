@@ -1,0 +1,118 @@
+// The access page: one's own tokens; for administrators accounts, everybody's tokens and the audit log.
+
+import { useState } from "react";
+import type { SessionAnswer } from "../../api/generated.ts";
+import { useSession } from "../../data/access.ts";
+import { type AccessTable, showAccess } from "../../state/access.ts";
+import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
+import { Frame } from "../../widgets/frame.tsx";
+import { ViewLayout } from "../../widgets/view-layout.tsx";
+import styles from "./access.module.css";
+import { AccountDetails, NewAccountForm } from "./account-forms.tsx";
+import { Accounts } from "./accounts.tsx";
+import { AuditLog } from "./audit-log.tsx";
+import { PasswordForm } from "./password-form.tsx";
+import { NewTokenForm, TokenDetails } from "./token-forms.tsx";
+import { Tokens } from "./tokens.tsx";
+import { ROLE_WORDS, WAY_WORDS } from "./words.ts";
+
+/** What stands at the right: nothing, a form for something new, or the row with this key. */
+export type Open = { readonly kind: "new" } | { readonly kind: "row"; readonly key: string } | null;
+
+export default function Access() {
+  const session = useSession();
+  return (
+    <Frame source={session} what="who you are">
+      {(value) => <Page session={value} />}
+    </Frame>
+  );
+}
+
+const TABLES: readonly { readonly table: AccessTable; readonly title: string; readonly isAdmins: boolean }[] = [
+  { table: "mine", title: "My tokens", isAdmins: false },
+  { table: "accounts", title: "Accounts", isAdmins: true },
+  { table: "tokens", title: "Everybody's tokens", isAdmins: true },
+  { table: "audit", title: "Audit log", isAdmins: true },
+];
+
+function Page({ session }: { session: SessionAnswer }) {
+  const { access } = useScreen();
+  const isAdmin = session.who?.role === "admin";
+  const table = isAdmin ? access : "mine";
+  const [open, setOpen] = useState<Open>(null);
+  const change = useChangeScreen();
+  const tables = TABLES.filter(({ isAdmins }) => isAdmin || !isAdmins);
+  const close = () => setOpen(null);
+  return (
+    <ViewLayout
+      strip={<Strip session={session} />}
+      controls={
+        <div className={styles.controls}>
+          <nav className={styles.tables} aria-label="Tables">
+            {tables.map(({ table: name, title }) => (
+              <button
+                key={name}
+                type="button"
+                aria-current={name === table ? "page" : undefined}
+                onClick={() => {
+                  change(showAccess(name));
+                  close();
+                }}
+              >
+                {title}
+              </button>
+            ))}
+          </nav>
+          {session.who?.way === "local" && <PasswordForm minLength={session.password_min_length} />}
+        </div>
+      }
+      details={open && <Details table={table} open={open} session={session} onClose={close} />}
+    >
+      {table === "accounts" ? (
+        <Accounts open={open} onOpen={setOpen} />
+      ) : table === "audit" ? (
+        <AuditLog />
+      ) : (
+        <Tokens key={table} everybody={table === "tokens"} session={session} open={open} onOpen={setOpen} />
+      )}
+    </ViewLayout>
+  );
+}
+
+interface DetailsProps {
+  readonly table: AccessTable;
+  readonly open: NonNullable<Open>;
+  readonly session: SessionAnswer;
+  onClose(): void;
+}
+
+function Details({ table, open, session, onClose }: DetailsProps) {
+  if (table === "accounts") {
+    if (open.kind === "new") return <NewAccountForm minLength={session.password_min_length} onClose={onClose} />;
+    return (
+      <AccountDetails key={open.key} account={open.key} minLength={session.password_min_length} onClose={onClose} />
+    );
+  }
+  if (open.kind === "new") return <NewTokenForm isAdmin={session.who?.role === "admin"} onClose={onClose} />;
+  return <TokenDetails key={open.key} everybody={table === "tokens"} token={open.key} onClose={onClose} />;
+}
+
+function Strip({ session: { who, is_open: isOpen } }: { session: SessionAnswer }) {
+  if (who === null) return null;
+  const facts = [
+    { label: "signed in", value: who.title ?? who.login ?? (isOpen ? "nobody in particular" : "the server's token") },
+    { label: "role", value: ROLE_WORDS[who.role] },
+    { label: "way", value: who.way === null ? "nobody has to sign in here" : WAY_WORDS[who.way] },
+    ...(who.projects.length > 0 ? [{ label: "projects", value: who.projects.join(", ") }] : []),
+  ];
+  return (
+    <dl className={styles.strip}>
+      {facts.map(({ label, value }) => (
+        <div key={label}>
+          <dd>{value}</dd>
+          <dt>{label}</dt>
+        </div>
+      ))}
+    </dl>
+  );
+}
