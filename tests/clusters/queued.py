@@ -87,12 +87,13 @@ class QueuedCluster:
         priority: int = 100,
         since_h: float = 1.0,
         reason: str = "Priority",
+        user: str = "bob",
     ) -> None:
         """A workload that waits in ``main``."""
         workload = Workload(
             id=WorkloadId(name),
             state=WorkloadState.WAITING,
-            user="bob",
+            user=user,
             partition="main",
             resource_type=f"A100-{gpus}",
             gpus_requested=gpus,

@@ -25,7 +25,7 @@ app.command("sweep")(sched_sweep.sweep)
 app.command("wait")(sched_wait.wait)
 app.command("frontier")(sched_sweep.frontier)
 
-EstimatesChoice = Literal["request", "actual"]
+EstimatesChoice = Literal["request", "actual", "predicted"]
 ProcessorsOption = Annotated[
     int | None,
     typer.Option(
@@ -61,10 +61,13 @@ def simulate_trace(
         str,
         typer.Option(
             help="none, first-fit, easy, easy-sjbf, easy++, conservative, relaxed, adaptive or frugal; "
-            "on a cluster of nodes none, first-fit, easy, relaxed or adaptive."
+            "on a cluster of nodes all but conservative."
         ),
     ] = "easy",
-    estimates: Annotated[EstimatesChoice, typer.Option(help="What the scheduler knows of run times.")] = "request",
+    estimates: Annotated[
+        EstimatesChoice,
+        typer.Option(help="What the scheduler takes run times for; predicted: from the user's last two."),
+    ] = "request",
     semantics: Annotated[
         str, typer.Option(help="Whose rules: clusterscape, pyss, dirlab, cqsim or poster.")
     ] = "clusterscape",
@@ -109,7 +112,7 @@ def simulate_trace(
         answer_cluster(_read(trace, format, timezone), described, choices, jitter, output, as_json=as_json)
         return
     from clusterscape.cli.sched_output import print_simulation, run_with_progress, spread_with_progress, write_swf
-    from clusterscape.simulate.batch import compute_measures, simulate
+    from clusterscape.simulate.batch import compare_with_fcfs, compute_measures, simulate
 
     recorded = _read(trace, format, timezone)
     scenario, notes = _scenario(recorded, processors, policy, backfill, estimates, semantics, omega, queue)
@@ -120,7 +123,8 @@ def simulate_trace(
     spreads = spread_with_progress("jittered runs", scenario, jitter) if jitter else {}
     if output is not None:
         write_swf(output, recorded, schedule)
-    print_simulation(recorded, notes, schedule, measures, spreads, output, semantics, as_json=as_json)
+    sizes = compare_with_fcfs(schedule, simulate)
+    print_simulation(recorded, notes, schedule, measures, spreads, sizes, output, semantics, as_json=as_json)
 
 
 @app.command("table")

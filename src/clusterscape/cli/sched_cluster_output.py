@@ -9,7 +9,7 @@ from rich.table import Table
 
 from clusterscape.cli.output import answers, errors, print_json
 from clusterscape.cli.sched_cluster import ClusterChoices, Described, make_cluster_scenario, to_answer
-from clusterscape.cli.sched_output import SwfJobs, print_notes, run_with_progress, write_swf_jobs
+from clusterscape.cli.sched_output import SwfJobs, print_notes, print_sizes, run_with_progress, write_swf_jobs
 from clusterscape.model.jobs import JobTrace
 from clusterscape.simulate.batch import Spread, find_policy
 from clusterscape.simulate.cluster import (
@@ -60,7 +60,7 @@ def answer_cluster(
     )
     if measures is not None:
         _print_measures(measures, spreads)
-    _print_sizes(sizes)
+    print_sizes(sizes, "GPUs")
     answers.print(f"fingerprint {scenario.fingerprint()[:16]}", style="dim", highlight=False)
     print_notes((*trace.notes, *notes))
     if output is not None:
@@ -88,24 +88,6 @@ def _print_measures(measures: ClusterMeasures, spreads: Mapping[str, Spread]) ->
         shown = "–" if value is None else f"{value:,.{digits}f} {unit}".rstrip()
         interval = "" if spread is None else f"{spread.mean:,.{digits}f} ± {spread.sd:,.{digits}f}"
         table.add_row(label, shown, interval)
-    answers.print(table, highlight=False)
-
-
-def _print_sizes(sizes: tuple[SizeClass, ...]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("GPUs", "jobs", "wait p99, s", "longest, s", "FCFS p99, s", "FCFS longest, s", ""):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in sizes:
-        span = f"{one.low:,}" if one.low == one.high else f"{one.low:,}–{one.high:,}"
-        theirs = ("", "") if one.reference_p99_s is None else (one.reference_p99_s, one.reference_max_s)
-        table.add_row(
-            span,
-            f"{one.jobs:,}",
-            f"{one.p99_wait_s:,.0f}",
-            f"{one.max_wait_s:,.0f}",
-            *("" if value in ("", None) else f"{value:,.0f}" for value in theirs),
-            "starved" if one.is_starved else "",
-        )
     answers.print(table, highlight=False)
 
 

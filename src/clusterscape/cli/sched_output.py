@@ -17,6 +17,7 @@ from clusterscape.cli.sched_published import PublishedRows
 from clusterscape.model.jobs import CleaningNote, JobStatus, JobTrace
 from clusterscape.model.samples import Int64s
 from clusterscape.simulate.batch import Measures, Scenario, Schedule, Spread, measure_spread, simulate
+from clusterscape.simulate.fairness import SizeClass
 
 Result = TypeVar("Result")
 
@@ -29,6 +30,7 @@ _LABELS = {
     "utilization": ("utilization", "", 4),
     "violation_s": ("violation", "s", 2),
 }
+_FAIRNESS = {"fairness": ("fairness over users (Jain)", "", 3)}
 _SIDES = {"baseline": "relaxed", "adaptive": "adaptive", "frugal": "frugal"}
 _CODES = {JobStatus.COMPLETED: 1, JobStatus.FAILED: 0, JobStatus.CANCELLED: 5, JobStatus.TIMEOUT: 0}
 
@@ -69,6 +71,7 @@ def print_simulation(
     schedule: Schedule,
     measures: Measures | None,
     spreads: Mapping[str, Spread],
+    sizes: Sequence[SizeClass],
     output: Path | None,
     semantics: str,
     *,
@@ -90,6 +93,7 @@ def print_simulation(
                 "semantics": {"name": semantics} | asdict(scenario.semantics),
                 "measures": None if measures is None else asdict(measures),
                 "intervals": {name: asdict(spread) for name, spread in spreads.items()},
+                "sizes": [asdict(one) | {"is_starved": one.is_starved} for one in sizes],
                 "notes": [asdict(note) for note in (*trace.notes, *notes)],
                 "fingerprint": scenario.fingerprint(),
                 "output": None if output is None else str(output),
@@ -104,6 +108,7 @@ def print_simulation(
     )
     if measures is not None:
         _print_measures(measures, spreads)
+    print_sizes(sizes, trace.size_unit)
     answers.print(f"fingerprint {scenario.fingerprint()[:16]}", style="dim", highlight=False)
     print_notes((*trace.notes, *notes))
     if output is not None:
@@ -114,7 +119,7 @@ def _print_measures(measures: Measures, spreads: Mapping[str, Spread]) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("measure", "value", "with ±1 s run times"):
         table.add_column(heading, justify="left" if heading == "measure" else "right", no_wrap=True)
-    for name, (label, unit, digits) in _LABELS.items():
+    for name, (label, unit, digits) in (_LABELS | _FAIRNESS).items():
         value = getattr(measures, name)
         shown = "–" if value is None else f"{value:,.{digits}f} {unit}".rstrip()
         table.add_row(label, shown, _interval(spreads.get(name), digits))
@@ -123,6 +128,26 @@ def _print_measures(measures: Measures, spreads: Mapping[str, Spread]) -> None:
 
 def _interval(spread: Spread | None, digits: int) -> str:
     return "" if spread is None else f"{spread.mean:,.{digits}f} ± {spread.sd:,.{digits}f}"
+
+
+def print_sizes(sizes: Sequence[SizeClass], unit: str) -> None:
+    """Waits by size, beside those under first come, first served where these are known; who starves is said."""
+    has_reference = any(one.reference_p99_s is not None for one in sizes)
+    beside = ("FCFS p99, s", "FCFS longest, s", "") if has_reference else ()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in (unit, "jobs", "wait p99, s", "longest, s", *beside):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in sizes:
+        span = f"{one.low:,}" if one.low == one.high else f"{one.low:,}–{one.high:,}"
+        row = [span, f"{one.jobs:,}", f"{one.p99_wait_s:,.0f}", f"{one.max_wait_s:,.0f}"]
+        if has_reference:
+            theirs = (one.reference_p99_s, one.reference_max_s)
+            row += [
+                *("" if value is None else f"{value:,.0f}" for value in theirs),
+                "starved" if one.is_starved else "",
+            ]
+        table.add_row(*row)
+    answers.print(table, highlight=False)
 
 
 def print_notes(notes: Sequence[CleaningNote]) -> None:

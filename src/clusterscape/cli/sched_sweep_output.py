@@ -9,7 +9,8 @@ from rich.table import Table
 from clusterscape.cli.output import answers, print_json
 from clusterscape.cli.sched_output import print_notes
 from clusterscape.model.jobs import CleaningNote, JobTrace
-from clusterscape.simulate.sweep import RELAXED, Point, PointResult, find_frontier
+from clusterscape.simulate.batch import RELAXED
+from clusterscape.simulate.sweep import Point, PointResult, find_frontier
 
 _COLUMNS = (("wait_s", "wait, s", 0), ("bounded_slowdown", "slowdown", 2), ("utilization", "utilization", 4))
 

@@ -26,7 +26,18 @@ def wait(
     ] = None,
     gpus: Annotated[int, typer.Option(min=1, help="GPUs in all.")] = 1,
     hours: Annotated[float, typer.Option(min=0.01, help="Time limit.")] = 1.0,
-    machine_type: Annotated[str | None, typer.Option(help="Such as A100.", show_default=False)] = None,
+    machine_type: Annotated[
+        str | None,
+        typer.Option(
+            "--machine-type", "--gpu-model", help="Such as A100; its beginning is enough.", show_default=False
+        ),
+    ] = None,
+    memory: Annotated[
+        float | None, typer.Option(min=0.0, help="GiB on each node; smaller nodes do not count.", show_default=False)
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Whose former jobs tell how long it runs.", show_default=False)
+    ] = None,
     partition: Annotated[str | None, typer.Option(help="Only there.", show_default=False)] = None,
     processors: Annotated[
         int | None, typer.Option(min=1, help="Size of the trace's machine.", show_default="as the trace says")
@@ -48,7 +59,8 @@ def wait(
     if (trace is None) == (server is None):
         raise QueryError("name either a job trace or --server", hint="Such as --server http://127.0.0.1:8321 --gpus 8.")
     if server is not None:
-        asked = {"gpus": gpus, "hours": hours, "machine_type": machine_type, "partition": partition}
+        asked = {"gpus": gpus, "hours": hours, "machine_type": machine_type, "memory_gib": memory or None}
+        asked |= {"partition": partition, "user": user}
         _ask(server, {key: value for key, value in asked.items() if value is not None}, token, as_json=as_json)
     elif trace is not None:
         _test(trace, processors, sample, seed, resume, format, timezone, recorded=recorded, as_json=as_json)
@@ -66,6 +78,10 @@ def _ask(server: str, asked: dict[str, Any], token: str | None, *, as_json: bool
     for other in answer["alternatives"]:
         answers.print(
             f"  or {describe_start(other['start'], answer['at'])}", highlight=False, markup=False, soft_wrap=True
+        )
+    if answer["calibrated_on"] == 0:
+        answers.print(
+            "Intervals are not calibrated yet: too few forecasts have come due.", style="dim", highlight=False
         )
     if not answer["is_learned"]:
         answers.print("Too few jobs have ended to learn run times: these are rough.", style="yellow", highlight=False)

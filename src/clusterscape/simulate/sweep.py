@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 
 from clusterscape.simulate.batch import (
+    RELAXED,
     Backfill,
     BackfillKind,
     BatchJobs,
@@ -22,9 +23,6 @@ from clusterscape.simulate.batch import (
     measure_spread,
     simulate,
 )
-
-RELAXED: tuple[BackfillKind, ...] = ("relaxed", "adaptive", "frugal")
-"""The ways of backfilling that a relaxation factor changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import type {
   ReliabilityAnswer,
   SimulationAnswer,
   SimulationAsk,
+  SimulationList,
   SimulatorOptions,
   TracesDescription,
 } from "./generated.ts";
@@ -26,6 +27,10 @@ export interface JobTracesClient {
   /** Starts it, or finds it where it was asked before. */
   simulate(asked: SimulationAsk, signal?: AbortSignal): Promise<SimulationAnswer>;
   simulation(simulation: string, signal?: AbortSignal): Promise<SimulationAnswer>;
+  /** Does not go on with it; what is done stays. */
+  stopSimulation(simulation: string): Promise<SimulationAnswer>;
+  /** Results that are kept. */
+  simulations(signal?: AbortSignal): Promise<SimulationList>;
 }
 
 export function createJobTracesClient(): JobTracesClient {
@@ -50,5 +55,8 @@ export function createJobTracesClient(): JobTracesClient {
       (await (await send("POST", "/simulations", asked, signal)).json()) as SimulationAnswer,
     simulation: (simulation, signal) =>
       getJson<SimulationAnswer>(`/simulations/${encodeURIComponent(simulation)}`, signal),
+    stopSimulation: async (simulation) =>
+      (await (await send("DELETE", `/simulations/${encodeURIComponent(simulation)}`)).json()) as SimulationAnswer,
+    simulations: (signal) => getJson<SimulationList>("/simulations", signal),
   };
 }

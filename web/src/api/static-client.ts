@@ -91,7 +91,9 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     scheduling: {
       queue: absent("scheduling.queue"),
       story: absent("scheduling.story"),
+      startWhatIf: absent("scheduling.startWhatIf"),
       whatIf: absent("scheduling.whatIf"),
+      stopWhatIf: absent("scheduling.stopWhatIf"),
       wait: absent("scheduling.wait"),
     },
     jobTraces: {
@@ -104,6 +106,8 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
       simulatorOptions: absent("jobTraces.simulatorOptions"),
       simulate: absent("jobTraces.simulate"),
       simulation: absent("jobTraces.simulation"),
+      stopSimulation: absent("jobTraces.stopSimulation"),
+      simulations: absent("jobTraces.simulations"),
     },
     timeline: absent("timeline"),
     waste: absent("waste"),

@@ -8,6 +8,7 @@ import type {
   ReliabilityAnswer,
   SimulationAnswer,
   SimulationAsk,
+  SimulationList,
   SimulatorOptions,
   TracesDescription,
 } from "../api/generated.ts";
@@ -20,6 +21,7 @@ import { useVersionedQuery } from "./versioned-query.ts";
 const REFRESH_MS = 60_000;
 const RUNNING_MS = 500;
 const LIST_KEY = "job-traces";
+const KEPT_KEY = "simulations";
 
 export function useJobTracesClient(): JobTracesClient {
   return useServices().client.jobTraces;
@@ -77,11 +79,33 @@ export function useSimulatorOptions(): Loadable<SimulatorOptions> {
   });
 }
 
-/** Asked until it is done. Null: nothing is asked. */
-export function useSimulation(asked: SimulationAsk | null): Loadable<SimulationAnswer> {
+export function useSimulations(): Loadable<SimulationList> {
+  return useVersionedQuery({
+    key: [KEPT_KEY],
+    follows: "nothing",
+    everyMs: REFRESH_MS,
+    ask: (client, signal) => client.jobTraces.simulations(signal),
+  });
+}
+
+export interface RunningSimulation extends Loadable<SimulationAnswer> {
+  /** Whether the value answers this question, and not the one before. */
+  readonly isOwn: boolean;
+  stop(): void;
+  /** Begin anew, after it was stopped or failed. */
+  again(): void;
+}
+
+/** Asked until it is done. `result`: one that was made before, shown again where it is kept. Null: nothing is asked. */
+export function useSimulation(asked: SimulationAsk | null, result: string): RunningSimulation {
   const { client } = useServices();
   const cache = useQueryClient();
-  const queryKey = ["simulation", asked];
+  const queryKey = ["simulation", result === "" ? asked : result];
+  const begin = async (signal?: AbortSignal) => {
+    const begun = await client.jobTraces.simulate(asked ?? { trace: "" }, signal);
+    cache.setQueryData(["simulation", begun.simulation], begun);
+    return begun;
+  };
   const query = useQuery<SimulationAnswer>({
     queryKey,
     enabled: asked !== null,
@@ -89,14 +113,30 @@ export function useSimulation(asked: SimulationAsk | null): Loadable<SimulationA
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
     refetchInterval: ({ state }) => (state.data?.state === "running" ? RUNNING_MS : false),
-    queryFn: ({ signal }) => {
+    queryFn: async ({ signal }) => {
       const begun = cache.getQueryData<SimulationAnswer>(queryKey);
-      return begun?.state === "running"
-        ? client.jobTraces.simulation(begun.simulation, signal)
-        : client.jobTraces.simulate(asked ?? { trace: "" }, signal);
+      const known = result || (begun?.state === "running" ? begun.simulation : "");
+      if (known === "") return begin(signal);
+      try {
+        const found = await client.jobTraces.simulation(known, signal);
+        if (found.state === "done") void cache.invalidateQueries({ queryKey: [KEPT_KEY] });
+        return found;
+      } catch (error) {
+        if (toProblem(error).status !== 404) throw error;
+        return begin(signal);
+      }
     },
   });
+  const take = (answer: Promise<SimulationAnswer>) => {
+    answer.then(
+      (value) => cache.setQueryData(queryKey, value),
+      () => query.refetch(),
+    );
+  };
   return {
+    isOwn: query.data !== undefined && !query.isPlaceholderData,
+    stop: () => query.data && take(client.jobTraces.stopSimulation(query.data.simulation)),
+    again: () => take(begin()),
     value: query.data,
     problem: query.error ? toProblem(query.error) : null,
     receivedAt: query.dataUpdatedAt,

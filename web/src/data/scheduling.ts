@@ -1,14 +1,24 @@
 // The live queue as hooks: who waits, why one does, what a change would do. Asked again when the queue changed.
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import type { QueueAnswer, QueueWhatIf, WaitAnswer, WaitingStory, WhatIfAnswer } from "../api/generated.ts";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import type {
+  QueueAnswer,
+  QueueWhatIf,
+  WaitAnswer,
+  WaitingStory,
+  WhatIfAnswer,
+  WhatIfProgress,
+} from "../api/generated.ts";
 import type { Loadable } from "../base/loadable.ts";
-import { toProblem } from "../base/problem.ts";
+import { Problem, toProblem } from "../base/problem.ts";
 import { isWhatIf, type WaitAsk, type WhatIfChoice } from "../state/scheduling.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
 
 const REFRESH_MS = 30_000;
+const RUNNING_MS = 400;
+const LAST_ANSWER = ["last-what-if"];
 
 export function useQueue(): Loadable<QueueAnswer> {
   return useVersionedQuery({
@@ -28,21 +38,67 @@ export function useStory(workload: string): Loadable<WaitingStory> {
   });
 }
 
-/** A queue that was asked about stays as it was then until the question changes: a simulation takes seconds. */
-export function useWhatIf(
-  choice: WhatIfChoice,
-  pictureInS: number,
-): Loadable<WhatIfAnswer> & { readonly isAsking: boolean } {
+export interface AskedWhatIf extends Loadable<WhatIfAnswer> {
+  /** How far the simulation is, 0–1; null where none goes on. */
+  readonly progress: number | null;
+  readonly isStopped: boolean;
+  stop(): void;
+  again(): void;
+}
+
+/**
+ * A queue that was asked about stays as it was then until the question changes: a simulation takes seconds. One whose
+ * question is not asked any more is stopped. Meanwhile the value is the answer before.
+ */
+export function useWhatIf(choice: WhatIfChoice): AskedWhatIf {
   const { client } = useServices();
-  const query = useQuery({
-    queryKey: ["what-if", choice, pictureInS],
+  const cache = useQueryClient();
+  const queryKey = ["what-if", choice];
+  const query = useQuery<WhatIfProgress>({
+    queryKey,
     enabled: isWhatIf(choice),
     placeholderData: keepPreviousData,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
-    queryFn: ({ signal }) => client.scheduling.whatIf({ ...toChange(choice), picture_in_s: pictureInS }, signal),
+    refetchInterval: ({ state }) => (state.data?.state === "running" ? RUNNING_MS : false),
+    queryFn: async ({ signal }) => {
+      const begun = cache.getQueryData<WhatIfProgress>(queryKey);
+      const told =
+        begun?.state === "running"
+          ? await client.scheduling.whatIf(begun.run, signal)
+          : await client.scheduling.startWhatIf(toChange(choice), signal);
+      if (told.state === "failed") throw new Problem(told.problem ?? "The simulation failed", { code: "what_if" });
+      if (told.answer) cache.setQueryData(LAST_ANSWER, told.answer);
+      return told;
+    },
   });
-  return { ...toLoadable(query), isAsking: query.isFetching };
+  const running = query.data?.state === "running" && !query.isPlaceholderData ? query.data : null;
+  useEffect(() => {
+    const run = running?.run;
+    return () => {
+      if (run === undefined) return;
+      const known = cache.getQueriesData<WhatIfProgress>({ queryKey: ["what-if"] });
+      const [key] = known.find(([, told]) => told?.run === run && told.state === "running") ?? [];
+      if (key === undefined) return;
+      cache.removeQueries({ queryKey: key });
+      client.scheduling.stopWhatIf(run).catch(() => undefined);
+    };
+  }, [running?.run, cache, client]);
+  const isAsking = running !== null || (query.isFetching && query.isPlaceholderData);
+  return {
+    value: query.data?.answer ?? (isAsking ? cache.getQueryData<WhatIfAnswer>(LAST_ANSWER) : undefined),
+    problem: query.error ? toProblem(query.error) : null,
+    receivedAt: query.dataUpdatedAt,
+    retry: () => void query.refetch(),
+    progress: running?.progress ?? (query.isFetching && query.data?.answer == null ? 0 : null),
+    isStopped: query.data?.state === "stopped",
+    stop: () => {
+      if (!running) return;
+      cache.setQueryData(queryKey, { ...running, state: "stopped" });
+      client.scheduling.stopWhatIf(running.run).catch(() => undefined);
+    },
+    again: () => void query.refetch(),
+  };
 }
 
 /** When something that is not submitted would start. */

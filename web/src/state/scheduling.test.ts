@@ -2,10 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   askWhy,
+  changeSimulator,
   DISTRIBUTION_SHAPES,
+  ESTIMATES,
   INITIAL_SCHEDULING,
   isWhatIf,
-  PICTURE_AHEAD,
   QUEUE_COLUMNS,
   RULE_PRESETS,
   SCHEDULING_TABS,
@@ -22,7 +23,7 @@ const pages: fc.Arbitrary<SchedulingPage> = fc
     tab: fc.constantFrom(...SCHEDULING_TABS),
     queue: fc.constantFrom("", "a100-large", "v 100"),
     sort: fc.record({ column: fc.constantFrom(...QUEUE_COLUMNS), descending: fc.boolean() }),
-    ahead: fc.constantFrom(...PICTURE_AHEAD),
+    ahead: fc.constantFrom(0, 0.5, 6, 30),
     ask: fc.option(
       fc.record({
         gpus: fc.integer({ min: 1, max: 1000 }),
@@ -37,7 +38,10 @@ const pages: fc.Arbitrary<SchedulingPage> = fc
       orders: fc.uniqueArray(fc.constantFrom("fcfs", "sjf", "size-priority")),
       fills: fc.uniqueArray(fc.constantFrom("easy", "easy++", "none")),
       rules: fc.constantFrom(...RULE_PRESETS),
+      estimates: fc.constantFrom(...ESTIMATES),
+      omegas: fc.uniqueArray(fc.constantFrom("0.1", "0.05", "2")),
       machine: fc.constantFrom("", "128"),
+      result: fc.constantFrom("", "0a1b2c3d4e5f"),
     }),
     whatIf: fc.record({
       policy: words,
@@ -57,6 +61,12 @@ function parse(link: string) {
 }
 
 describe("the scheduling page's part of a link", () => {
+  it("forgets a result when the choice changes, and keeps one that is named", () => {
+    const shown = changeSimulator({ trace: "a", result: "0a1b2c3d4e" })(INITIAL_SCREEN);
+    expect(shown.scheduling.simulator.result).toBe("0a1b2c3d4e");
+    expect(changeSimulator({ orders: ["sjf"] })(shown).scheduling.simulator.result).toBe("");
+  });
+
   it("reads back what it wrote", () => {
     fc.assert(
       fc.property(pages, (scheduling) => {

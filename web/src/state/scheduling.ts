@@ -18,9 +18,6 @@ export const QUEUE_COLUMNS = [
 ] as const;
 export type QueueColumn = (typeof QUEUE_COLUMNS)[number];
 
-export const PICTURE_AHEAD = ["1", "6", "24"] as const;
-export type PictureAhead = (typeof PICTURE_AHEAD)[number];
-
 export interface QueueSort {
   readonly column: QueueColumn;
   readonly descending: boolean;
@@ -55,14 +52,23 @@ export type DistributionShape = (typeof DISTRIBUTION_SHAPES)[number];
 export const RULE_PRESETS = ["clusterscape", "pyss", "dirlab", "cqsim", "poster"] as const;
 export type RulePreset = (typeof RULE_PRESETS)[number];
 
+export const ESTIMATES = ["request", "actual", "predicted"] as const;
+export type Estimates = (typeof ESTIMATES)[number];
+
 /** What the simulator compares: every order with every way of backfilling. */
 export interface SimulatorChoice {
   readonly trace: string;
   readonly orders: readonly string[];
   readonly fills: readonly string[];
   readonly rules: RulePreset;
+  /** What the scheduler takes run times for. */
+  readonly estimates: Estimates;
+  /** ω of relaxed ways, each of them tried. */
+  readonly omegas: readonly string[];
   /** Size of the machine; empty: as the trace says. */
   readonly machine: string;
+  /** The result that was made of this choice, to be shown again; empty: it is still to be made. */
+  readonly result: string;
 }
 
 export interface SchedulingPage {
@@ -73,7 +79,7 @@ export interface SchedulingPage {
   readonly whatIf: WhatIfChoice;
   readonly ask: WaitAsk | null;
   /** How many hours from now the picture of a what-if is of. */
-  readonly ahead: PictureAhead;
+  readonly ahead: number;
   /** Job traces described side by side. */
   readonly history: readonly string[];
   readonly shape: DistributionShape;
@@ -95,6 +101,7 @@ export const NO_WHAT_IF: WhatIfChoice = {
 };
 
 const WORD = /^[a-z0-9+_-]{1,40}$/;
+const OMEGA = /^\d{1,2}(\.\d{1,4})?$/;
 const PAIR = /^[^:]{1,120}:\d{1,7}$/;
 const NAME = /^\S{1,160}$/;
 const MOST_NAMES = 200;
@@ -128,6 +135,22 @@ function listField(
     },
   };
 }
+
+function hoursField(key: string, initial: number): Field<number> {
+  return {
+    key,
+    initial,
+    parse: ([text = ""]) => (/^\d{1,3}(\.\d{1,2})?$/.test(text) ? Number(text) : undefined),
+    serialize: (hours) => (hours === initial ? [] : [String(hours)]),
+  };
+}
+
+const resultField: Field<string> = {
+  key: "result",
+  initial: "",
+  parse: ([text = ""]) => (/^[0-9a-f]{8,64}$/.test(text) ? text : undefined),
+  serialize: (result) => (result === "" ? [] : [result]),
+};
 
 const INITIAL_SORT: QueueSort = { column: "position", descending: false };
 
@@ -164,7 +187,7 @@ const FIELDS = {
   queue: textField("queue"),
   sort: sortField,
   ask: askField,
-  ahead: choiceField<PictureAhead>("ahead", PICTURE_AHEAD, "6"),
+  ahead: hoursField("ahead", 6),
   history: listField("history", NAME, MOST_TRACES, [OWN_TRACE]),
   shape: choiceField<DistributionShape>("shape", DISTRIBUTION_SHAPES, "distribution"),
 };
@@ -174,7 +197,10 @@ const SIMULATOR_FIELDS = {
   orders: listField("orders", WORD, 9, ["fcfs", "sjf"]),
   fills: listField("fills", WORD, 9, ["easy"]),
   rules: choiceField<RulePreset>("semantics", RULE_PRESETS, "clusterscape"),
+  estimates: choiceField<Estimates>("estimates", ESTIMATES, "request"),
+  omegas: listField("omega", OMEGA, 6, ["0.1"]),
   machine: textField("machine"),
+  result: resultField,
 } satisfies { readonly [K in keyof SimulatorChoice]: Field<SimulatorChoice[K]> };
 
 const WHAT_IF_FIELDS = {
@@ -193,10 +219,19 @@ export const INITIAL_SCHEDULING: SchedulingPage = {
   sort: INITIAL_SORT,
   whatIf: NO_WHAT_IF,
   ask: null,
-  ahead: "6",
+  ahead: 6,
   history: [OWN_TRACE],
   shape: "distribution",
-  simulator: { trace: "", orders: ["fcfs", "sjf"], fills: ["easy"], rules: "clusterscape", machine: "" },
+  simulator: {
+    trace: "",
+    orders: ["fcfs", "sjf"],
+    fills: ["easy"],
+    rules: "clusterscape",
+    estimates: "request",
+    omegas: ["0.1"],
+    machine: "",
+    result: "",
+  },
 };
 
 export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage {
@@ -213,7 +248,10 @@ export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage
       orders: read(SIMULATOR_FIELDS.orders),
       fills: read(SIMULATOR_FIELDS.fills),
       rules: read(SIMULATOR_FIELDS.rules),
+      estimates: read(SIMULATOR_FIELDS.estimates),
+      omegas: read(SIMULATOR_FIELDS.omegas),
       machine: read(SIMULATOR_FIELDS.machine),
+      result: read(SIMULATOR_FIELDS.result),
     },
     whatIf: {
       policy: read(WHAT_IF_FIELDS.policy),
@@ -240,7 +278,10 @@ export function writeScheduling(page: SchedulingPage, write: <T>(field: Field<T>
   write(SIMULATOR_FIELDS.orders, simulator.orders);
   write(SIMULATOR_FIELDS.fills, simulator.fills);
   write(SIMULATOR_FIELDS.rules, simulator.rules);
+  write(SIMULATOR_FIELDS.estimates, simulator.estimates);
+  write(SIMULATOR_FIELDS.omegas, simulator.omegas);
   write(SIMULATOR_FIELDS.machine, simulator.machine);
+  write(SIMULATOR_FIELDS.result, simulator.result);
   const { whatIf } = page;
   write(WHAT_IF_FIELDS.policy, whatIf.policy);
   write(WHAT_IF_FIELDS.backfill, whatIf.backfill);
@@ -264,10 +305,11 @@ export const changeWhatIf =
   (screen: Screen): Screen =>
     changeScheduling({ whatIf: { ...screen.scheduling.whatIf, ...changes } })(screen);
 
+/** Another choice has another result, unless that is named, too. */
 export const changeSimulator =
   (changes: Partial<SimulatorChoice>) =>
   (screen: Screen): Screen =>
-    changeScheduling({ simulator: { ...screen.scheduling.simulator, ...changes } })(screen);
+    changeScheduling({ simulator: { ...screen.scheduling.simulator, result: "", ...changes } })(screen);
 
 /** Why one workload waits. */
 export const askWhy =

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clusterscape.analyze.jobs.conformal import Shifts, cut_bins, everything, find_shifts, join_bins
+from clusterscape.analyze.jobs.intervals import measure_share
 from clusterscape.model.samples import Float64s, Int64s
 
 LEVELS: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -104,11 +105,13 @@ def calibrate(quantiles_s: Float64s, wait_s: Float64s, bins: WaitBins) -> WaitCa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How often waits fell into intervals of a nominal level."""
+    """How often waits fell into intervals of a nominal level; ``low`` and ``high``: Wilson's 95 % interval of that share."""
 
     nominal: float
     covered: float
     jobs: int
+    low: float
+    high: float
 
 
 def measure_coverage(quantiles_s: Float64s, wait_s: Float64s) -> list[Coverage]:
@@ -119,7 +122,10 @@ def measure_coverage(quantiles_s: Float64s, wait_s: Float64s) -> list[Coverage]:
     for nominal, (low, high) in INTERVALS.items():
         # Whole seconds: a job that starts at once is inside [0, 0].
         inside = (wait_s >= quantiles_s[:, low] - 1) & (wait_s <= quantiles_s[:, high] + 1)
-        found.append(Coverage(nominal=nominal, covered=float(inside.mean()), jobs=len(wait_s)))
+        share = measure_share(float(inside.sum()), len(wait_s))
+        if share is not None and share.low is not None and share.high is not None:
+            ends = (share.low, share.high)
+            found.append(Coverage(nominal=nominal, covered=share.value, jobs=len(wait_s), low=ends[0], high=ends[1]))
     return found
 
 

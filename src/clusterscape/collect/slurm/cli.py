@@ -1,4 +1,4 @@
-"""Slurm through its commands: squeue, scontrol, sinfo and sacct with ``--json``, each as a subprocess with a time limit."""
+"""Slurm through its commands: squeue, scontrol, sinfo and sacct with ``--json``, and sprio, each with a time limit."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,7 @@ import os
 import re
 
 from clusterscape.collect.slurm.faults import explain, read_answer
+from clusterscape.collect.slurm.priorities import COMMAND, NOT_MULTIFACTOR, parse_priorities
 from clusterscape.collect.slurm.source import Document
 from clusterscape.errors import SourceError
 from clusterscape.settings import SlurmSettings
@@ -14,7 +15,7 @@ HISTORY_PATIENCE = 6
 """Accounting may take so many times longer than the queue."""
 
 # A user's own defaults for the commands would filter or reformat what they print.
-_DEFAULTS = re.compile(r"(SQUEUE|SINFO|SACCT|SCONTROL)_|SLURM_CLUSTERS$")
+_DEFAULTS = re.compile(r"(SQUEUE|SINFO|SACCT|SCONTROL|SPRIO)_|SLURM_CLUSTERS$")
 _NO_JSON = re.compile(r"unrecognized option|invalid option", re.IGNORECASE)
 
 
@@ -24,6 +25,7 @@ class SlurmCommands:
     def __init__(self, settings: SlurmSettings) -> None:
         self._settings = settings
         self._scontrol_has_json: bool | None = None
+        self._has_priority_parts = True
 
     def describe(self) -> str:
         """What is asked, for people."""
@@ -57,6 +59,19 @@ class SlurmCommands:
             f"--starttime=uts{start_s}",
             f"--endtime=uts{end_s}",
         )
+
+    async def fetch_priorities(self) -> dict[str, dict[str, int]] | None:
+        """``sprio``; asked no more where the cluster does not use priority/multifactor, or the command is not there."""
+        if not self._has_priority_parts:
+            return None
+        try:
+            output, _ = await self._run(self._settings.timeout_s, *COMMAND)
+        except SourceError as error:
+            if NOT_MULTIFACTOR in error.message or "is not installed" in error.message:
+                self._has_priority_parts = False
+                return None
+            raise
+        return parse_priorities(output.decode("utf-8", "replace"))
 
     async def close(self) -> None:
         """Nothing is held between calls."""

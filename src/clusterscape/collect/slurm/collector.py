@@ -1,7 +1,7 @@
 """The Slurm collector: inventory, queue and accounting, each on its own, so that a failure of one stops no other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from clusterscape.collect.slurm.answers import NAME, Answer, ask, status_of
 from clusterscape.collect.slurm.cli import SlurmCommands
@@ -12,10 +12,12 @@ from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes, parse
 from clusterscape.collect.slurm.rest import SlurmRest
 from clusterscape.collect.slurm.source import SlurmSource
 from clusterscape.collect.slurm.windows import AHEAD_S, HistoryWindows
+from clusterscape.errors import SourceError
 from clusterscape.model import (
     HistoryObserved,
     InventoryObserved,
     Observation,
+    PrioritiesObserved,
     QueueObserved,
     SourceStatus,
     UnixMs,
@@ -57,15 +59,18 @@ class SlurmCollector:
         nodes = asyncio.create_task(ask(self._source.fetch_nodes()))
         partitions = asyncio.create_task(ask(self._source.fetch_partitions()))
         jobs = asyncio.create_task(ask(self._source.fetch_jobs()))
+        parts = asyncio.create_task(self._source.fetch_priorities())
         try:
             for observation in await self._see_inventory(await nodes, await partitions, now_ms):
                 yield observation
             for observation in await self._see_queue(await jobs, now_ms):
                 yield observation
+            async for observation in _see_priorities(parts, now_ms):
+                yield observation
         finally:
-            for task in (nodes, partitions, jobs):
+            for task in (nodes, partitions, jobs, parts):
                 task.cancel()
-            await asyncio.gather(nodes, partitions, jobs, return_exceptions=True)
+            await asyncio.gather(nodes, partitions, jobs, parts, return_exceptions=True)
         async for observation in self._see_history(now_ms):
             yield observation
 
@@ -148,3 +153,15 @@ class SlurmCollector:
         forgotten = [key for key, seen_ms in self._holders.items() if now_ms - seen_ms > FORGET_HOLDER_MS]
         for key in forgotten:
             del self._holders[key]
+
+
+async def _see_priorities(
+    parts: Awaitable[Mapping[str, Mapping[str, int]] | None], at: UnixMs
+) -> AsyncIterator[Observation]:
+    """What priorities are made of, where that is told. The queue stands without it, so a failure is no failure of Slurm."""
+    try:
+        found = await parts
+    except SourceError:
+        return
+    if found is not None:
+        yield PrioritiesObserved(source=NAME, at=at, parts=found)

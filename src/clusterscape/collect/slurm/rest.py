@@ -55,6 +55,9 @@ class SlurmRest:
         window = {"start_time": f"uts{start_s}", "end_time": f"uts{end_s}"}
         return await self._ask("slurmdb", "jobs", window, patience=HISTORY_PATIENCE)
 
+    async def fetch_priorities(self) -> None:
+        """No version of slurmrestd tells the parts of a priority."""
+
     async def close(self) -> None:
         """Close the connections."""
         if self._finding is not None:

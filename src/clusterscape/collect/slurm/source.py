@@ -1,5 +1,6 @@
 """Where Slurm's JSON comes from: the one small interface behind which the commands and slurmrestd look alike."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 Document = dict[str, object]
@@ -23,6 +24,10 @@ class SlurmSource(Protocol):
 
     async def fetch_history(self, start_s: int, end_s: int) -> Document:
         """Accounting of jobs that were active at some time in [start, end), Unix seconds."""
+        ...
+
+    async def fetch_priorities(self) -> Mapping[str, Mapping[str, int]] | None:
+        """Parts of the priorities of waiting jobs, by job number; None where this source or this Slurm has none."""
         ...
 
     def describe(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from clusterscape.model import Workload
+from clusterscape.query.scheduling.priority_parts import Parts, compare_parts, find_parts, list_parts
 from clusterscape.query.scheduling.promises import Ledger, Slip, SlipCause
 from clusterscape.query.scheduling.queue_answers import (
     AheadRow,
@@ -43,27 +44,37 @@ def find_ahead(queue: LiveQueue, job: QueueJob) -> list[QueueJob]:
 
 
 def explain_ahead(
-    ahead: Sequence[QueueJob], job: QueueJob, starts: Mapping[str, int], workloads: Mapping[str, Workload]
+    ahead: Sequence[QueueJob],
+    job: QueueJob,
+    starts: Mapping[str, int],
+    workloads: Mapping[str, Workload],
+    priorities: Mapping[str, Parts] | None = None,
 ) -> list[AheadRow]:
-    """The last before it first: those are the ones it may hope to pass."""
+    """The last before it first: those are the ones it may hope to pass. ``priorities``: parts by workload, where told."""
     rows = []
+    told = priorities or {}
+    ours = find_parts(told, job.workload)
     for other in ahead[-MOST_ROWS:]:
         known = workloads.get(other.workload)
         start = starts.get(other.workload)
+        theirs = find_parts(told, other.workload)
         rows.append(
             AheadRow(
                 workload=other.workload,
                 user=known.user if known else None,
                 gpus=other.total_gpus,
                 priority=known.priority if known else None,
-                why=_compare(other, job, known),
+                why=_compare(other, job, known, compare_parts(theirs, ours)),
                 planned_at=None if start is None else start * 1000,
+                parts=list_parts(theirs),
             )
         )
     return rows
 
 
-def _compare(other: QueueJob, job: QueueJob, known: Workload | None) -> str:
+def _compare(other: QueueJob, job: QueueJob, known: Workload | None, apart: str) -> str:
+    if other.priority != job.priority and apart:
+        return f"priority {other.priority:,} vs {job.priority:,}: {apart}"
     qos = f" (quality of service {known.qos})" if known and known.qos else ""
     if other.priority != job.priority:
         return f"priority {other.priority:,} vs {job.priority:,}{qos}"

@@ -20,6 +20,7 @@ from clusterscape.query.scheduling.explaining import (
     tell_promise,
 )
 from clusterscape.query.scheduling.models import Learned
+from clusterscape.query.scheduling.priority_parts import find_parts, list_parts, read_parts
 from clusterscape.query.scheduling.promises import Ledger
 from clusterscape.query.scheduling.promises_keeper import PromiseKeeper
 from clusterscape.query.scheduling.queue_answers import (
@@ -58,8 +59,6 @@ class QueueQuery:
     def __init__(self, context: QueryContext, promises: PromiseKeeper, waits: WaitQuery) -> None:
         self._context = context
         self.promises = promises
-        self.likely: Mapping[str, LikelyStart] = {}
-        """Sampled on nodes, kept up to date in the background; forecasts of whole partitions stand in until then."""
         self._waits = waits
 
     def seen(self) -> Seen:
@@ -96,6 +95,7 @@ class QueueQuery:
             longest_wait_s=max((row.waited_s for row in rows if row.waited_s is not None), default=None),
             drained_at=max(known, default=None),
             is_learned=is_learned,
+            calibrated_on=self._waits.calibrated_on(),
             assumptions=list(ASSUMPTIONS),
         )
 
@@ -114,6 +114,7 @@ class QueueQuery:
         )
         ahead = find_ahead(seen.queue, job) if job.is_planned else []
         needed = find_needed(seen.queue, job, len(ahead)) if job.is_planned else None
+        priorities = read_parts(self._context.records)
         start = seen.starts.get(workload)
         nodes = seen.nodes.get(workload, ())
         holders = [] if start is None else find_holders(seen.queue, nodes, start, seen.workloads, self.likely_ends())
@@ -126,7 +127,8 @@ class QueueQuery:
             at=seen.queue.now_s * 1000,
             workload=workload,
             row=row,
-            ahead=explain_ahead(ahead, job, seen.starts, seen.workloads),
+            parts=list_parts(find_parts(priorities, workload)),
+            ahead=explain_ahead(ahead, job, seen.starts, seen.workloads, priorities),
             needed=needed,
             holders=holders,
             planned_nodes=sorted(nodes),
@@ -167,8 +169,6 @@ class QueueQuery:
     def _forecasts(self) -> tuple[dict[str, LikelyStart], bool]:
         """Of those that wait for room; nothing where a forecast cannot be made."""
         is_learned = self._waits.models.current().trained_at is not None
-        if self.likely:
-            return dict(self.likely), is_learned
         try:
             told = self._waits.waiting()
         except ClusterScapeError:
@@ -218,6 +218,7 @@ class QueueQuery:
             at=self._context.clock(),
             workload=workload,
             row=None,
+            parts=[],
             ahead=[],
             needed=None,
             holders=[],

@@ -61,7 +61,10 @@ class PartitionQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAnswer:
-    """All that wait, in queue order. ``drained_at``: likely start of the last one, or planned where nothing is forecast."""
+    """All that wait, in queue order. ``drained_at``: likely start of the last one, or planned where nothing is forecast.
+
+    Likely starts are the forecasts of `GET /scheduling/waiting`; ``calibrated_on``: waits their intervals were calibrated with.
+    """
 
     at: int
     workloads: list[QueueRow]
@@ -70,12 +73,22 @@ class QueueAnswer:
     longest_wait_s: float | None
     drained_at: int | None
     is_learned: bool
+    calibrated_on: int
     assumptions: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityPart:
+    """Points of a priority that come from one thing: age, fair share, size, partition, quality of service, …"""
+
+    name: str
+    title: str
+    points: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AheadRow:
-    """A workload that goes first, and why in words."""
+    """A workload that goes first, and why in words. ``parts``: what its priority is made of, where the scheduler tells."""
 
     workload: str
     user: str | None
@@ -83,6 +96,7 @@ class AheadRow:
     priority: int | None
     why: str
     planned_at: int | None
+    parts: list[PriorityPart]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +167,15 @@ class CheaperChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingStory:
-    """Why one workload waits, or (``row`` is null) waited. ``changes``: what would start it sooner, the cheapest first."""
+    """Why one workload waits, or (``row`` is null) waited. ``changes``: what would start it sooner, the cheapest first.
+
+    ``parts``: what its priority is made of, the most points first; empty where the scheduler does not tell.
+    """
 
     at: int
     workload: str
     row: QueueRow | None
+    parts: list[PriorityPart]
     ahead: list[AheadRow]
     needed: Needed | None
     holders: list[HolderRow]

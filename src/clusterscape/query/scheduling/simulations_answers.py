@@ -6,21 +6,26 @@ from typing import Literal
 from clusterscape.analyze.jobs.distributions import ValueSpread
 from clusterscape.model.jobs import CleaningNote, SizeUnit
 
-SimulationState = Literal["running", "done", "failed"]
+SimulationState = Literal["running", "done", "failed", "stopped"]
+EstimatesWord = Literal["request", "actual", "predicted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationAsk:
     """Every policy with every backfilling on one trace. ``processors``: the machine's size; null: as the trace says.
 
-    ``jitter``: runs with run times ±1 s, which give the intervals.
+    ``estimates``: what the scheduler takes run times for; predicted: from the user's last two runs. ``omegas``: by which share
+    relaxed ways may delay a promise, each of them tried. ``whole_at``: the queue length at which adaptive relaxation is
+    whole. ``jitter``: runs with run times ±1 s, which give the intervals.
     """
 
     trace: str
     policies: list[str] = field(default_factory=lambda: ["fcfs"])
     backfills: list[str] = field(default_factory=lambda: ["easy"])
     semantics: str = "clusterscape"
-    estimates: Literal["request", "actual"] = "request"
+    estimates: EstimatesWord = "request"
+    omegas: list[float] = field(default_factory=lambda: [0.1])
+    whole_at: float = 150.0
     processors: int | None = None
     jitter: int = 5
 
@@ -62,26 +67,50 @@ class SimulatedJobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedSize:
+    """Waits of the jobs of ``low`` to ``high`` units, beside first come, first served with the same backfilling.
+
+    ``is_starved``: the 99th percentile is twice and an hour longer. The references are null where that is the policy.
+    """
+
+    low: int
+    high: int
+    jobs: int
+    p99_wait_s: float
+    max_wait_s: float
+    reference_p99_s: float | None
+    reference_max_s: float | None
+    is_starved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedChoice:
-    """One policy with one backfilling. ``jobs`` is null where there are too many to draw; ``fingerprint`` names the result."""
+    """One policy with one backfilling. ``jobs`` is null where there are too many to draw; ``fingerprint`` names the result.
+
+    ``omega`` is null where nothing is relaxed.
+    """
 
     policy: str
     backfill: str
+    omega: float | None
     fingerprint: str
     measures: list[JitteredMeasure]
     wait_s: ValueSpread
+    sizes: list[SimulatedSize]
     course: SimulatedCourse
     jobs: SimulatedJobs | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationAnswer:
-    """How far a simulation is and what is there of it. ``progress``: 0 to 1; ``problem``: why it failed.
+    """How far a simulation is and what is there of it. ``progress``: 0 to 1; ``problem``: why it failed; ``asked``: the question.
 
     ``choices`` come one by one, in the order asked. ``notes``: what was left out or changed to simulate the trace.
     """
 
     simulation: str
+    asked: SimulationAsk
+    made_at: int
     state: SimulationState
     progress: float
     trace: str
@@ -98,8 +127,27 @@ class SimulationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorOptions:
-    """What can be chosen."""
+    """What can be chosen; ``relaxed``: the ways of backfilling that take a factor."""
 
     policies: list[str]
     backfills: list[str]
+    relaxed: list[str]
     semantics: list[str]
+    estimates: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationRow:
+    """A result that is kept; ``asked`` is its question."""
+
+    simulation: str
+    made_at: int
+    trace: str
+    asked: SimulationAsk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationList:
+    """Kept results, the newest first."""
+
+    simulations: list[SimulationRow]

@@ -1,5 +1,7 @@
 """One simulated choice, ready to be drawn: measures with intervals, waits, the course of the machine, a Gantt of few jobs."""
 
+from dataclasses import asdict
+
 import numpy as np
 
 from clusterscape.analyze.jobs.distributions import spread_values
@@ -11,8 +13,10 @@ from clusterscape.query.scheduling.simulations_answers import (
     SimulatedChoice,
     SimulatedCourse,
     SimulatedJobs,
+    SimulatedSize,
 )
-from clusterscape.simulate.batch import Measures, Schedule, Spread
+from clusterscape.simulate.batch import RELAXED, Measures, Schedule, Spread
+from clusterscape.simulate.fairness import SizeClass
 
 MOST_DRAWN_JOBS = 2_000
 COURSE_BINS = 240
@@ -22,19 +26,29 @@ _MEASURES = (
     ("bounded_slowdown", "bounded slowdown", ""),
     ("utilization", "utilization", "ratio"),
     ("violation_s", "violation of promises", "s"),
+    ("fairness", "fairness over users", "index"),
 )
 
 
 def describe_choice(
-    trace: JobTrace, policy: str, schedule: Schedule, measures: Measures | None, spreads: dict[str, Spread], name: str
+    trace: JobTrace,
+    policy: str,
+    schedule: Schedule,
+    measures: Measures | None,
+    spreads: dict[str, Spread],
+    sizes: tuple[SizeClass, ...],
+    name: str,
 ) -> SimulatedChoice:
     """Everything that is drawn of one choice; ``name`` is its fingerprint."""
+    backfill = schedule.scenario.backfill
     return SimulatedChoice(
         policy=policy,
-        backfill=schedule.scenario.backfill.kind,
+        backfill=backfill.kind,
+        omega=backfill.share if backfill.kind in RELAXED else None,
         fingerprint=name,
         measures=[_measure(measures, spreads.get(key), key, title, unit) for key, title, unit in _MEASURES],
         wait_s=spread_values(schedule.wait_s.astype(float)),
+        sizes=[SimulatedSize(**asdict(one), is_starved=one.is_starved) for one in sizes],
         course=_course(schedule),
         jobs=_draw_jobs(trace, schedule) if len(schedule.start_s) <= MOST_DRAWN_JOBS else None,
     )

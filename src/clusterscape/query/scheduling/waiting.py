@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,12 +17,12 @@ from clusterscape.analyze.jobs.wait_intervals import (
     summarize_samples,
 )
 from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
-from clusterscape.model import UnixMs
+from clusterscape.model import UnixMs, Workload
 from clusterscape.model.samples import Float64s
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.models import Learned, ModelCard, SchedulingModels
 from clusterscape.query.scheduling.waiting_forecast import Forecaster, Question
-from clusterscape.query.scheduling.waiting_log import ForecastLog, LoggedForecast
+from clusterscape.query.scheduling.waiting_log import Bools, ForecastLog, LoggedForecast, find_stage
 from clusterscape.query.scheduling.waiting_pools import ASSUMPTIONS, Ask, Pool, find_pools, make_question
 from clusterscape.query.scheduling.waiting_report import WaitBinRow, describe_bins
 from clusterscape.simulate.forecast import plan_waits
@@ -109,13 +109,18 @@ class WaitingForecasts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityAnswer:
-    """Forecasts that were shown, against what happened. ``told`` should equal nominal; ``sampled`` is before calibration."""
+    """Forecasts that were shown, against what happened. ``told`` should equal nominal; ``sampled`` is before calibration.
+
+    ``told`` is of the first forecast of each workload, ``later`` of those made when it had waited for a while.
+    """
 
     since: int | None
     jobs: int
+    later_jobs: int
     open: int
     median_error_s: float | None
     told: list[Coverage]
+    later: list[Coverage]
     sampled: list[Coverage]
     bins: list[WaitBinRow]
 
@@ -143,20 +148,21 @@ class WaitQuery:
         gpus: int,
         hours: float,
         machine_type: str | None = None,
+        memory_gib: float | None = None,
         partition: str | None = None,
         user: str | None = None,
         alternatives: bool = True,
     ) -> WaitAnswer:
-        """If it were submitted now. Without ``partition`` the one with the earliest likely start answers."""
+        """If it were submitted now. Without ``partition`` the one with the earliest likely start answers.
+
+        ``memory_gib``: what it asks for on each node; nodes with less do not count.
+        """
         now, learned = self._context.clock(), self.models.current()
-        pools = [
-            p
-            for p in find_pools(self._context.records, self._context.clock(), machine_type=machine_type)
-            if p.total >= gpus
-        ]
+        fitting = find_pools(self._context.records, now, machine_type=machine_type, memory_gib=memory_gib)
+        pools = [pool for pool in fitting if pool.total >= gpus]
         asked = [pool for pool in pools if partition in (None, pool.partition) and _allows(pool, hours)]
         if not asked:
-            raise self._refuse(gpus, hours, machine_type, partition)
+            raise self._refuse(fitting, gpus, hours, machine_type, memory_gib, partition)
         ask = Ask(gpus, hours * 3600, user)
         starts = [self._start(pool, ask, learned, now) for pool in asked]
         best = min(range(len(starts)), key=lambda place: starts[place].wait_s)
@@ -171,7 +177,7 @@ class WaitQuery:
             start=starts[best],
             alternatives=found[:MOST_ALTERNATIVES],
             is_learned=learned.trained_at is not None,
-            calibrated_on=self._log.calibration().count,
+            calibrated_on=self.calibrated_on(),
             assumptions=list(ASSUMPTIONS),
         )
 
@@ -180,17 +186,24 @@ class WaitQuery:
         version = (self._context.changes.versions.inventory, self.models.current().trained_at)
         return self._context.cache.get("waiting-forecasts", version, self._forecast_waiting)
 
+    def calibrated_on(self) -> int:
+        """Waits that intervals are calibrated with; 0: not yet."""
+        return self._log.calibrations().count
+
     def reliability(self) -> ReliabilityAnswer:
         """Forecasts against outcomes, so far."""
-        found = self._log.outcomes()
+        all_found = self._log.outcomes()
+        found, later = all_found.take(all_found.is_first), all_found.take(~all_found.is_first)
         count = len(found.wait_s)
         middle = found.told_s[:, MIDDLE]
         return ReliabilityAnswer(
             since=found.since,
             jobs=count,
+            later_jobs=len(later.wait_s),
             open=self._log.open_count(),
             median_error_s=float(np.median(np.abs(middle - found.wait_s))) if count else None,
             told=measure_coverage(found.told_s, found.wait_s),
+            later=measure_coverage(later.told_s, later.wait_s),
             sampled=measure_coverage(found.sampled_s, found.wait_s),
             bins=describe_bins(middle, found.wait_s, found.bins) if count else [],
         )
@@ -212,7 +225,7 @@ class WaitQuery:
         self._stopped.set()
 
     def tend(self) -> None:
-        """Settle forecasts, make models anew where due, forecast workloads that wait for the first time."""
+        """Settle forecasts, make models anew where due, forecast workloads that came or have reached another stage of waiting."""
         self._log.settle(self._context.clock())
         if not self._stopped.is_set():
             self.models.tend()
@@ -221,8 +234,9 @@ class WaitQuery:
         for pool in find_pools(self._context.records, self._context.clock()):
             if self._stopped.is_set():
                 return
-            if any(workload.id not in known for workload in pool.waiting):
-                fresh.extend(one for one in self._log_pool(pool) if one.workload not in known)
+            now = self._context.clock()
+            if any((workload.id, _stage(workload, now)) not in known for workload in pool.waiting):
+                fresh.extend(one for one in self._log_pool(pool) if (one.workload, one.stage) not in known)
         self._log.add(fresh)
 
     def _log_pool(self, pool: Pool) -> Iterator[LoggedForecast]:
@@ -236,6 +250,7 @@ class WaitQuery:
                 told_s=np.round(told[place], 1).tolist(),
                 size_ratio=workload.gpus_requested / pool.total,
                 ahead=place,
+                stage=_stage(workload, now),
             )
 
     def _forecast_waiting(self) -> WaitingForecasts:
@@ -261,7 +276,7 @@ class WaitQuery:
             workloads=rows,
             left_out=left_out,
             is_learned=learned.trained_at is not None,
-            calibrated_on=self._log.calibration().count,
+            calibrated_on=self.calibrated_on(),
             assumptions=list(ASSUMPTIONS),
         )
 
@@ -278,7 +293,7 @@ class WaitQuery:
         sampled = summarize_samples(waits[:, wanted])
         places = np.flatnonzero(wanted).astype(np.float64)
         bins = WaitBins(question.state.waiting_size[wanted] / question.state.total, places)
-        told = self._log.calibration().apply(sampled, bins)
+        told = self._log.calibrations().apply(sampled, bins, _are_first(pool, now, wanted))
         # Whoever starts now by the limits starts now for sure.
         told[plan_waits(question.state)[wanted] == 0] = 0.0
         return question, sampled, told
@@ -299,9 +314,19 @@ class WaitQuery:
             if other.wait_s < 0.9 * start.wait_s:
                 yield Alternative(change=change, start=other)
 
-    def _refuse(self, gpus: int, hours: float, machine_type: str | None, partition: str | None) -> ClusterScapeError:
-        pools = find_pools(self._context.records, self._context.clock(), machine_type=machine_type)
-        where = " ".join(filter(None, (machine_type, f"in partition {partition}" if partition else None)))
+    def _refuse(
+        self,
+        pools: Sequence[Pool],
+        gpus: int,
+        hours: float,
+        machine_type: str | None,
+        memory_gib: float | None,
+        partition: str | None,
+    ) -> ClusterScapeError:
+        memory = None if memory_gib is None else f"with {memory_gib:g} GiB a node"
+        where = " ".join(filter(None, (machine_type, memory, f"in partition {partition}" if partition else None)))
+        if not pools and (machine_type or memory_gib is not None):
+            pools = find_pools(self._context.records, self._context.clock())
         listed = "; ".join(f"{p.partition}: {p.total} × {p.machine_type or 'GPU'}" for p in pools)
         if partition is not None and partition not in {p.partition for p in pools}:
             return NotFoundError(f"there is no open partition {partition!r}", hint=f"There are {listed or 'none'}.")
@@ -309,6 +334,17 @@ class WaitQuery:
             f"no partition runs {gpus} GPUs {where} for {hours:g} h".replace("  ", " "),
             hint=f"There are {listed or 'no open partitions'}.",
         )
+
+
+def _stage(workload: Workload, now: UnixMs) -> int:
+    return find_stage((now - (workload.submitted_at or now)) / 1000)
+
+
+def _are_first(pool: Pool, now: UnixMs, wanted: Bools) -> Bools:
+    """Of the wanted ones, who has just come; one that is only asked for comes last, and is new."""
+    fresh = [_stage(workload, now) == 0 for workload in pool.waiting]
+    are_first: Bools = np.array([*fresh, True][: len(wanted)], np.bool_)[wanted]
+    return are_first
 
 
 def _allows(pool: Pool, hours: float) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from clusterscape.analyze.jobs.features import RanJobs, to_ran_jobs
-from clusterscape.model import Node, Partition, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model import Node, Partition, UnixMs, Workload, WorkloadState
 from clusterscape.model.jobs import JobStatus
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.query.scheduling.models import Learned
@@ -21,6 +21,7 @@ from clusterscape.store.records.contract import RecordStore
 ASSUMPTIONS = (
     "Each partition counts as one pool of GPUs: which node they are on is left out.",
     "Waiting workloads go by priority, then by submission; later ones may fill gaps without delaying the first (EASY).",
+    "Memory counts by what nodes have in all: what others hold of it is not known.",
     "Free GPUs that are left idle although a waiting workload asks for no more count as usable only once a neighbor ends.",
     "Workloads that wait for something else than GPUs (a dependency, a limit, a date) are left out, and so is pre-emption.",
     "Whoever comes later comes as in former weeks at this hour.",
@@ -68,17 +69,25 @@ class Pool:
         return max(0, self.total - sum(gpus for _, gpus in self.running))
 
 
-def find_pools(records: RecordStore, now: UnixMs, *, machine_type: str | None = None) -> list[Pool]:
-    """Every open partition that has such GPUs, by name."""
+def find_pools(
+    records: RecordStore, now: UnixMs, *, machine_type: str | None = None, memory_gib: float | None = None
+) -> list[Pool]:
+    """Every open partition that has such GPUs, by name; ``memory_gib``: on nodes with at least so much."""
     nodes = {node.id: node for node in records.nodes()}
     active = records.active_workloads()
     pools = []
     for part in records.partitions():
         if part.is_up:
-            pool = _make_pool(part, [nodes[name] for name in part.nodes if name in nodes], active, machine_type, now)
+            members = [nodes[name] for name in part.nodes if name in nodes and _has_memory(nodes[name], memory_gib)]
+            pool = _make_pool(part, members, active, machine_type, now)
             if pool.total:
                 pools.append(pool)
     return pools
+
+
+def _has_memory(node: Node, memory_gib: float | None) -> bool:
+    """Whether a node has so much in all; one that does not say counts as large enough."""
+    return memory_gib is None or node.memory_bytes is None or node.memory_bytes >= memory_gib * 2**30
 
 
 def _make_pool(
@@ -186,11 +195,6 @@ def _to_jobs(pool: Pool, ask: Ask | None, now_s: float, longest_s: float) -> Ran
         run_s=pl.lit(None, pl.Float64), status=pl.lit(JobStatus.UNKNOWN.value)
     )
     return to_ran_jobs(frame)
-
-
-def list_ids(pool: Pool) -> list[WorkloadId]:
-    """Of the waiting workloads, in the order of the queue."""
-    return [workload.id for workload in pool.waiting]
 
 
 def _whole(values: Float64s) -> Int64s:

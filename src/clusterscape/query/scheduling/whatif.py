@@ -4,7 +4,7 @@ The queue and its changed twin are simulated on the same sampled futures, so tha
 from the models; knows nothing of requests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,28 +13,32 @@ from clusterscape.errors import QueryError
 from clusterscape.model.samples import Float64s
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.queue import QueueQuery, Seen
-from clusterscape.query.scheduling.queue_answers import LikelyStart
 from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.whatif_answers import (
     MeasureChange,
-    NodePicture,
     QueueWhatIf,
     StartChange,
     WhatIfAnswer,
 )
-from clusterscape.query.scheduling.whatif_scenario import Future, Prepared, change_queue, prepare
+from clusterscape.query.scheduling.whatif_course import describe_course
+from clusterscape.query.scheduling.whatif_scenario import (
+    LIVE_BACKFILLS,
+    Future,
+    Prepared,
+    change_queue,
+    check_choices,
+    prepare,
+)
 from clusterscape.query.scheduling.whatif_warnings import find_small, find_warnings
 from clusterscape.simulate.batch.measures import BOUND_S
 from clusterscape.simulate.batch.policies import policy_names
-from clusterscape.simulate.cluster.contract import BACKFILLS, ClusterSchedule
+from clusterscape.simulate.cluster.contract import ClusterSchedule
 from clusterscape.simulate.forecast import RunQuantiles, sample_runs
 from clusterscape.simulate.placements import placement_names
 
 ARRIVE_FOR_S = 6 * 3600
 MOST_FUTURES = 100
-MOST_NODES = 2_000
-SHOWN_FUTURES, FEWEST_FUTURES, AFFORDABLE_JOBS = 24, 8, 100
 SEED = 7
 
 ASSUMPTIONS = (
@@ -74,30 +78,36 @@ class WhatIfQuery:
         self._queue = queue
         self._waits = waits
 
-    def ask(self, what: QueueWhatIf) -> WhatIfAnswer:
-        """The differences; raises QueryError where a change names what is not there."""
-        if not 2 <= what.futures <= MOST_FUTURES or not 0 <= what.picture_in_s <= 14 * 86_400:
-            raise QueryError(f"there may be 2 to {MOST_FUTURES} futures, and a picture of at most 14 days ahead")
+    def check(self, what: QueueWhatIf) -> tuple[Seen, LiveQueue]:
+        """The queue as it is and changed; raises QueryError where a change names what is not there."""
+        if not 2 <= what.futures <= MOST_FUTURES:
+            raise QueryError(f"there may be 2 to {MOST_FUTURES} futures")
+        check_choices(what)
         seen = self._queue.seen()
         if not seen.queue.nodes:
             raise QueryError("there is no node with GPUs", hint="GET /api/v1/sources tells what collectors see.")
-        changed = change_queue(seen.queue, what)
+        return seen, change_queue(seen.queue, what)
+
+    def ask(self, what: QueueWhatIf, tell: Callable[[float], None] = lambda _: None) -> WhatIfAnswer:
+        """The differences; raises QueryError where a change names what is not there. ``tell`` hears how far it is, 0 to 1."""
+        seen, changed = self.check(what)
         names = [job.workload for job in seen.queue.planned()]
         small = find_small(seen.queue)
-        usual = QueueWhatIf(futures=what.futures, picture_in_s=what.picture_in_s)
-        futures = self._draw(seen.queue, what.futures)
-        pairs = [
-            (_play(seen.queue, usual, future, names, small, at), _play(changed, what, future, names, small, at))
-            for at, future in enumerate(futures)
-        ]
-        middle = Future(self._middle())
-        typical = (
-            _play(seen.queue, usual, middle, names, small, 0),
-            _play(changed, what, middle, names, small, 0),
-        )
+        usual = QueueWhatIf(futures=what.futures)
+        users = {name: workload.user for name, workload in seen.workloads.items() if workload.user is not None}
+        middle = Future(self._middle(), users=users)
+        pairs = []
+        for at, future in enumerate([middle, *self._draw(seen.queue, users, what.futures)]):
+            # The first is what is drawn; its seed is that of the first sampled one.
+            seed = max(at - 1, 0)
+            pairs.append(
+                (_play(seen.queue, usual, future, names, small, seed), _play(changed, what, future, names, small, seed))
+            )
+            tell((at + 1) / (what.futures + 1))
+        typical = pairs.pop(0)
         measures = [_compare(*about, pairs) for about in MEASURES]
         starts = _starts(seen, names, pairs)
-        picture_s = seen.queue.now_s + what.picture_in_s
+        courses = tuple((played.schedule, played.prepared) for played in typical)
         return WhatIfAnswer(
             at=seen.queue.now_s * 1000,
             is_unchanged=what == usual,
@@ -107,37 +117,12 @@ class WhatIfQuery:
             measures=measures,
             workloads=starts,
             warnings=find_warnings(measures, starts, small, typical[1].prepared.refused, what),
-            picture_at=picture_s * 1000,
-            nodes=_picture(changed, seen.queue, typical, picture_s),
+            course=describe_course(seen.queue, changed, (courses[0], courses[1]), seen.workloads),
             policies=policy_names(),
-            backfills=list(BACKFILLS),
+            backfills=list(LIVE_BACKFILLS),
             placements=placement_names(),
             assumptions=list(ASSUMPTIONS),
         )
-
-    def tend(self) -> None:
-        """Sample when those that wait start as things are, for the queue's own page. Fewer futures for longer queues."""
-        seen = self._queue.seen()
-        names = [job.workload for job in seen.queue.planned()]
-        if not names:
-            self._queue.likely = {}
-            return
-        count = max(FEWEST_FUTURES, min(SHOWN_FUTURES, SHOWN_FUTURES * AFFORDABLE_JOBS // len(names)))
-        futures = self._draw(seen.queue, count)
-        starts = np.stack(
-            [_play(seen.queue, QueueWhatIf(), each, names, frozenset(), at).start_s for at, each in enumerate(futures)]
-        )
-        known = {name: starts[np.isfinite(starts[:, at]), at] for at, name in enumerate(names)}
-        self._queue.likely = {
-            name: LikelyStart(
-                likely_at=int(np.median(column) * 1000),
-                from_at=int(np.quantile(column, 0.1) * 1000),
-                to_at=int(np.quantile(column, 0.9) * 1000),
-                level=0.8,
-            )
-            for name, column in known.items()
-            if column.size > count / 2
-        }
 
     def _middle(self) -> dict[str, float]:
         """What is left of each run if it takes its middle time."""
@@ -147,7 +132,7 @@ class WhatIfQuery:
             for name, (started, row) in self._queue.run_quantiles().items()
         }
 
-    def _draw(self, queue: LiveQueue, count: int) -> list[Future]:
+    def _draw(self, queue: LiveQueue, users: Mapping[str, str], count: int) -> list[Future]:
         """Futures that go evenly through what the models say, the same for the same queue."""
         runs = self._queue.run_quantiles()
         names = sorted(runs)
@@ -160,7 +145,7 @@ class WhatIfQuery:
         left = np.maximum(drawn - elapsed, 1.0)
         arrivals = self._arrivals(queue, count, random)
         return [
-            Future(dict(zip(names, left[at].tolist(), strict=True)), arrivals[at] if arrivals else ())
+            Future(dict(zip(names, left[at].tolist(), strict=True)), arrivals[at] if arrivals else (), users)
             for at in range(count)
         ]
 
@@ -316,38 +301,3 @@ def _starts(seen: Seen, names: list[str], pairs: list[tuple[Played, Played]]) ->
 def _middle_ms(starts: Float64s) -> int | None:
     known = starts[np.isfinite(starts)]
     return int(np.median(known) * 1000) if known.size > starts.size / 2 else None
-
-
-def _picture(changed: LiveQueue, queue: LiveQueue, typical: tuple[Played, Played], at_s: int) -> list[NodePicture]:
-    """Who holds which GPU then. Added nodes are in it; drained ones, too."""
-    held = [_held_at(played, at_s) for played in typical]
-    rows = []
-    for node in list(changed.nodes.values())[:MOST_NODES]:
-        was = queue.nodes.get(node.name)
-        rows.append(
-            NodePicture(
-                node=node.name,
-                partition=node.partitions[0] if node.partitions else "",
-                baseline=_fill(held[0].get(node.name, []), was.gpus if was else 0),
-                changed=_fill(held[1].get(node.name, []), node.gpus),
-            )
-        )
-    return rows
-
-
-def _fill(holders: list[str], gpus: int) -> list[str | None]:
-    return [*holders[:gpus], *([None] * (gpus - len(holders)))]
-
-
-def _held_at(played: Played, at_s: int) -> dict[str, list[str]]:
-    schedule, prepared = played.schedule, played.prepared
-    jobs, names = prepared.scenario.jobs, prepared.scenario.cluster.names
-    there = schedule.has_started & (schedule.start_s <= at_s) & (~schedule.has_ended | (schedule.end_s > at_s))
-    held: dict[str, list[str]] = {}
-    for row in np.flatnonzero(there).tolist():
-        holder = prepared.holders[row]
-        first = int(schedule.first_pod[row])
-        for node in schedule.nodes[first : first + int(jobs.nodes[row])].tolist():
-            if node >= 0:
-                held.setdefault(names[node], []).extend([holder or "later"] * int(jobs.gpus[row]))
-    return {name: sorted(each) for name, each in held.items()}

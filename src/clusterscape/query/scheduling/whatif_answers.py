@@ -1,6 +1,7 @@
 """The shapes of questions and answers about another queue. Times are Unix ms, spans seconds, missing is null."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -8,7 +9,7 @@ class QueueWhatIf:
     """What is changed; null and empty: as it is. A policy orders the queue in place of the scheduler's priorities.
 
     ``added``: nodes by partition, like those it has most of. ``limits``: the most GPUs one workload may ask for, by partition.
-    ``first``: workloads put first. ``priorities``: others, by workload. ``picture_in_s``: when the picture is of, from now.
+    ``first``: workloads put first. ``priorities``: others, by workload.
     """
 
     policy: str | None = None
@@ -20,7 +21,6 @@ class QueueWhatIf:
     first: list[str] = field(default_factory=list)
     priorities: dict[str, int] = field(default_factory=dict)
     futures: int = 24
-    picture_in_s: int = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +67,55 @@ class WhatIfWarning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodePicture:
-    """A node at the picture's time: who holds each GPU, null where nobody does; is and would be."""
+class WhatIfNode:
+    """A node with GPUs. ``is_open`` as it is, ``will_be_open`` with the change; an added one is there only then."""
 
     node: str
     partition: str
-    baseline: list[str | None]
-    changed: list[str | None]
+    gpus: int
+    is_added: bool
+    is_open: bool
+    will_be_open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfHolder:
+    """A workload of now. ``is_waiting``: it is in the queue, and not running yet."""
+
+    workload: str
+    user: str | None
+    gpus: int | None
+    is_waiting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldSpans:
+    """Columns, by ``from_at``: which holder has so many GPUs of which node from when to when. Places in the course's lists."""
+
+    node: list[int]
+    holder: list[int]
+    gpus: list[int]
+    from_at: list[int]
+    to_at: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfCourse:
+    """Who holds what from now until the queue of now has started, in the future in which every run takes its middle time and
+    nobody else comes. ``left_out``: nodes beyond those that are told."""
+
+    from_at: int
+    until_at: int
+    nodes: list[WhatIfNode]
+    left_out: int
+    holders: list[WhatIfHolder]
+    baseline: HeldSpans
+    changed: HeldSpans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfAnswer:
-    """What would be otherwise. The picture is of the future in which every run takes its middle time and nobody comes."""
+    """What would be otherwise."""
 
     at: int
     is_unchanged: bool
@@ -88,9 +125,19 @@ class WhatIfAnswer:
     measures: list[MeasureChange]
     workloads: list[StartChange]
     warnings: list[WhatIfWarning]
-    picture_at: int
-    nodes: list[NodePicture]
+    course: WhatIfCourse
     policies: list[str]
     backfills: list[str]
     placements: list[str]
     assumptions: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfProgress:
+    """How far a what-if is. ``progress``: 0 to 1; ``problem``: why it failed; ``answer``: once it is done."""
+
+    run: str
+    state: Literal["running", "done", "failed", "stopped"]
+    progress: float
+    problem: str | None
+    answer: WhatIfAnswer | None

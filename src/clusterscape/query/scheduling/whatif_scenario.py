@@ -1,7 +1,7 @@
 """The live queue as a simulation that begins now, as it is or changed. Pure: a queue and run times in, a scenario out."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -18,16 +18,23 @@ from clusterscape.simulate.jobs import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement
 from clusterscape.simulate.placing import UNITS_PER_GPU
 
+LIVE_BACKFILLS = tuple(kind for kind in BACKFILLS if kind != "easy++")
+"""EASY++ predicts from runs that ended before, and a simulation that begins now has seen none end."""
+
 USUAL_POLICY, USUAL_BACKFILL, USUAL_PLACEMENT = "fcfs", "easy", "most-allocated"
 """What stands for the scheduler as it is: priorities, then first come first served; EASY; the fullest node that fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """One draw: what is left of running workloads and whole runs of waiting ones (seconds, by name), and who comes."""
+    """One draw: what is left of running workloads and whole runs of waiting ones (seconds, by name), and who comes.
+
+    ``users`` by workload, for orders that heed what users have; who comes later is somebody else.
+    """
 
     runs: Mapping[str, float]
     arrivals: tuple[tuple[QueueJob, int], ...] = ()  # with their run times; queued_s is when they come
+    users: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ def prepare(queue: LiveQueue, what: QueueWhatIf, future: Future, *, seed: int = 
         for job, run in future.arrivals
         if job.partition in layout.pool_of and job.total_gpus <= what.limits.get(job.partition, job.total_gpus)
     ]
-    table = _Table()
+    table = _Table(future.users)
     for job in waiting:
         limit = job.limit_s
         run = future.runs.get(job.workload, limit)
@@ -129,10 +136,19 @@ def prepare(queue: LiveQueue, what: QueueWhatIf, future: Future, *, seed: int = 
     )
 
 
+def check_choices(what: QueueWhatIf) -> None:
+    """Raises QueryError where there is no such policy, backfilling or placement."""
+    find_policy(what.policy or USUAL_POLICY)
+    find_backfill(what.backfill or USUAL_BACKFILL)
+    find_placement(what.placement or USUAL_PLACEMENT)
+
+
 def find_backfill(name: str) -> Backfill:
     """The way of that name; raises QueryError where there is none for nodes."""
-    if name not in BACKFILLS:
-        raise QueryError(f"there is no backfilling {name!r} for nodes", hint=f"There are {', '.join(BACKFILLS)}.")
+    if name not in LIVE_BACKFILLS:
+        raise QueryError(
+            f"there is no backfilling {name!r} for the live queue", hint=f"There are {', '.join(LIVE_BACKFILLS)}."
+        )
     return Backfill(cast("BackfillKind", name))
 
 
@@ -155,18 +171,21 @@ def _cluster(queue: LiveQueue, model: Int64s, pool: Int64s, models: int) -> Clus
 class _Table:
     """Rows for the engine, gathered one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, users: Mapping[str, str]) -> None:
         self._rows: list[Sequence[float]] = []
+        self._users = users
+        self._codes = {name: code for code, name in enumerate(sorted(set(users.values())), 1)}
 
     def add(self, job: QueueJob, pool: int, mask: int, run_s: float, limit_s: int) -> None:
         run = min(max(round(run_s), 1), max(limit_s, 1))
-        self._rows.append((job.queued_s, run, max(limit_s, 1), job.nodes, job.gpus, mask, pool, job.priority))
+        user = self._codes.get(self._users.get(job.workload, ""), 0)
+        self._rows.append((job.queued_s, run, max(limit_s, 1), job.nodes, job.gpus, mask, pool, job.priority, user))
 
     def columns(self) -> tuple[ClusterJobs, Int64s]:
         """In submit order, and that order."""
-        table: Int64s = np.array(self._rows, np.int64).reshape(-1, 8)
+        table: Int64s = np.array(self._rows, np.int64).reshape(-1, 9)
         order = np.argsort(table[:, 0], kind="stable")
-        submit, run, limit, nodes, gpus, mask, pool, priority = table[order].T.copy()
+        submit, run, limit, nodes, gpus, mask, pool, priority, user = table[order].T.copy()
         count = len(order)
         none = np.zeros(count, np.int64)
         return (
@@ -182,7 +201,7 @@ class _Table:
                 memory_mib=none,
                 models=mask,
                 partition=pool,
-                user=none,
+                user=user,
                 priority=priority,
                 number=np.arange(count),
             ),

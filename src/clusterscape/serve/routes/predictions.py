@@ -18,13 +18,22 @@ def forecast_wait(
     machine_type: Annotated[
         str | None, Query(max_length=100, description="Such as A100; its beginning is enough.")
     ] = None,
+    memory_gib: Annotated[
+        float | None, Query(gt=0, le=1_000_000, description="Memory on each node; nodes with less do not count.")
+    ] = None,
     partition: Annotated[str | None, Query(max_length=100, description="By default the one that starts first.")] = None,
     user: Annotated[str | None, Query(max_length=100, description="Whose former jobs tell how long it runs.")] = None,
     alternatives: Annotated[bool, Query(description="Also say what would start sooner.")] = True,
 ) -> WaitAnswer:
     """When such a job would start if it were submitted now, with 80 % and 90 % intervals, and what would start sooner."""
     return state.queries.waits.ask(
-        gpus=gpus, hours=hours, machine_type=machine_type, partition=partition, user=user, alternatives=alternatives
+        gpus=gpus,
+        hours=hours,
+        machine_type=machine_type,
+        memory_gib=memory_gib,
+        partition=partition,
+        user=user,
+        alternatives=alternatives,
     )
 
 

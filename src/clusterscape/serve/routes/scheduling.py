@@ -5,10 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from clusterscape.query.scheduling.queue_answers import QueueAnswer, WaitingStory
-from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfAnswer
+from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfAnswer, WhatIfProgress
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1/scheduling", tags=["scheduling"])
+
+WhatIfRun = Annotated[str, Path(max_length=64, description="As the answer to the question says.")]
 
 
 @router.get("/queue")
@@ -29,3 +31,21 @@ def explain_waiting(
 def simulate_what_if(what: QueueWhatIf, state: State) -> WhatIfAnswer:
     """The queue as it is and changed, simulated on the same sampled futures; differences are paired. Takes seconds."""
     return state.queries.what_if.ask(what)
+
+
+@router.post("/whatif/runs")
+def start_what_if(what: QueueWhatIf, state: State) -> WhatIfProgress:
+    """The same, begun and answered at once: the answer says under which name to look how far it is."""
+    return state.queries.what_if_runs.start(what)
+
+
+@router.get("/whatif/runs/{run}")
+def read_what_if(run: WhatIfRun, state: State) -> WhatIfProgress:
+    """How far a what-if is, and its answer once it is done."""
+    return state.queries.what_if_runs.find(run)
+
+
+@router.delete("/whatif/runs/{run}")
+def stop_what_if(run: WhatIfRun, state: State) -> WhatIfProgress:
+    """Do not go on with a what-if."""
+    return state.queries.what_if_runs.stop(run)

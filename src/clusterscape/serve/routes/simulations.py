@@ -4,10 +4,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from clusterscape.query.scheduling.simulations_answers import SimulationAnswer, SimulationAsk, SimulatorOptions
+from clusterscape.query.scheduling.simulations_answers import (
+    SimulationAnswer,
+    SimulationAsk,
+    SimulationList,
+    SimulatorOptions,
+)
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1/simulations", tags=["scheduling"])
+
+SimulationName = Annotated[str, Path(max_length=64, description="As the answer to the question says.")]
 
 
 @router.get("/options")
@@ -22,9 +29,19 @@ def simulate_job_trace(asked: SimulationAsk, state: State) -> SimulationAnswer:
     return state.queries.simulations.ask(asked)
 
 
+@router.get("")
+def list_simulations(state: State) -> SimulationList:
+    """Results that are kept, the newest first."""
+    return state.queries.simulations.all()
+
+
+@router.delete("/{simulation}")
+def stop_simulation(simulation: SimulationName, state: State) -> SimulationAnswer:
+    """Do not go on with a simulation; the choices that are done stay readable."""
+    return state.queries.simulations.stop(simulation)
+
+
 @router.get("/{simulation}")
-def read_simulation(
-    simulation: Annotated[str, Path(max_length=64, description="As the answer to the question says.")], state: State
-) -> SimulationAnswer:
+def read_simulation(simulation: SimulationName, state: State) -> SimulationAnswer:
     """How far a simulation is, and the choices that are done."""
     return state.queries.simulations.find(simulation)

@@ -2,6 +2,8 @@
 
 from clusterscape.simulate.batch.contract import (
     BACKFILLS,
+    ESTIMATES,
+    RELAXED,
     Backfill,
     BackfillKind,
     BatchJobs,
@@ -15,6 +17,7 @@ from clusterscape.simulate.batch.engine import simulate
 from clusterscape.simulate.batch.measures import (
     Measures,
     Spread,
+    compare_with_fcfs,
     compute_bounded_slowdown,
     compute_measures,
     jitter,
@@ -26,7 +29,9 @@ from clusterscape.simulate.batch.semantics import PRESETS, Semantics
 
 __all__ = [
     "BACKFILLS",
+    "ESTIMATES",
     "PRESETS",
+    "RELAXED",
     "Backfill",
     "BackfillKind",
     "BatchJobs",
@@ -38,6 +43,7 @@ __all__ = [
     "Semantics",
     "Spread",
     "Waiting",
+    "compare_with_fcfs",
     "compute_bounded_slowdown",
     "compute_measures",
     "find_policy",

@@ -138,7 +138,7 @@ def simulate_conservative(rows: Rows, rules: Rules, books: Books, lists: Lists, 
     planned = np.full(rows.submit.size, NOT_YET)
     profile = open_profile(rows.submit.size, rules.total)
     now = advance(rows, rules, books, lists)
-    while now != NEVER:
+    while now != NEVER and (progress.size < 2 or progress[1] == 0):
         progress[0] += 1
         if books.state[QUEUED] > 0:
             schedule_conservative(now, rows, rules, books, lists, planned, profile)

@@ -13,7 +13,10 @@ from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.semantics import Semantics
 
 Bools = NDArray[np.bool_]
-Estimates = Literal["request", "actual"]
+Estimates = Literal["request", "actual", "predicted"]
+"""What run times are taken for: as asked for, as they will be, or as the user's last two runs say (Tsafrir et al. 2007)."""
+
+ESTIMATES: tuple[Estimates, ...] = ("request", "actual", "predicted")
 BackfillKind = Literal[
     "none", "first-fit", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive", "frugal"
 ]
@@ -28,8 +31,10 @@ BACKFILLS: tuple[BackfillKind, ...] = (
     "adaptive",
     "frugal",
 )
+RELAXED: tuple[BackfillKind, ...] = ("relaxed", "adaptive", "frugal")
+"""Those that take a factor ω."""
 
-ENGINE = "1"
+ENGINE = "2"
 """Raised whenever the same input may give another schedule: fingerprints then differ."""
 
 
@@ -86,7 +91,7 @@ class Backfill:
 class BatchJobs:
     """Jobs as the engine takes them: whole seconds, in submit order, 1 ≤ run ≤ estimate, 1 ≤ processors ≤ the machine's.
 
-    ``row`` leads back to the rows of the trace; ``request_s`` is what EASY++ never predicts beyond; ``user`` is a code, and
+    ``row`` leads back to the rows of the trace; ``request_s`` is what is never predicted beyond; ``user`` is a code, and
     ``number`` the place of the job's id among the ids (for ties).
     """
 

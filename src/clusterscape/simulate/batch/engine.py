@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clusterscape.errors import StoppedError
 from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.simulate.batch.contract import BatchJobs, Scenario, Schedule, Waiting
+from clusterscape.simulate.batch.contract import RELAXED, BatchJobs, Scenario, Schedule, Waiting
 from clusterscape.simulate.batch.semantics import Semantics
 
 if TYPE_CHECKING:
@@ -22,20 +23,30 @@ BASES = {"expected_wait": 0, "remaining_wait": 1, "request": 2}
 
 
 def simulate(scenario: Scenario, progress: Int64s | None = None) -> Schedule:
-    """When every job starts. ``progress[0]`` counts events while it runs, for another thread to look at."""
+    """When every job starts. ``progress[0]`` counts events while it runs, for another thread to look at.
+
+    Where there is a ``progress[1]`` and another thread makes it other than 0, a long simulation raises StoppedError.
+    """
     from clusterscape.simulate.batch.indexed_kernels import simulate_indexed
     from clusterscape.simulate.batch.kernels import NOT_YET
 
     progress = np.zeros(1, np.int64) if progress is None else progress
     if len(scenario.jobs) == 0:
         starts = promises = np.zeros(0, np.int64)
-    elif scenario.policy.is_static and scenario.backfill.kind not in ("easy++", "conservative"):
+    elif scenario.policy.is_static and scenario.backfill.kind != "conservative" and not is_predicting(scenario):
         starts, promises = simulate_indexed(_rows(scenario), make_rules(scenario), progress)
     else:
         starts, promises = _simulate_lists(scenario, progress)
+    if progress.size > 1 and progress[1] != 0:
+        raise StoppedError("the simulation was stopped")
     if scenario.backfill.kind == "first-fit":
         promises = np.full(len(scenario.jobs), NOT_YET)
     return Schedule(scenario, starts, promises, promises != NOT_YET)
+
+
+def is_predicting(scenario: Scenario) -> bool:
+    """Whether estimates are made as jobs arrive and corrected as they are exceeded."""
+    return scenario.backfill.kind == "easy++" or scenario.estimates == "predicted"
 
 
 def make_rules(scenario: Scenario) -> Rules:
@@ -43,7 +54,7 @@ def make_rules(scenario: Scenario) -> Rules:
     from clusterscape.simulate.batch.indexed_kernels import Rules
 
     how, backfill = scenario.semantics, scenario.backfill
-    is_relaxed = backfill.kind in ("relaxed", "adaptive", "frugal")
+    is_relaxed = backfill.kind in RELAXED
     return Rules(
         total=scenario.total_processors,
         is_batch=how.events == "batch",
@@ -69,9 +80,9 @@ def _rows(scenario: Scenario) -> Rows:
     jobs, how = scenario.jobs, scenario.semantics
     ties = _tie_order(jobs, how)
     head_rank = ties
-    if scenario.policy.is_static:
+    if not _is_ordered_live(scenario):
         everything = np.arange(len(jobs))
-        head_rank = rank_by(scenario.policy.score(_waiting(scenario, everything, 0, None)), ties)
+        head_rank = rank_by(scenario.policy.score(_waiting(scenario, everything, 0, None, jobs.estimate_s)), ties)
     tested = jobs.estimate_s if how.candidate_time == "estimate" else jobs.run_s
     place = head_rank if how.candidate_order == "queue" else ties
     if scenario.backfill.kind == "easy-sjbf":
@@ -107,7 +118,7 @@ def rank_by(score: Float64s, ties: Int64s) -> Int64s:
     return ranks
 
 
-def _waiting(scenario: Scenario, chosen: Int64s, now_s: int, lists: Lists | None) -> Waiting:
+def _waiting(scenario: Scenario, chosen: Int64s, now_s: int, lists: Lists | None, estimate_s: Int64s) -> Waiting:
     jobs = scenario.jobs
     usage = np.zeros(len(chosen))
     if lists is not None and lists.half_life > 0:
@@ -118,16 +129,19 @@ def _waiting(scenario: Scenario, chosen: Int64s, now_s: int, lists: Lists | None
         int(jobs.submit_s[0]),
         scenario.total_processors,
         jobs.submit_s[chosen],
-        jobs.estimate_s[chosen],
+        estimate_s[chosen],
         jobs.processors[chosen],
         usage,
     )
 
 
 def _open_lists(scenario: Scenario) -> Lists:
-    from clusterscape.simulate.batch.listed_kernels import Lists
+    from clusterscape.simulate.batch.listed_kernels import BY_AREA, BY_ESTIMATE, BY_PLACE, Lists
 
     jobs, count = scenario.jobs, len(scenario.jobs)
+    tries_by = BY_ESTIMATE if scenario.backfill.kind in ("easy-sjbf", "easy++") else BY_PLACE
+    if scenario.backfill.kind == "frugal" and is_predicting(scenario):
+        tries_by = {"area": BY_AREA, "estimate": BY_ESTIMATE}.get(scenario.semantics.frugal_by, BY_PLACE)
     users = int(jobs.user.max()) + 1
     return Lists(
         queue=np.empty(count + 1, np.int64),
@@ -142,8 +156,8 @@ def _open_lists(scenario: Scenario) -> Lists:
         usage=np.zeros(users),
         usage_at=np.full(users, jobs.submit_s[0]),
         half_life=float(getattr(scenario.policy, "half_life_s", 0)),
-        is_predicting=scenario.backfill.kind == "easy++",
-        is_by_estimate=scenario.backfill.kind in ("easy-sjbf", "easy++"),
+        is_predicting=is_predicting(scenario),
+        tries_by=tries_by,
         state=np.zeros(2, np.int64),
     )
 
@@ -155,13 +169,25 @@ def _simulate_lists(scenario: Scenario, progress: Int64s) -> tuple[Int64s, Int64
 
     rows, rules, lists = _rows(scenario), make_rules(scenario), _open_lists(scenario)
     books = open_books(len(scenario.jobs), scenario.total_processors, False)
-    if not scenario.policy.is_static:
+    if _is_ordered_live(scenario):
         _order_and_schedule(scenario, rows, rules, books, lists, progress)
     elif scenario.backfill.kind == "conservative":
         simulate_conservative(rows, rules, books, lists, progress)
     else:
         simulate_listed(rows, rules, books, lists, progress)
     return books.starts, books.promises
+
+
+def _is_ordered_live(scenario: Scenario) -> bool:
+    """Whether scores change: with time or usage, or because predictions do and another estimate gives another score."""
+    if not scenario.policy.is_static or not is_predicting(scenario):
+        return not scenario.policy.is_static
+    everything = np.arange(len(scenario.jobs))
+    scores = [
+        scenario.policy.score(_waiting(scenario, everything, 0, None, estimate_s))
+        for estimate_s in (scenario.jobs.estimate_s, np.ones_like(scenario.jobs.estimate_s))
+    ]
+    return not np.array_equal(scores[0], scores[1])
 
 
 def _order_and_schedule(
@@ -176,7 +202,7 @@ def _order_and_schedule(
     is_conservative = scenario.backfill.kind == "conservative"
     planned = np.full(len(scenario.jobs), NOT_YET)
     profile = open_profile(len(scenario.jobs), scenario.total_processors) if is_conservative else None
-    has_own_order = lists.is_by_estimate or scenario.backfill.kind == "frugal"
+    has_own_order = scenario.backfill.kind in ("easy-sjbf", "easy++", "frugal")
     follows_queue = not has_own_order and scenario.semantics.candidate_order == "queue"
     now_s = NOT_YET
     while True:
@@ -184,11 +210,11 @@ def _order_and_schedule(
             now_s = step_conservative(now_s, rows, rules, books, lists, planned, profile, progress)
         else:
             now_s = step_listed(now_s, rows, rules, books, lists, progress)
-        if now_s == NEVER:
+        if now_s == NEVER or (progress.size > 1 and progress[1] != 0):
             return
         queued = int(books.state[QUEUED])
         waiting = lists.queue[:queued]
-        scores = scenario.policy.score(_waiting(scenario, waiting, now_s, lists))
+        scores = scenario.policy.score(_waiting(scenario, waiting, now_s, lists, rows.estimate))
         waiting[:] = waiting[np.lexsort((rows.head_rank[waiting], scores))]
         if follows_queue:
             lists.tail[:queued] = waiting

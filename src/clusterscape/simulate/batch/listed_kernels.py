@@ -1,4 +1,4 @@
-"""The general simulation: queues whose order changes with time, and EASY++, whose estimates do. The queue is a plain list.
+"""The general simulation: queues whose order changes with time, and predicted estimates, which do. The queue is a plain list.
 
 It runs from one look at the queue to the next, so that a policy may order the queue in between. Importing this imports numba.
 """
@@ -38,10 +38,12 @@ CORRECTIONS_S = np.array([0, 60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_
 
 # Places in Lists.state.
 OVERS, TAILS = 0, 1
+# Lists.tries_by: in which order candidates are tried.
+BY_PLACE, BY_ESTIMATE, BY_AREA = 0, 1, 2
 
 
 class Lists(NamedTuple):
-    """Waiting jobs in queue order and in the order candidates are tried; what EASY++ and fair share remember."""
+    """Waiting jobs in queue order and in the order candidates are tried; what predictions and fair share remember."""
 
     queue: Int64s
     tail: Int64s
@@ -56,7 +58,7 @@ class Lists(NamedTuple):
     usage_at: Int64s
     half_life: float
     is_predicting: bool
-    is_by_estimate: bool
+    tries_by: int
     state: Int64s
 
 
@@ -77,7 +79,7 @@ def enlist(job: int, rows: Rows, books: Books, lists: Lists) -> None:
         place -= 1
     lists.queue[place] = job
     place = queued
-    while place > 0 and _is_tried_before(job, lists.tail[place - 1], rows, lists.is_by_estimate):
+    while place > 0 and _is_tried_before(job, lists.tail[place - 1], rows, lists.tries_by):
         lists.tail[place] = lists.tail[place - 1]
         place -= 1
     lists.tail[place] = job
@@ -85,9 +87,11 @@ def enlist(job: int, rows: Rows, books: Books, lists: Lists) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _is_tried_before(job: int, other: int, rows: Rows, is_by_estimate: bool) -> bool:
-    if is_by_estimate:
+def _is_tried_before(job: int, other: int, rows: Rows, tries_by: int) -> bool:
+    if tries_by == BY_ESTIMATE:
         return bool(rows.tested[job] < rows.tested[other])
+    if tries_by == BY_AREA:
+        return bool(rows.tested[job] * rows.processors[job] < rows.tested[other] * rows.processors[other])
     return bool(rows.place[job] < rows.place[other])
 
 
@@ -100,8 +104,10 @@ def correct(now: int, rows: Rows, books: Books, lists: Lists) -> None:
     state[HIGH] = remove_running(books.run_ends, books.run_jobs, state[LOW], state[HIGH], now, job)
     step = min(lists.corrections[job], CORRECTIONS_S.size - 2)
     lists.corrections[job] = step + 1
-    grown = rows.estimate[job] - CORRECTIONS_S[step] + CORRECTIONS_S[step + 1]
-    rows.estimate[job] = min(grown, lists.request[job])
+    former = rows.estimate[job]
+    rows.estimate[job] = min(former - CORRECTIONS_S[step] + CORRECTIONS_S[step + 1], lists.request[job])
+    amount = float((rows.estimate[job] - former) * rows.processors[job])
+    charge(lists.usage, lists.usage_at, lists.half_life, lists.user[job], amount, now)
     estimated = books.starts[job] + rows.estimate[job]
     state[HIGH] = insert_running(books.run_ends, books.run_jobs, state[LOW], state[HIGH], estimated, job)
     state[VALID] = 0
@@ -235,7 +241,7 @@ def schedule_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lis
 def simulate_listed(rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> None:
     """The whole simulation, where the order of the queue never changes."""
     now = advance(rows, rules, books, lists)
-    while now != NEVER:
+    while now != NEVER and (progress.size < 2 or progress[1] == 0):
         progress[0] += 1
         schedule_listed(now, rows, rules, books, lists)
         now = advance(rows, rules, books, lists)

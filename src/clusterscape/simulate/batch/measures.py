@@ -7,6 +7,8 @@ import numpy as np
 
 from clusterscape.model.samples import Float64s
 from clusterscape.simulate.batch.contract import Bools, Scenario, Schedule
+from clusterscape.simulate.batch.policies import find_policy
+from clusterscape.simulate.fairness import SizeClass, compare_sizes, compute_jain
 
 BOUND_S = 10
 """Shorter runs count as this long in the bounded slowdown."""
@@ -14,7 +16,10 @@ BOUND_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """``violation_s``: mean of max(0, start − first promised start) over jobs that held a reservation; None where none did."""
+    """``violation_s``: mean of max(0, start − first promised start) over jobs that held a reservation; None where none did.
+
+    ``fairness``: Jain's index of the users' mean bounded slowdown, 1 where all fare alike.
+    """
 
     jobs: int
     wait_s: float
@@ -22,6 +27,7 @@ class Measures:
     utilization: float
     violation_s: float | None
     promised_jobs: int
+    fairness: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +58,15 @@ def compute_measures(schedule: Schedule) -> Measures | None:
         return None
     wait_s = schedule.wait_s[counted].astype(float)
     late_s = np.maximum(0, schedule.start_s - schedule.promise_s)[held]
+    slowdown = compute_bounded_slowdown(wait_s, jobs.run_s[counted].astype(float))
     return Measures(
         jobs=int(counted.sum()),
         wait_s=float(wait_s.mean()),
-        bounded_slowdown=float(compute_bounded_slowdown(wait_s, jobs.run_s[counted].astype(float)).mean()),
+        bounded_slowdown=float(slowdown.mean()),
         utilization=_utilization(schedule),
         violation_s=float(late_s.mean()) if held.any() else None,
         promised_jobs=int(held.sum()),
+        fairness=compute_jain(slowdown, jobs.user[counted]),
     )
 
 
@@ -109,6 +117,15 @@ def measure_spread(
             if value is not None:
                 values.append(float(value))
     return {name: spread_of(np.array(values)) for name, values in found.items() if len(values) == runs > 0}
+
+
+def compare_with_fcfs(schedule: Schedule, simulate: Callable[[Scenario], Schedule]) -> tuple[SizeClass, ...]:
+    """Waits by size beside first come, first served with the same backfilling; alone where that is the policy."""
+    scenario, fcfs = schedule.scenario, find_policy("fcfs")
+    if repr(scenario.policy) == repr(fcfs):
+        return compare_sizes(schedule.wait_s, scenario.jobs.processors)
+    reference = simulate(replace(scenario, policy=fcfs))
+    return compare_sizes(schedule.wait_s, scenario.jobs.processors, reference.wait_s)
 
 
 def spread_of(values: Float64s) -> Spread:

@@ -34,7 +34,7 @@ def prepare_jobs(
     shared = pl.col("_size") != pl.col("_size").ceil()
     note_rows(notes, "repaired", f"a part of one of the {trace.size_unit} counts as a whole one", frame, shared)
     note_rows(notes, "repaired", "runs less than a second: taken as one", frame, pl.col("run_s") < 1)
-    if estimates == "request":
+    if estimates != "actual":
         is_unstated = pl.col("requested_s").is_null()
         note_rows(notes, "repaired", "no requested time: the run time is the estimate", frame, is_unstated)
     return _to_jobs(frame, estimates, semantics), tuple(notes)

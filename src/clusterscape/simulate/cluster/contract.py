@@ -13,11 +13,16 @@ from clusterscape.simulate.batch.semantics import CLUSTERSCAPE, Semantics
 from clusterscape.simulate.jobs import NodeFault
 from clusterscape.simulate.placing import UNITS_PER_GPU, Placement
 
-ENGINE = "cluster 1"
+ENGINE = "cluster 2"
 """Raised whenever the same input may give another schedule: fingerprints then differ."""
 
-BACKFILLS = ("none", "first-fit", "easy", "relaxed", "adaptive")
-"""What of `Backfill` has a meaning on nodes."""
+BACKFILLS = ("none", "first-fit", "easy", "easy-sjbf", "easy++", "relaxed", "adaptive", "frugal")
+"""What of `Backfill` there is on nodes. Conservative backfilling is not: see ``_WITHOUT``."""
+
+_WITHOUT = {
+    "conservative": "It promises nodes to every waiting job, so the placement would have to choose them at each look for all of "
+    "these, on a cluster as it will be; placements see it as it is."
+}
 
 _ONLY = {
     "events": "batch",
@@ -131,7 +136,7 @@ class ClusterScenario:
         if self.backfill.kind not in BACKFILLS:
             raise QueryError(
                 f"backfilling {self.backfill.kind!r} is not there for clusters of nodes",
-                hint=f"There are {', '.join(BACKFILLS)}.",
+                hint=" ".join(filter(None, (_WITHOUT.get(self.backfill.kind), f"There are {', '.join(BACKFILLS)}."))),
             )
         for name, value in _ONLY.items():
             if getattr(self.semantics, name) != value:

@@ -13,7 +13,7 @@ import numpy as np
 
 from clusterscape.errors import QueryError
 from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.simulate.batch.contract import Waiting
+from clusterscape.simulate.batch.contract import RELAXED, Waiting
 from clusterscape.simulate.batch.engine import BASES, rank_by
 from clusterscape.simulate.cluster.contract import ClusterJobs, ClusterScenario, ClusterSchedule, Integrals
 from clusterscape.simulate.jobs import FaultKind
@@ -87,11 +87,12 @@ def _order(scenario: ClusterScenario, books: Books) -> None:
     partition = books.partitions[books.state[PARTITION]]
     first = partition["first_queue"]
     waiting = books.queue[first : first + partition["queued"]]
-    scores = scenario.policy.score(_waiting(scenario, waiting, int(books.state[NOW]), books))
+    estimates = np.asarray(books.jobs["estimate"])
+    scores = scenario.policy.score(_waiting(scenario, waiting, int(books.state[NOW]), books, estimates))
     waiting[:] = waiting[np.lexsort((books.jobs["rank"][waiting], scores, -books.jobs["priority"][waiting]))]
 
 
-def _waiting(scenario: ClusterScenario, chosen: Int64s, now_s: int, books: Books | None) -> Waiting:
+def _waiting(scenario: ClusterScenario, chosen: Int64s, now_s: int, books: Books | None, estimate_s: Int64s) -> Waiting:
     jobs = scenario.jobs
     half_life_s = float(getattr(scenario.policy, "half_life_s", 0))
     usage: Float64s = np.zeros(len(chosen))
@@ -104,7 +105,7 @@ def _waiting(scenario: ClusterScenario, chosen: Int64s, now_s: int, books: Books
         int(jobs.submit_s[0]),
         scenario.cluster.total_gpus,
         jobs.submit_s[chosen],
-        jobs.estimate_s[chosen],
+        estimate_s[chosen],
         np.maximum(gpus, 1),
         usage,
     )
@@ -136,6 +137,8 @@ def open_books(scenario: ClusterScenario) -> Books:
         queue=np.zeros(len(jobs) + 1, np.int64),
         end_times=np.zeros(len(jobs) + 1, np.int64),
         end_jobs=np.zeros(len(jobs) + 1, np.int64),
+        over_times=np.zeros(len(jobs) + 1, np.int64),
+        over_jobs=np.zeros(len(jobs) + 1, np.int64),
         candidates=np.zeros(count, np.int64),
         harmful=np.zeros(count, np.bool_),
         sums=np.zeros(5),
@@ -156,10 +159,10 @@ def _records(kind: np.dtype[np.void], count: int, **columns: object) -> Any:
 
 def _make_state() -> Int64s:
     from clusterscape.simulate.batch.kernels import NOT_YET
-    from clusterscape.simulate.cluster.job_kernels import HEAD, IS_EXTRA, JOB, NOW
+    from clusterscape.simulate.cluster.job_kernels import HEAD, JOB, NOW, OVERS
     from clusterscape.simulate.cluster.kernels import NOBODY
 
-    state = np.zeros(IS_EXTRA + 1, np.int64)
+    state = np.zeros(OVERS + 1, np.int64)
     state[NOW], state[HEAD], state[JOB] = NOT_YET, NOBODY, NOBODY
     return state
 
@@ -256,6 +259,7 @@ def _make_jobs(scenario: ClusterScenario, wish_of: Int64s) -> Any:
         end=NOT_YET,
         began=NOT_YET,
         promise=NOT_YET,
+        request=jobs.estimate_s,
     )
 
 
@@ -272,11 +276,36 @@ def _ranks(scenario: ClusterScenario, jobs: ClusterJobs) -> Int64s:
     by_file = scenario.semantics.ties == "file_order"
     ties = np.arange(len(jobs)) if by_file else rank_by(jobs.submit_s.astype(float), jobs.number)
     score = np.zeros(len(jobs))
-    if len(jobs) and scenario.policy.is_static:
-        score = scenario.policy.score(_waiting(scenario, np.arange(len(jobs)), 0, None))
+    if len(jobs) and not _is_ordered_live(scenario):
+        score = scenario.policy.score(_waiting(scenario, np.arange(len(jobs)), 0, None, jobs.estimate_s))
     ranks = np.empty(len(jobs), np.int64)
     ranks[np.lexsort((ties, score, -jobs.priority))] = np.arange(len(jobs))
     return ranks
+
+
+def _is_predicting(scenario: ClusterScenario) -> bool:
+    return scenario.backfill.kind == "easy++" or scenario.estimates == "predicted"
+
+
+def _is_ordered_live(scenario: ClusterScenario) -> bool:
+    """Whether scores change: with time or usage, or because predictions do and another estimate gives another score."""
+    if not scenario.policy.is_static or not _is_predicting(scenario) or not len(scenario.jobs):
+        return not scenario.policy.is_static
+    everything, estimate_s = np.arange(len(scenario.jobs)), scenario.jobs.estimate_s
+    scores = [
+        scenario.policy.score(_waiting(scenario, everything, 0, None, each))
+        for each in (estimate_s, np.ones_like(estimate_s))
+    ]
+    return not np.array_equal(scores[0], scores[1])
+
+
+def _find_order(scenario: ClusterScenario) -> int:
+    """In which order candidates are tried, as the kernels number it."""
+    from clusterscape.simulate.cluster.job_kernels import BY_AREA, BY_ESTIMATE, BY_QUEUE, BY_SIZE
+
+    if scenario.backfill.kind == "frugal":
+        return {"area": BY_AREA, "estimate": BY_ESTIMATE, "processors": BY_SIZE}[scenario.semantics.frugal_by]
+    return BY_ESTIMATE if scenario.backfill.kind in ("easy-sjbf", "easy++") else BY_QUEUE
 
 
 def make_rules(scenario: ClusterScenario) -> Rules:
@@ -290,15 +319,17 @@ def make_rules(scenario: ClusterScenario) -> Rules:
         is_strict=how.bound == "strict",
         is_fixed=how.promise == "fixed",
         base=BASES[how.relaxation_base],
-        share=backfill.share if backfill.kind in ("relaxed", "adaptive") else 0.0,
+        share=backfill.share if backfill.kind in RELAXED else 0.0,
         whole_at=backfill.whole_at if backfill.kind == "adaptive" else 0.0,
         is_capped=how.adaptive_cap == "at_full_share",
         is_queue_kept=how.adaptive_queue == "when_blocked",
-        is_dynamic=not scenario.policy.is_static,
+        is_dynamic=_is_ordered_live(scenario),
         preempts=scenario.preempts,
         checkpoint=scenario.checkpoint_s or 0,
         half_life=float(getattr(scenario.policy, "half_life_s", 0)),
         depth=scenario.depth or 0,
+        tries_by=_find_order(scenario),
+        is_predicting=_is_predicting(scenario),
     )
 
 

@@ -3,10 +3,12 @@
 Importing this imports numba. Knows what happens to one job; who is next is decided in `pass_kernels`.
 """
 
+import numpy as np
 from numba import njit
 
 from clusterscape.model.samples import Int64s
 from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, charge, is_before, pop, push
+from clusterscape.simulate.batch.listed_kernels import CORRECTIONS_S
 from clusterscape.simulate.cluster.kernels import (
     NOBODY,
     Books,
@@ -42,7 +44,11 @@ FRAGMENT, FRAGMENT_S, IDLE_S, BLOCKED_S, LOST_S = range(5)
     PASS,
     TRIED,
     IS_EXTRA,
-) = range(17)
+    OVERS,
+) = range(18)
+
+# In which order candidates are tried.
+BY_QUEUE, BY_ESTIMATE, BY_AREA, BY_SIZE = range(4)
 
 
 @njit(cache=True, nogil=True)
@@ -80,6 +86,80 @@ def total_units(job: int, books: Books) -> int:
 
 
 @njit(cache=True, nogil=True)
+def sort_queue(first: int, end: int, tries_by: int, books: Books) -> None:
+    """Order a part of the queue as candidates are tried, equal ones as they stand; by rank where that is the queue's order."""
+    keys = np.empty(end - first, np.int64)
+    for at in range(first, end):
+        job = books.queue[at]
+        left = books.jobs[job].estimate - books.jobs[job].done
+        if tries_by == BY_ESTIMATE:
+            keys[at - first] = left
+        elif tries_by == BY_AREA:
+            keys[at - first] = left * total_units(job, books)
+        elif tries_by == BY_SIZE:
+            keys[at - first] = total_units(job, books)
+        else:
+            keys[at - first] = books.jobs[job].rank
+    books.queue[first:end] = books.queue[first:end][np.argsort(keys, kind="mergesort")]
+
+
+@njit(cache=True, nogil=True)
+def predict(job: int, books: Books) -> None:
+    """An arriving job is taken to run as long as its user's last two did, and never longer than it asks for."""
+    user = books.users[books.jobs[job].user]
+    books.jobs[job].estimate = books.jobs[job].request
+    if user.former_run > 0:
+        books.jobs[job].estimate = max(1, min(books.jobs[job].request, (user.last_run + user.former_run) // 2))
+
+
+@njit(cache=True, nogil=True)
+def learn(job: int, books: Books) -> None:
+    """A job has ended: its user's next ones are predicted by it."""
+    user = books.jobs[job].user
+    books.users[user].former_run = books.users[user].last_run
+    books.users[user].last_run = books.jobs[job].run
+
+
+@njit(cache=True, nogil=True)
+def grow_estimate(job: int, books: Books) -> None:
+    """A prediction that is exceeded grows step by step, never beyond what was asked for."""
+    step = min(books.jobs[job].corrections, CORRECTIONS_S.size - 2)
+    books.jobs[job].corrections = step + 1
+    grown = books.jobs[job].estimate - CORRECTIONS_S[step] + CORRECTIONS_S[step + 1]
+    books.jobs[job].estimate = min(grown, books.jobs[job].request)
+
+
+@njit(cache=True, nogil=True)
+def watch_estimate(job: int, books: Books) -> None:
+    """Remember when a running job will exceed its estimate, where it will. Only predictions can be exceeded."""
+    row = books.jobs[job]
+    if row.estimate < row.run:
+        books.state[OVERS] = push(
+            books.over_times,
+            books.over_jobs,
+            books.jobs.sequence,
+            books.state[OVERS],
+            row.began + row.estimate - row.done,
+            job,
+        )
+
+
+@njit(cache=True, nogil=True)
+def correct(books: Books, half_life: float) -> None:
+    """The first of those that exceed their estimates is given more time; its nodes are ready later than was thought."""
+    now, job = books.over_times[0], books.over_jobs[0]
+    books.state[OVERS] = pop(books.over_times, books.over_jobs, books.jobs.sequence, books.state[OVERS])
+    former = books.jobs[job].estimate
+    grow_estimate(job, books)
+    for pod in range(books.jobs[job].first_pod, books.jobs[job].first_pod + books.jobs[job].nodes):
+        books.nodes[books.pods[pod].node].version += 1
+    gpus = total_units(job, books) / UNITS_PER_GPU
+    amount = (books.jobs[job].estimate - former) * gpus
+    charge(books.users.usage, books.users.usage_at, half_life, books.jobs[job].user, amount, now)
+    watch_estimate(job, books)
+
+
+@njit(cache=True, nogil=True)
 def start_job(job: int, chosen: Int64s, gpus: Int64s, books: Books, half_life: float) -> None:
     """Give a waiting job the chosen nodes, all or nothing. ``gpus``: the GPU to share, −1 where that is open."""
     state, now = books.state, books.state[NOW]
@@ -98,6 +178,9 @@ def start_job(job: int, chosen: Int64s, gpus: Int64s, books: Books, half_life: f
     state[STARTED] += 1
     books.jobs[job].end = now + books.jobs[job].run - books.jobs[job].done
     state[ENDING] = push(books.end_times, books.end_jobs, books.jobs.sequence, state[ENDING], books.jobs[job].end, job)
+    while books.jobs[job].estimate <= books.jobs[job].done:
+        grow_estimate(job, books)
+    watch_estimate(job, books)
     units = total_units(job, books)
     books.held_by_user[books.jobs[job].partition, books.jobs[job].user] += units
     left = books.jobs[job].estimate - books.jobs[job].done
@@ -125,9 +208,8 @@ def leave_nodes(job: int, books: Books, half_life: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def drop_end(job: int, books: Books) -> None:
-    """Take a job's planned end out of the heap. Rare: the whole heap is walked."""
-    times, jobs, size = books.end_times, books.end_jobs, books.state[ENDING]
+def drop(times: Int64s, jobs: Int64s, size: int, job: int, books: Books) -> int:
+    """Take a job out of a heap; returns its new size. Rare: the whole heap is walked."""
     place = 0
     while jobs[place] != job:
         place += 1
@@ -137,13 +219,16 @@ def drop_end(job: int, books: Books) -> None:
         times[place], jobs[place] = times[parent], jobs[parent]
         place = parent
     times[0], jobs[0] = NOT_YET, job
-    books.state[ENDING] = pop(times, jobs, books.jobs.sequence, size)
+    return pop(times, jobs, books.jobs.sequence, size)
 
 
 @njit(cache=True, nogil=True)
 def put_out(job: int, checkpoint: int, books: Books, half_life: float) -> None:
     """A running job loses its nodes and waits again; what it did since its last checkpoint is lost (0: all of this attempt)."""
-    drop_end(job, books)
+    state = books.state
+    state[ENDING] = drop(books.end_times, books.end_jobs, state[ENDING], job, books)
+    if books.jobs[job].estimate < books.jobs[job].run:
+        state[OVERS] = drop(books.over_times, books.over_jobs, state[OVERS], job, books)
     leave_nodes(job, books, half_life)
     elapsed = books.state[NOW] - books.jobs[job].began
     kept = (elapsed // checkpoint) * checkpoint if checkpoint > 0 else 0

@@ -47,10 +47,12 @@ WISH = _table(
     models="i8",
     hosting="i8",
     without_extra="i8",
+    without_nodes="i8",
     popularity="f8",
 )
 """What jobs ask for on each of their nodes. ``hosting``: nodes that can take one such pod now. ``without_extra``: the look at
-the queue at which no room beside the promise was found. ``popularity``: its part of the jobs that count in fragmentation."""
+the queue at which no room beside the promise was found, for jobs of ``without_nodes`` nodes or more. ``popularity``: its part
+of the jobs that count in fragmentation."""
 
 JOB = _table(
     submit="i8",
@@ -71,9 +73,12 @@ JOB = _table(
     lost="i8",
     attempts="i8",
     sequence="i8",
+    request="i8",
+    corrections="i8",
 )
 """A job. ``rank``: its place in the queue; ``first_pod``: where its ``nodes`` pods begin. ``start`` is the first one, ``began``
-the last; ``done``: seconds of work saved by checkpoints, ``lost``: not saved."""
+the last; ``done``: seconds of work saved by checkpoints, ``lost``: not saved. A predicted ``estimate`` is at most the ``request``
+and grows by ``corrections`` when it is exceeded."""
 
 POD = _table(job="i8", node="i8", gpus="i8", next="i8", previous="i8")
 """The part of a job on one node. ``gpus``: bits. ``next`` and ``previous`` on the same node."""
@@ -96,8 +101,8 @@ PART = _table(
 """A partition: its ranges in ``members``, ``wishes`` and ``queue``. ``touched``: its queue is due a look. ``head``: who was
 promised a start last. ``user_units``: what one user may hold, 0: any."""
 
-USER = _table(usage="f8", usage_at="i8")
-"""What a user has been charged, GPU-seconds decayed up to ``usage_at``."""
+USER = _table(usage="f8", usage_at="i8", last_run="i8", former_run="i8")
+"""What a user has been charged, GPU-seconds decayed up to ``usage_at``; the two runs that ended last, 0: there was none."""
 
 OUTAGE_STEP = _table(time="i8", kind="i8", node="i8")
 """A node leaves service or returns."""
@@ -108,7 +113,7 @@ class Books(NamedTuple):
 
     ``hosts[w, n]``: node n can take a pod of wish w now. ``members``: nodes by partition.
     ``held_by_gpus[n, g]``: jobs with g whole GPUs of node n, [n, 0] with a share. ``candidates``: nodes to choose from, and which
-    of them are ``harmful`` to the promise.
+    of them are ``harmful`` to the promise. ``end_*`` and ``over_*`` are heaps: when jobs end, and exceed what was predicted.
     """
 
     nodes: Any
@@ -126,6 +131,8 @@ class Books(NamedTuple):
     queue: Int64s
     end_times: Int64s
     end_jobs: Int64s
+    over_times: Int64s
+    over_jobs: Int64s
     candidates: Int64s
     harmful: Bools
     sums: Float64s

@@ -14,6 +14,7 @@ from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, longest_allowed,
 from clusterscape.simulate.cluster.job_kernels import (
     ARRIVED,
     BLOCKED_S,
+    BY_QUEUE,
     CANDIDATES,
     CURSOR,
     ENDING,
@@ -25,6 +26,7 @@ from clusterscape.simulate.cluster.job_kernels import (
     JOB,
     NOW,
     OUTAGE,
+    OVERS,
     PARTITION,
     PASS,
     PHASE,
@@ -32,11 +34,15 @@ from clusterscape.simulate.cluster.job_kernels import (
     START,
     SURPLUS,
     TRIED,
+    correct,
     enqueue,
     find_victim,
+    learn,
     leave_nodes,
+    predict,
     price_room,
     put_out,
+    sort_queue,
     start_job,
     total_units,
 )
@@ -81,6 +87,8 @@ class Rules(NamedTuple):
     checkpoint: int
     half_life: float
     depth: int
+    tries_by: int
+    is_predicting: bool
 
 
 @njit(cache=True, nogil=True)
@@ -126,13 +134,19 @@ def take_instant(rules: Rules, books: Books) -> bool:
     books.sums[IDLE_S] += books.partitions.free_units.sum() * span
     books.sums[BLOCKED_S] += books.partitions.blocked_units.sum() * span
     state[NOW] = now
+    # Corrections of earlier seconds, and of this one, come first; they give no look at the queue.
+    while state[OVERS] > 0 and books.over_times[0] <= now:
+        correct(books, rules.half_life)
     while state[ENDING] > 0 and books.end_times[0] == now:
         job = books.end_jobs[0]
         state[ENDING] = pop(books.end_times, books.end_jobs, books.jobs.sequence, state[ENDING])
         leave_nodes(job, books, rules.half_life)
+        learn(job, books)
     while state[OUTAGE] < books.outages.size and books.outages[state[OUTAGE]].time <= now:
         take_outage(rules, books)
     while state[ARRIVED] < count and books.jobs[state[ARRIVED]].submit == now:
+        if rules.is_predicting:
+            predict(state[ARRIVED], books)
         enqueue(state[ARRIVED], books)
         state[ARRIVED] += 1
     return True
@@ -262,6 +276,15 @@ def find_longest(head: int, rules: Rules, books: Books) -> int:
 
 
 @njit(cache=True, nogil=True)
+def note_without_extra(job: int, books: Books) -> None:
+    """There is no room beside the promise for so many nodes of that wish, nor for more, until the next look."""
+    wish, nodes = books.jobs[job].wish, books.jobs[job].nodes
+    if books.wishes[wish].without_extra == books.state[PASS]:
+        nodes = min(nodes, books.wishes[wish].without_nodes)
+    books.wishes[wish].without_extra, books.wishes[wish].without_nodes = books.state[PASS], nodes
+
+
+@njit(cache=True, nogil=True)
 def may_overtake(job: int, rules: Rules, books: Books) -> bool:
     """Whether a candidate that fits may start beside the promise; then its nodes are listed."""
     state, head = books.state, books.state[HEAD]
@@ -270,14 +293,16 @@ def may_overtake(job: int, rules: Rules, books: Books) -> bool:
             state[START] = reserve(head, books)
             state[RESERVED] = 1
         if books.jobs[job].estimate - books.jobs[job].done > find_longest(head, rules, books):
-            if not rules.uses_extra or books.wishes[books.jobs[job].wish].without_extra == state[PASS]:
+            wish = books.wishes[books.jobs[job].wish]
+            is_tried = wish.without_extra == state[PASS] and books.jobs[job].nodes >= wish.without_nodes
+            if not rules.uses_extra or is_tried:
                 return False
             reserve(head, books)  # what started since the last look is known again
             list_candidates(job, books)
             harmless = mark_harmful(job, head, state[START], books)
             state[IS_EXTRA] = 1
             if harmless < books.jobs[job].nodes and state[SURPLUS] < 1:
-                books.wishes[books.jobs[job].wish].without_extra = state[PASS]
+                note_without_extra(job, books)
                 state[JOB] = NOBODY
                 return False
             return True
@@ -306,6 +331,8 @@ def look(rules: Rules, books: Books) -> bool:
             if rules.fill == NO_ONE:
                 return False
             state[PHASE] = FILLING
+            if rules.tries_by != BY_QUEUE:
+                sort_queue(part.first_queue + state[CURSOR] + 1, part.first_queue + part.queued, rules.tries_by, books)
         else:
             state[TRIED] += 1
             if 0 < rules.depth < state[TRIED]:
@@ -325,7 +352,7 @@ def step(rules: Rules, books: Books, chosen: Int64s, gpus: Int64s, progress: Int
         if chosen.size:
             start_job(job, chosen, gpus, books, rules.half_life)
         else:
-            books.wishes[books.jobs[job].wish].without_extra = state[PASS]
+            note_without_extra(job, books)
             state[CURSOR] += 1
     while True:
         if state[PHASE] == BETWEEN:
@@ -347,6 +374,9 @@ def step(rules: Rules, books: Books, chosen: Int64s, gpus: Int64s, progress: Int
         if look(rules, books):
             return CHOOSE
         head = state[HEAD]
+        if head != NOBODY and rules.tries_by != BY_QUEUE and not rules.is_dynamic:
+            part = books.partitions[state[PARTITION]]
+            sort_queue(part.first_queue, part.first_queue + part.queued, BY_QUEUE, books)
         if head != NOBODY:
             # By their number the idle GPUs would do for it: it is where they are that keeps it waiting.
             units = total_units(head, books)

@@ -5,6 +5,7 @@ from clusters.queued import HOUR_MS, NOW, QueuedCluster, queued_cluster
 
 from clusterscape.errors import NotFoundError
 from clusterscape.model import UnixMs
+from clusterscape.model.observations import PRIORITY_PARTS
 
 __all__ = ["queued_cluster"]
 
@@ -72,6 +73,36 @@ def test_promises_survive_a_restart_when_slips_were_recorded(queued_cluster: Que
     assert story.promise is not None
     assert story.promise.started_at == queued_cluster.now
     assert sum(slip.change_s for slip in story.promise.slips) == (queued_cluster.now - story.promise.first_at) // 1000
+
+
+def test_parts_of_the_priority_say_why_others_are_ahead_when_the_scheduler_tells_them(
+    queued_cluster: QueuedCluster,
+) -> None:
+    queued_cluster.wait("slurm:10_3", 8, priority=1_200)
+    queued_cluster.wait("slurm:11", 8, priority=2_600)
+    parts = {"10": {"age": 1_000, "fair_share": 200}, "11": {"age": 100, "fair_share": 1_500, "qos": 1_000}}
+    queued_cluster.records.write_document(PRIORITY_PARTS, "slurm", {"parts": parts}, at_ms=NOW)
+    story = queued_cluster.queries.queue.story("slurm:10_3")
+    assert [(part.name, part.points) for part in story.parts] == [("age", 1_000), ("fair_share", 200)]
+    (ahead,) = story.ahead
+    assert ahead.why == "priority 2,600 vs 1,200: +1,300 fair share, +1,000 quality of service, −900 age"
+    assert [part.title for part in ahead.parts] == ["fair share", "quality of service", "age"]
+
+
+def test_likely_starts_are_those_told_before_submitting_when_the_same_is_asked(queued_cluster: QueuedCluster) -> None:
+    """One code path: what a form says of a job is what the queue shows of it a moment after it was submitted."""
+    queued_cluster.wait("slurm:10", 8, hours=6)
+    told = queued_cluster.queries.waits.ask(gpus=8, hours=4, partition="main", user="bob").start
+    queued_cluster.wait("slurm:11", 8, hours=4, since_h=0, priority=100)
+    row = next(each for each in queued_cluster.queries.queue.all().workloads if each.workload == "slurm:11")
+    assert row.likely is not None
+    (interval,) = (each for each in told.intervals if each.level == row.likely.level)
+    assert (row.likely.likely_at, row.likely.from_at, row.likely.to_at) == (
+        told.likely_at,
+        interval.from_at,
+        interval.to_at,
+    )
+    assert NOW <= row.likely.from_at <= row.likely.likely_at <= row.likely.to_at
 
 
 def test_unknown_workload_is_not_found_when_it_is_asked_about(queued_cluster: QueuedCluster) -> None:

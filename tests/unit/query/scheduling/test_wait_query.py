@@ -9,11 +9,12 @@ import pytest
 from clusters.small import HOUR_MS, NOW, SmallCluster
 from fastapi.testclient import TestClient
 
+from clusterscape.analyze.jobs.wait_intervals import WaitBins
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import Node, NodeId, NodeState, Partition, UnixMs, Workload, WorkloadId, WorkloadState
 from clusterscape.query import Queries
 from clusterscape.query.scheduling.waiting import WaitQuery
-from clusterscape.query.scheduling.waiting_log import KIND, ForecastLog
+from clusterscape.query.scheduling.waiting_log import KIND, ForecastLog, LoggedForecast
 from clusterscape.query.scheduling.waiting_pools import find_pools
 from clusterscape.serve.app import create_app
 from clusterscape.settings import RetentionSettings, StorageSettings
@@ -151,12 +152,74 @@ def test_forecasts_are_kept_and_compared_when_workloads_start(site: SmallCluster
     site.now = UnixMs(NOW + 2_000_000)
     waits.tend()
     found = waits.reliability()
-    assert (found.jobs, found.open, found.since) == (1, 1, NOW)
+    # The other one has now waited for more than an hour: its second forecast is open beside the first.
+    assert (found.jobs, found.open, found.since) == (1, 2, NOW)
     assert found.median_error_s is not None
     assert [one.nominal for one in found.told] == [0.5, 0.8, 0.9]
     # Another process finds the same in the store.
     assert ForecastLog(site.records).outcomes().wait_s.tolist() == [1800.0]
     assert len(site.records.documents(KIND)) == 1
+
+
+def test_later_forecasts_are_kept_and_judged_apart_when_a_workload_goes_on_waiting(site: SmallCluster) -> None:
+    waits = WaitQuery(site.queries.context)
+    waits.tend()  # both have waited for half an hour: they count as newcomers
+    site.now = UnixMs(NOW + 2 * HOUR_MS)
+    fresh = replace(waiting("4", 4), submitted_at=UnixMs(NOW + 2 * HOUR_MS))
+    site.records.write_workloads([fresh], at_ms=site.now)
+    waits.tend()
+    assert waits.reliability().open == 5  # both again, and one that just came
+    started = [
+        replace(each, state=WorkloadState.RUNNING, started_at=UnixMs(NOW + 3 * HOUR_MS))
+        for each in (waiting("2", 4), fresh)
+    ]
+    site.records.write_workloads(started, at_ms=site.now)
+    site.now = UnixMs(NOW + 4 * HOUR_MS)
+    waits.tend()
+    found = waits.reliability()
+    assert (found.jobs, found.later_jobs) == (2, 1)
+    assert [one.jobs for one in found.later] == [1, 1, 1]
+    assert all(one.low <= one.covered <= one.high for one in (*found.told, *found.later))
+
+
+def test_forecasts_keep_their_promise_when_the_sampled_ones_do_not(site: SmallCluster) -> None:
+    """Everybody starts three times later than sampled: told intervals follow, for newcomers and for those who wait."""
+    log = ForecastLog(site.records)
+    random = np.random.default_rng(3)
+    levels = np.array([0.4, 0.5, 0.75, 1.0, 1.4, 2.0, 2.4])
+    logged = []
+    for place in range(200):
+        sampled = float(random.uniform(1_000, 20_000)) * levels
+        wait = float(3.0 * sampled[3] * random.lognormal(0, 0.2))
+        logged.append(
+            LoggedForecast(
+                f"slurm:7{place:03}", NOW, sampled.tolist(), sampled.tolist(), 0.05, 5, wait, stage=place % 2
+            )
+        )
+    log.add(logged)
+    known = log.calibrations()
+    assert (known.first.count, known.later.count) == (100, 100)
+    asked = np.full((2, 7), 6_000.0) * levels
+    told = known.apply(asked, WaitBins(np.full(2, 0.05), np.full(2, 5.0)), np.array([True, False]))
+    assert (told[:, 1] < 18_000).all()
+    assert (told[:, 5] > 18_000).all()
+    assert np.abs(told[:, 3] - 18_000).max() < 2_000
+    assert known.apply(asked[:1], WaitBins(np.full(1, 0.05), np.full(1, 5.0)), np.array([False])).tolist() == [
+        told[1].tolist()
+    ]
+
+
+def test_smaller_nodes_do_not_count_when_memory_is_asked_for(site: SmallCluster) -> None:
+    small = Node(
+        id=NodeId("v1"), partitions=("old",), machine_type="V100", state=NodeState.IDLE, gpu_count=4, memory_bytes=2**35
+    )
+    site.records.write_inventory(nodes=[small], partitions=[], units=[], at_ms=NOW)
+    waits = WaitQuery(site.queries.context)
+    assert waits.ask(gpus=4, hours=1, memory_gib=32).start.partition == "old"
+    assert waits.ask(gpus=4, hours=1, memory_gib=64).start.partition == "gpu"
+    with pytest.raises(QueryError, match="V100 with 64 GiB a node") as refused:
+        waits.ask(gpus=4, hours=1, machine_type="V100", memory_gib=64)
+    assert "old: 4 × V100" in (refused.value.hint or "")
 
 
 def test_run_times_are_learned_and_learned_again_when_jobs_end(site: SmallCluster) -> None:

@@ -1,10 +1,12 @@
 """What a change would do: nothing where nothing changes, and its side effects told where it has some."""
 
+import time
+
 import pytest
 from clusters.queued import NOW, QueuedCluster, queued_cluster
 
-from clusterscape.errors import QueryError
-from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfProgress
 
 __all__ = ["queued_cluster"]
 
@@ -28,7 +30,7 @@ def test_unchanged_what_if_is_the_baseline_exactly(queued_cluster: QueuedCluster
     ] * len(answer.measures)
     assert all(each.baseline == each.changed for each in answer.measures)
     assert all(row.change_s == 0 and row.baseline_at == row.changed_at for row in answer.workloads)
-    assert all(node.baseline == node.changed for node in answer.nodes)
+    assert answer.course.baseline == answer.course.changed
     assert answer.warnings == []
 
 
@@ -46,7 +48,10 @@ def test_everybody_starts_sooner_when_nodes_are_added(queued_cluster: QueuedClus
     answer = queued_cluster.queries.what_if.ask(QueueWhatIf(added={"main": 4}, futures=FEW))
     wait = next(each for each in answer.measures if each.name == "wait_s")
     assert wait.verdict == "better"
-    assert [node.node for node in answer.nodes if node.baseline == []] == [f"new-main-{at}" for at in (1, 2, 3, 4)]
+    assert [node.node for node in answer.course.nodes if node.is_added] == [f"new-main-{at}" for at in (1, 2, 3, 4)]
+    added = {place for place, node in enumerate(answer.course.nodes) if node.is_added}
+    assert added & set(answer.course.changed.node)
+    assert not added & set(answer.course.baseline.node)
 
 
 def test_gangs_never_start_when_a_node_they_need_is_drained(queued_cluster: QueuedCluster) -> None:
@@ -71,13 +76,74 @@ def test_one_starts_first_when_it_is_put_first(queued_cluster: QueuedCluster) ->
     assert row.change_s < 0
 
 
-def test_picture_shows_who_holds_each_gpu_when_a_time_is_chosen(queued_cluster: QueuedCluster) -> None:
+def test_course_tells_who_holds_each_gpu_when_the_queue_is_played(queued_cluster: QueuedCluster) -> None:
     fill(queued_cluster)
-    answer = queued_cluster.queries.what_if.ask(QueueWhatIf(futures=2, picture_in_s=0))
-    assert answer.picture_at == NOW
-    held = {node.node: node.baseline for node in answer.nodes}
-    assert held["n1"] == ["slurm:1"] * 8
-    assert held["n3"] == ["slurm:3"] * 4 + [None] * 4
+    course = queued_cluster.queries.what_if.ask(QueueWhatIf(policy="size-priority", futures=2)).course
+    assert course.from_at == NOW
+    names = [node.node for node in course.nodes]
+    rows = list(zip(course.baseline.node, course.baseline.holder, course.baseline.gpus, strict=True))
+    now = {
+        (names[node], course.holders[holder].workload): gpus
+        for (node, holder, gpus), since in zip(rows, course.baseline.from_at, strict=True)
+        if since == NOW
+    }
+    assert now["n1", "slurm:1"] == 8
+    assert now["n3", "slurm:3"] == 4
+    assert {holder.workload for holder in course.holders if holder.is_waiting} >= {"slurm:10", "slurm:20"}
+    for spans in (course.baseline, course.changed):
+        assert all(begin < end <= course.until_at for begin, end in zip(spans.from_at, spans.to_at, strict=True))
+        for moment in spans.from_at:
+            held = [0] * len(names)
+            for node, gpus, begin, end in zip(spans.node, spans.gpus, spans.from_at, spans.to_at, strict=True):
+                held[node] += gpus if begin <= moment < end else 0
+            assert max(held) <= 8
+
+
+def test_users_with_less_go_first_when_shares_are_fair(queued_cluster: QueuedCluster) -> None:
+    """Who holds GPUs goes behind who holds none; without users the order would be that of arrival."""
+    queued_cluster.wait("slurm:10", 8, hours=6, since_h=2, user="ada")
+    queued_cluster.wait("slurm:11", 8, hours=6, since_h=1, user="zoe")
+    answer = queued_cluster.queries.what_if.ask(QueueWhatIf(policy="fair-share", futures=FEW))
+    changes = {row.workload: row.change_s or 0 for row in answer.workloads}
+    assert changes["slurm:11"] < 0 < changes["slurm:10"]
+
+
+def wait_for(cluster: QueuedCluster, name: str) -> WhatIfProgress:
+    runs = cluster.queries.what_if_runs
+    for _ in range(2_400):
+        found = runs.find(name)
+        if found.state != "running":
+            return found
+        time.sleep(0.05)
+    raise AssertionError("the what-if goes on and on")
+
+
+def test_run_ends_with_the_same_answer_when_it_is_looked_after(queued_cluster: QueuedCluster) -> None:
+    fill(queued_cluster)
+    what = QueueWhatIf(policy="sjf", futures=2)
+    begun = queued_cluster.queries.what_if_runs.start(what)
+    assert (begun.state, begun.answer) == ("running", None)
+    ended = wait_for(queued_cluster, begun.run)
+    assert (ended.state, ended.progress) == ("done", 1.0)
+    assert ended.answer == queued_cluster.queries.what_if.ask(what)
+
+
+def test_run_stays_stopped_when_it_was_stopped(queued_cluster: QueuedCluster) -> None:
+    fill(queued_cluster)
+    runs = queued_cluster.queries.what_if_runs
+    first, second = (runs.start(QueueWhatIf(policy="sjf", futures=60)) for _ in range(2))
+    assert runs.stop(second.run).state == "stopped"
+    assert runs.stop(first.run).state == "stopped"
+    last = runs.start(QueueWhatIf(policy="sjf", futures=2))
+    assert wait_for(queued_cluster, last.run).state == "done"
+    assert (runs.find(first.run).state, runs.find(second.run).answer) == ("stopped", None)
+
+
+def test_run_is_refused_at_once_when_the_change_makes_no_sense(queued_cluster: QueuedCluster) -> None:
+    with pytest.raises(QueryError):
+        queued_cluster.queries.what_if_runs.start(QueueWhatIf(backfill="easy++"))
+    with pytest.raises(NotFoundError):
+        queued_cluster.queries.what_if_runs.find("0")
 
 
 @pytest.mark.parametrize(
@@ -97,14 +163,3 @@ def test_change_is_refused_when_it_names_what_is_not_there(queued_cluster: Queue
     fill(queued_cluster)
     with pytest.raises(QueryError):
         queued_cluster.queries.what_if.ask(change)
-
-
-def test_likely_starts_lie_between_now_and_the_plan_when_they_are_sampled(queued_cluster: QueuedCluster) -> None:
-    fill(queued_cluster)
-    queued_cluster.queries.what_if.tend()
-    rows = queued_cluster.queries.queue.all().workloads
-    for row in rows[:4]:
-        assert row.likely is not None
-        assert row.planned_at is not None
-        assert NOW <= row.likely.from_at <= row.likely.likely_at <= row.likely.to_at
-        assert row.likely.likely_at <= row.planned_at

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schedulers.plain import PlainJob, Score, by_submission, simulate_plainly
 
-from clusterscape.errors import QueryError
+from clusterscape.errors import QueryError, StoppedError
 from clusterscape.simulate.batch import (
     BACKFILLS,
     PRESETS,
@@ -19,6 +19,7 @@ from clusterscape.simulate.batch import (
     Scenario,
     Schedule,
     Semantics,
+    compare_with_fcfs,
     compute_measures,
     find_policy,
     jitter,
@@ -234,3 +235,41 @@ def test_choices_are_named_when_a_policy_or_backfilling_is_not_known() -> None:
     assert "fcfs" in (caught.value.hint or "")
     with pytest.raises(QueryError, match="no backfilling"):
         Backfill("lazy")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "sjf", "fair-share"])
+@PATIENT
+@given(jobs=job_lists())
+def test_easy_plus_plus_is_shortest_backfilled_first_by_predictions(jobs: BatchJobs, policy: str) -> None:
+    how = PRESETS["clusterscape"]
+    one = scenario(jobs, "easy++", how, policy)
+    other = replace(scenario(jobs, "easy-sjbf", how, policy), estimates="predicted")
+    assert simulate(one).start_s.tolist() == simulate(other).start_s.tolist()
+
+
+@pytest.mark.parametrize("kind", BACKFILLS)
+@PATIENT
+@given(jobs=job_lists())
+def test_predictions_are_requests_when_nobody_has_run_twice(jobs: BatchJobs, kind: BackfillKind) -> None:
+    strangers = replace(jobs, user=np.arange(len(jobs)))
+    asked = scenario(strangers, "easy-sjbf" if kind == "easy++" else kind, PRESETS["clusterscape"])
+    predicted = replace(scenario(strangers, kind, PRESETS["clusterscape"]), estimates="predicted")
+    assert simulate(predicted).start_s.tolist() == simulate(asked).start_s.tolist()
+
+
+@pytest.mark.parametrize(("kind", "policy"), [("conservative", "fcfs"), ("easy", "wfp3"), ("easy", "fcfs")])
+def test_simulation_is_broken_off_when_it_is_stopped(kind: BackfillKind, policy: str) -> None:
+    jobs = make_jobs([(1, 5, 0, 4, 0)] * 20)
+    with pytest.raises(StoppedError):
+        simulate(scenario(jobs, kind, PRESETS["clusterscape"], policy), np.array([0, 1]))
+
+
+def test_fairness_and_waits_by_size_are_told_when_the_largest_go_first() -> None:
+    rows = [(0, 4000, 0, 8, 0), *[(1, 4000, 0, 1, 1)] * 8, *[(1, 4000, 0, 8, 2)] * 4]
+    found = simulate(scenario(make_jobs(rows), "easy", PRESETS["clusterscape"], "size-priority"))
+    measures = compute_measures(found)
+    assert measures is not None
+    assert measures.fairness is not None
+    assert 0 < measures.fairness < 1
+    starved = {one.high: one.is_starved for one in compare_with_fcfs(found, simulate)}
+    assert starved == {1: True, 8: False}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { MeasureChange, NodePicture, StartForecast } from "../../../api/generated.ts";
+import type { HeldSpans, MeasureChange, StartForecast, WhatIfNode } from "../../../api/generated.ts";
 import { sayStart } from "./ask-form.tsx";
-import { layOut } from "./mini-picture.tsx";
+import { CLOSED, FREE, findOthers, layOutNodes, placeSpans, readMoment } from "./course-layout.ts";
 import { stepsOf } from "./slip-waterfall.tsx";
 import { sayDifference } from "./what-if-panel.tsx";
 import { formatChange, makeAxis } from "./words.ts";
@@ -58,21 +58,52 @@ describe("a difference", () => {
   });
 });
 
-describe("the small picture", () => {
-  const node = (baseline: NodePicture["baseline"], changed: NodePicture["changed"]): NodePicture => ({
-    node: "n1",
+describe("the course of a what-if", () => {
+  const node = (name: string, changes: Partial<WhatIfNode> = {}): WhatIfNode => ({
+    node: name,
     partition: "main",
-    baseline,
-    changed,
+    gpus: 4,
+    is_added: false,
+    is_open: true,
+    will_be_open: true,
+    ...changes,
+  });
+  const spans: HeldSpans = {
+    node: [0, 0, 0],
+    holder: [0, 1, 2],
+    gpus: [2, 1, 3],
+    from_at: [0, 0, 100],
+    to_at: [100, 300, 200],
+  };
+  const nodes = [node("a"), node("b", { is_added: true }), node("c", { will_be_open: false })];
+  const course = { from_at: 0, until_at: 300, nodes, left_out: 0, holders: [], baseline: spans, changed: spans };
+
+  it("gives each workload the lowest GPUs that are free when it begins", () => {
+    expect(placeSpans(spans, nodes).map(({ slots }) => slots)).toEqual([[0, 1], [2], [0, 1, 3]]);
+  });
+
+  it("tells who holds what at a moment, and what is free beside others", () => {
+    const placed = placeSpans(spans, nodes);
+    const is = readMoment(course, placed, false, 50);
+    expect(is.holders).toEqual([[0, 0, 1, FREE], [], [FREE, FREE, FREE, FREE]]);
+    expect([is.free, is.scattered]).toEqual([5, 1]);
+    const then = readMoment(course, placed, true, 250);
+    expect(then.holders[0]).toEqual([FREE, FREE, 1, FREE]);
+    expect(then.holders[1]).toHaveLength(4);
+    expect(then.holders[2]?.[0]).toBe(CLOSED);
   });
 
   it("marks GPUs that another would hold, however they are ordered", () => {
-    const cells = layOut([node(["a", "b", null], ["b", "c", null])], 4);
-    expect(cells.map(({ kind }) => kind)).toEqual(["held", "other", "free"]);
+    expect(findOthers([5, 6, FREE], [6, 7, FREE])).toEqual([false, true, false]);
+    expect(findOthers([], [FREE])).toEqual([true]);
   });
 
-  it("marks nothing where nothing changes", () => {
-    expect(layOut([node(["a", null], ["a", null])], 4).some(({ kind }) => kind === "other")).toBe(false);
+  it("lays nodes out by partition, in rows that fit", () => {
+    const layout = layOutNodes([...nodes, node("d", { partition: "other" })], 36);
+    expect(layout.labels.map(({ text }) => text)).toEqual(["main", "other"]);
+    expect(new Set(layout.boxes.map(({ x, y }) => `${x} ${y}`)).size).toBe(4);
+    expect(layout.boxes[2]?.y).toBeGreaterThan(layout.boxes[1]?.y ?? 0);
+    expect(layout.height).toBeGreaterThan(layout.boxes[3]?.y ?? 0);
   });
 });
 

@@ -28,8 +28,10 @@ const POLICIES: readonly (readonly [string, string])[] = [
 const BACKFILLS: readonly (readonly [string, string])[] = [
   ["none", "None"],
   ["first-fit", "First fit"],
+  ["easy-sjbf", "EASY, shortest first (SJBF)"],
   ["relaxed", "Relaxed"],
   ["adaptive", "Adaptive relaxed"],
+  ["frugal", "Frugal: smallest first"],
 ];
 const PLACEMENTS: readonly (readonly [string, string])[] = [
   ["least-allocated", "Emptiest node"],

@@ -2,21 +2,33 @@
 
 import type { MeasureChange, StartChange, WhatIfAnswer, WhatIfWarning } from "../../../api/generated.ts";
 import { classNames } from "../../../base/class-names.ts";
-import { formatPlural } from "../../../base/format.ts";
+import { formatPlural, formatRatio } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
-import { useWhatIf } from "../../../data/scheduling.ts";
+import { type AskedWhatIf, useWhatIf } from "../../../data/scheduling.ts";
 import { OpenLink } from "../../../parts/panel/panel.tsx";
 import type { SchedulingPage } from "../../../state/scheduling.ts";
+import { Button } from "../../../widgets/button.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
-import { MiniPicture } from "./mini-picture.tsx";
+import { CoursePicture } from "./course-picture.tsx";
 import styles from "./what-if.module.css";
 import { formatChange, nativeId } from "./words.ts";
 
 export function WhatIfPanel({ page }: { page: SchedulingPage }) {
-  const answer = useWhatIf(page.whatIf, Number(page.ahead) * HOUR_S);
+  const answer = useWhatIf(page.whatIf);
+  const isAsking = answer.progress !== null;
+  if (answer.value === undefined && answer.problem === null) {
+    return (
+      <section className={styles.panel} aria-label="What it would do" aria-busy={isAsking}>
+        <p className={styles.waits}>
+          {answer.isStopped ? "The simulation was stopped." : "Simulating the queue as it is and with the change."}
+        </p>
+        <Progress answer={answer} />
+      </section>
+    );
+  }
   return (
-    <section className={styles.panel} aria-label="What it would do" aria-busy={answer.isAsking}>
+    <section className={styles.panel} aria-label="What it would do" aria-busy={isAsking}>
       <Frame source={answer} what="the simulation">
         {(value) => (
           <>
@@ -25,7 +37,7 @@ export function WhatIfPanel({ page }: { page: SchedulingPage }) {
               <small data-tip={value.assumptions.join(" ")}>
                 {formatPlural(value.simulated, "waiting workload")}, {value.futures} sampled futures
               </small>
-              {answer.isAsking && <small role="status">simulating …</small>}
+              <Progress answer={answer} />
             </header>
             {value.warnings.map((warning) => (
               <Warning key={warning.kind} warning={warning} />
@@ -34,13 +46,25 @@ export function WhatIfPanel({ page }: { page: SchedulingPage }) {
               <Measures measures={value.measures} />
               <div className={styles.side}>
                 <Moved answer={value} />
-                <MiniPicture answer={value} ahead={page.ahead} />
               </div>
             </div>
+            <CoursePicture course={value.course} ahead={page.ahead} />
           </>
         )}
       </Frame>
     </section>
+  );
+}
+
+/** How far the simulation is, and a way to stop it or to begin anew. */
+function Progress({ answer }: { answer: AskedWhatIf }) {
+  if (answer.isStopped) return <Button onClick={answer.again}>Simulate again</Button>;
+  if (answer.progress === null) return null;
+  return (
+    <span className={styles.progress} role="status">
+      <progress max={1} value={answer.progress} aria-label="Simulating" /> {formatRatio(answer.progress)}
+      <Button onClick={answer.stop}>Cancel</Button>
+    </span>
   );
 }
 
@@ -113,7 +137,6 @@ export function sayDifference({ difference, low, high, unit, verdict }: MeasureC
   return `${show(difference)} (${show(low)} … ${show(high)})`;
 }
 
-const HOUR_S = 3600;
 const SHOWN = 8;
 
 function Moved({ answer }: { answer: WhatIfAnswer }) {

@@ -2,12 +2,33 @@
 
 import { useState } from "react";
 import { useJobTraces, useSimulatorOptions } from "../../../data/job-traces.ts";
-import { changeSimulator, RULE_PRESETS, type RulePreset, type SimulatorChoice } from "../../../state/scheduling.ts";
+import {
+  changeSimulator,
+  ESTIMATES,
+  type Estimates,
+  RULE_PRESETS,
+  type RulePreset,
+  type SimulatorChoice,
+} from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
+import { Segmented } from "../../../widgets/segmented.tsx";
 import { TraceUpload } from "../history/trace-upload.tsx";
+import { KeptResults } from "./kept-results.tsx";
 import styles from "./simulator.module.css";
-import { nameBackfill, namePolicy } from "./words.ts";
+import { nameBackfill, namePolicy, parseOmegas } from "./words.ts";
+
+const ESTIMATE_TITLES: Readonly<Record<Estimates, string>> = {
+  request: "As asked",
+  actual: "As known",
+  predicted: "Predicted",
+};
+
+const ESTIMATE_HINTS: Readonly<Record<Estimates, string>> = {
+  request: "by the time limit",
+  actual: "by how long each job will really run, which no scheduler knows",
+  predicted: "from the user’s last two jobs, corrected where one runs longer",
+};
 
 const RULES: Readonly<Record<RulePreset, string>> = {
   clusterscape: "ClusterScape",
@@ -41,7 +62,7 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
         <TraceUpload onUploaded={({ trace }) => set({ trace })} />
       </section>
       <Frame source={options} what="policies">
-        {({ policies, backfills }) => (
+        {({ policies, backfills, relaxed }) => (
           <>
             <Choices
               title="Orders"
@@ -57,9 +78,27 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
               say={nameBackfill}
               onChange={(fills) => set({ fills })}
             />
+            {choice.fills.some((fill) => relaxed.includes(fill)) && (
+              <Omegas
+                key={choice.omegas.join()}
+                value={choice.omegas.join(", ")}
+                onChange={(omegas) => set({ omegas })}
+              />
+            )}
           </>
         )}
       </Frame>
+      <section aria-label="Estimates">
+        <h2>Run times are taken</h2>
+        <Segmented
+          label="Estimates"
+          name="estimates"
+          value={choice.estimates}
+          options={ESTIMATES.map((value) => ({ value, title: ESTIMATE_TITLES[value] }))}
+          onChange={(estimates) => set({ estimates })}
+        />
+        <small className={styles.hint}>{ESTIMATE_HINTS[choice.estimates]}</small>
+      </section>
       <section aria-label="Semantics">
         <h2>Semantics</h2>
         <select
@@ -79,6 +118,7 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
         </select>
       </section>
       <Machine key={choice.machine} value={choice.machine} onChange={(machine) => set({ machine })} />
+      <KeptResults result={choice.result} />
     </div>
   );
 }
@@ -105,6 +145,29 @@ function Choices({ title, names, chosen, say, onChange }: ChoicesProps) {
           </label>
         ))}
       </div>
+    </section>
+  );
+}
+
+function Omegas({ value, onChange }: { value: string; onChange(omegas: readonly string[]): void }) {
+  const [text, setText] = useState(value);
+  const omegas = parseOmegas(text);
+  const submit = () => omegas && omegas.join(", ") !== value && onChange(omegas);
+  return (
+    <section aria-label="Relaxation">
+      <h2>Relaxation ω</h2>
+      <input
+        type="text"
+        inputMode="decimal"
+        aria-label="Relaxation factors"
+        aria-invalid={omegas === undefined}
+        value={text}
+        data-tip="By which share of the head’s expected wait its promise may slip. Several, with commas between, are compared."
+        onChange={(event) => setText(event.target.value)}
+        onBlur={submit}
+        onKeyDown={(event) => event.key === "Enter" && submit()}
+      />
+      {omegas === undefined && <small className={styles.hint}>Numbers from 0 to 10, such as 0.05, 0.1</small>}
     </section>
   );
 }

@@ -73,6 +73,7 @@ function Cell({ measure, first }: { measure: JitteredMeasure; first: JitteredMea
 
 function scaleOf(most: number, unit: string): Scale {
   if (unit === "ratio") return linearScale(0, 1, 5, formatRatio);
+  if (unit === "index") return linearScale(0, 1, 5, (value) => value.toFixed(1));
   if (unit === "s") return evenDurationScale(Math.max(60, most), 5);
   return linearScale(0, Math.max(2, most), 5, formatCount);
 }
@@ -95,7 +96,15 @@ function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
       title={title.charAt(0).toUpperCase() + title.slice(1)}
       hint="dot: mean of the jittered runs, bar: their middle 95 %"
       twin={{
-        header: ["order", "backfilling", unit ? `${title}, ${unit}` : title, "jittered mean", "sd", "low", "high"],
+        header: [
+          "order",
+          "backfilling",
+          unit === "s" ? `${title}, ${unit}` : title,
+          "jittered mean",
+          "sd",
+          "low",
+          "high",
+        ],
         rows: rows.map(({ choice, measure }) => [
           choice.policy,
           choice.backfill,

@@ -1,12 +1,15 @@
 // Simulator: what other orders and ways of backfilling would do to a recorded trace, measured with intervals.
 
+import { useEffect } from "react";
 import type { SimulationAnswer, SimulationAsk } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { toSentence } from "../../../base/problem.ts";
-import { useSimulation } from "../../../data/job-traces.ts";
-import type { SimulatorChoice } from "../../../state/scheduling.ts";
-import { useScreen } from "../../../state/use-screen.ts";
+import { type RunningSimulation, useSimulation } from "../../../data/job-traces.ts";
+import { changeSimulator, type SimulatorChoice } from "../../../state/scheduling.ts";
+import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
+import { Button } from "../../../widgets/button.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
+import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { colorAt } from "../drawing/trace-colors.ts";
 import { SpreadCard } from "../history/distribution-cards.tsx";
@@ -16,17 +19,25 @@ import { CourseCards } from "./course-cards.tsx";
 import { GanttCard } from "./gantt-card.tsx";
 import { MeasureCards } from "./measure-cards.tsx";
 import styles from "./simulator.module.css";
-import { nameChoice } from "./words.ts";
+import { SizeCard, Starved } from "./size-card.tsx";
+import { ESTIMATE_WORDS, nameChoice } from "./words.ts";
 
 const JITTERED_RUNS = 5;
 
 export default function SimulatorTab() {
   const { scheduling } = useScreen();
+  const change = useChangeScreen();
   const asked = toAsk(scheduling.simulator);
-  const simulation = useSimulation(asked);
+  const { result } = scheduling.simulator;
+  const simulation = useSimulation(asked, result);
+  const made = asked !== null && simulation.isOwn ? simulation.value?.simulation : undefined;
+  // The link leads to what was made of the choice, so that a reload, or somebody else, sees the same.
+  useEffect(() => {
+    if (made !== undefined && made !== result) change(changeSimulator({ result: made }), "replace");
+  }, [made, result, change]);
   return (
     <ViewLayout
-      strip={<Strip answer={asked ? simulation.value : undefined} />}
+      strip={asked && <Strip simulation={simulation} />}
       controls={<SimulatorControls choice={scheduling.simulator} />}
       details={null}
     >
@@ -43,7 +54,8 @@ export default function SimulatorTab() {
   );
 }
 
-export function toAsk({ trace, orders, fills, rules, machine }: SimulatorChoice): SimulationAsk | null {
+export function toAsk(choice: SimulatorChoice): SimulationAsk | null {
+  const { trace, orders, fills, rules, estimates, omegas, machine } = choice;
   if (trace === "" || orders.length === 0 || fills.length === 0) return null;
   const processors = Number.parseInt(machine, 10);
   return {
@@ -51,27 +63,51 @@ export function toAsk({ trace, orders, fills, rules, machine }: SimulatorChoice)
     policies: orders,
     backfills: fills,
     semantics: rules,
+    estimates,
+    omegas: omegas.length > 0 ? omegas.map(Number) : [0.1],
     processors: processors > 0 ? processors : null,
     jitter: JITTERED_RUNS,
   };
 }
 
-function Strip({ answer }: { answer: SimulationAnswer | undefined }) {
+function Strip({ simulation }: { simulation: RunningSimulation }) {
+  const answer = simulation.value;
   if (!answer) return null;
   const left = answer.notes.filter(({ action }) => action === "dropped").reduce((sum, { count }) => sum + count, 0);
   return (
     <div className={styles.strip}>
       <b>{answer.trace}</b>
       <span>
-        {formatCount(answer.simulated_jobs)} jobs on {sayUnits(answer.processors, answer.size_unit)}
-        {left > 0 && `, ${formatCount(left)} left out`}; semantics {answer.semantics}
+        {[
+          `${formatCount(answer.simulated_jobs)} jobs on ${sayUnits(answer.processors, answer.size_unit)}`,
+          ...(left > 0 ? [`${formatCount(left)} left out`] : []),
+          ESTIMATE_WORDS[answer.asked.estimates ?? "request"],
+          `semantics ${answer.semantics}`,
+        ].join(", ")}
       </span>
-      {answer.state === "running" && (
-        <label>
-          <progress max={1} value={answer.progress} aria-label="Simulating" /> {formatRatio(answer.progress)}
-        </label>
-      )}
+      <State simulation={simulation} answer={answer} />
     </div>
+  );
+}
+
+function State({ simulation, answer }: { simulation: RunningSimulation; answer: SimulationAnswer }) {
+  if (answer.state === "running") {
+    return (
+      <span className={styles.state} role="status">
+        <progress max={1} value={answer.progress} aria-label="Simulating" /> {formatRatio(answer.progress)}
+        <Button onClick={simulation.stop}>Cancel</Button>
+      </span>
+    );
+  }
+  return (
+    <span className={styles.state}>
+      {answer.state === "stopped" ? "stopped" : "simulated"}{" "}
+      {answer.state === "stopped" ? (
+        <Button onClick={simulation.again}>Go on</Button>
+      ) : (
+        <RelativeTime at={answer.made_at} />
+      )}
+    </span>
   );
 }
 
@@ -86,7 +122,9 @@ function Results({ answer }: { answer: SimulationAnswer }) {
   if (answer.choices.length === 0) {
     return (
       <p className={styles.none} role="status">
-        Simulating. The first one on a machine compiles the engine, which takes some tens of seconds.
+        {answer.state === "stopped"
+          ? "Stopped before the first choice was done."
+          : "Simulating. The first one on a machine compiles the engine, which takes some tens of seconds."}
       </p>
     );
   }
@@ -100,9 +138,11 @@ function Results({ answer }: { answer: SimulationAnswer }) {
           </li>
         ))}
       </ul>
+      <Starved answer={answer} />
       <MeasureCards answer={answer} />
       <div className={styles.cards}>
         <SpreadCard title="Waits" isTime xTitle="wait" spreads={waits} shape="distribution" />
+        <SizeCard answer={answer} />
         <CourseCards answer={answer} />
         <GanttCard answer={answer} />
       </div>

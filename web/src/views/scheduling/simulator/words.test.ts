@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { JitteredMeasure } from "../../../api/generated.ts";
+import type { SimulatorChoice } from "../../../state/scheduling.ts";
+import { toChoice } from "./kept-results.tsx";
 import { toAsk } from "./simulator-tab.tsx";
-import { compareMeasures, nameChoice, sayMeasure } from "./words.ts";
+import { compareMeasures, nameChoice, parseOmegas, sayMeasure } from "./words.ts";
 
 function measured(name: string, mean: number | null, sd = 1): JitteredMeasure {
   return { name, title: name, unit: "s", value: mean, mean, sd, low: mean, high: mean };
@@ -17,16 +19,38 @@ describe("words of the simulator", () => {
   });
 
   it("names choices and measures", () => {
-    expect(nameChoice({ policy: "fcfs", backfill: "easy" })).toBe("FCFS + EASY");
+    expect(nameChoice({ policy: "fcfs", backfill: "easy", omega: null })).toBe("FCFS + EASY");
+    expect(nameChoice({ policy: "sjf", backfill: "relaxed", omega: 0.05 })).toBe("SJF + relaxed ω\u00a00.05");
     expect(sayMeasure(0.8123, "ratio")).toBe("81.2\u00a0%");
     expect(sayMeasure(null, "s")).toBe("–");
   });
 
   it("asks nothing until everything is chosen", () => {
-    const choice = { trace: "a", orders: ["fcfs"], fills: ["easy"], rules: "pyss", machine: "128" } as const;
-    expect(toAsk(choice)).toMatchObject({ trace: "a", processors: 128, semantics: "pyss" });
+    const choice: SimulatorChoice = {
+      trace: "a",
+      orders: ["fcfs"],
+      fills: ["easy"],
+      rules: "pyss",
+      estimates: "predicted",
+      omegas: ["0.1", "0.05"],
+      machine: "128",
+      result: "",
+    };
+    expect(toAsk(choice)).toMatchObject({ trace: "a", processors: 128, semantics: "pyss", omegas: [0.1, 0.05] });
     expect(toAsk({ ...choice, machine: "" })?.processors).toBeNull();
     expect(toAsk({ ...choice, trace: "" })).toBeNull();
     expect(toAsk({ ...choice, orders: [] })).toBeNull();
+  });
+
+  it("reads factors as they are typed, and refuses what is none", () => {
+    expect(parseOmegas("0.05, 0.1 0.1")).toEqual(["0.05", "0.1"]);
+    for (const text of ["", "a", "-1", "0.1 x", "11"]) expect(parseOmegas(text)).toBeUndefined();
+  });
+
+  it("finds the choice that a kept result answers", () => {
+    const asked = { trace: "a", policies: ["sjf"], backfills: ["relaxed"], omegas: [0.05], semantics: "pyss" };
+    const choice = toChoice({ simulation: "0a1b2c3d", asked });
+    expect(toAsk(choice)).toMatchObject(asked);
+    expect(choice.result).toBe("0a1b2c3d");
   });
 });

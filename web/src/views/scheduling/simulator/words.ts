@@ -3,6 +3,7 @@
 import type { JitteredMeasure, SimulatedChoice } from "../../../api/generated.ts";
 import { formatCount, MISSING } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
+import type { Estimates } from "../../../state/scheduling.ts";
 
 const POLICIES: Readonly<Record<string, string>> = {
   fcfs: "FCFS",
@@ -32,8 +33,26 @@ export function nameBackfill(backfill: string): string {
   return BACKFILLS[backfill] ?? backfill;
 }
 
-export function nameChoice({ policy, backfill }: Pick<SimulatedChoice, "policy" | "backfill">): string {
-  return `${namePolicy(policy)} + ${nameBackfill(backfill)}`;
+export function nameChoice({
+  policy,
+  backfill,
+  omega,
+}: Pick<SimulatedChoice, "policy" | "backfill" | "omega">): string {
+  const factor = omega === null ? "" : ` ω\u00a0${omega}`;
+  return `${namePolicy(policy)} + ${nameBackfill(backfill)}${factor}`;
+}
+
+export const ESTIMATE_WORDS: Readonly<Record<Estimates, string>> = {
+  request: "run times as asked for",
+  actual: "run times known ahead",
+  predicted: "run times predicted",
+};
+
+/** Factors as somebody types them: `0.05, 0.1`; undefined where one of them is none. */
+export function parseOmegas(text: string): readonly string[] | undefined {
+  const words = text.split(/[\s,;]+/).filter((word) => word !== "");
+  const isFine = words.length > 0 && words.length <= 6 && words.every((word) => /^\d{1,2}(\.\d{1,4})?$/.test(word));
+  return isFine && words.every((word) => Number(word) <= 10) ? [...new Set(words)] : undefined;
 }
 
 export function sayMeasure(value: number | null, unit: string): string {
@@ -43,6 +62,8 @@ export function sayMeasure(value: number | null, unit: string): string {
   return value < 100 ? value.toFixed(2) : formatCount(value);
 }
 
+const MORE_IS_BETTER: ReadonlySet<string> = new Set(["utilization", "fairness"]);
+
 export type Comparison = "better" | "worse" | "same" | "unknown";
 
 /** Against the first choice: two that differ by less than two standard deviations are the same. */
@@ -51,5 +72,5 @@ export function compareMeasures(measure: JitteredMeasure, first: JitteredMeasure
   const noise = 2 * Math.max(measure.sd ?? 0, first.sd ?? 0);
   const difference = measure.mean - first.mean;
   if (Math.abs(difference) <= noise) return "same";
-  return difference > 0 === (measure.name === "utilization") ? "better" : "worse";
+  return difference > 0 === MORE_IS_BETTER.has(measure.name) ? "better" : "worse";
 }

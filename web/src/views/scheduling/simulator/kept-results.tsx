@@ -1,0 +1,62 @@
+// Results of former simulations, to be looked at again.
+
+import type { SimulationAsk, SimulationRow } from "../../../api/generated.ts";
+import { classNames } from "../../../base/class-names.ts";
+import { formatCount } from "../../../base/format.ts";
+import { useSimulations } from "../../../data/job-traces.ts";
+import { changeSimulator, ESTIMATES, RULE_PRESETS, type SimulatorChoice } from "../../../state/scheduling.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { RelativeTime } from "../../../widgets/relative-time.tsx";
+import styles from "./simulator.module.css";
+import { nameBackfill, namePolicy } from "./words.ts";
+
+const SHOWN = 8;
+
+export function KeptResults({ result }: { result: string }) {
+  const kept = useSimulations();
+  const change = useChangeScreen();
+  const rows = kept.value?.simulations ?? [];
+  if (rows.length === 0) return null;
+  return (
+    <section aria-label="Kept results">
+      <h2>Kept results</h2>
+      <ul className={styles.kept}>
+        {rows.slice(0, SHOWN).map((row) => (
+          <li key={row.simulation}>
+            <button
+              type="button"
+              className={classNames(row.simulation === result && styles.on)}
+              aria-pressed={row.simulation === result}
+              onClick={() => change(changeSimulator(toChoice(row)))}
+            >
+              <b>{row.trace}</b>
+              <small>
+                {sayAsked(row.asked)}, <RelativeTime at={row.made_at} />
+              </small>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function sayAsked({ policies = [], backfills = [] }: SimulationAsk): string {
+  const say = (names: readonly string[], one: (name: string) => string) =>
+    names.length <= 2 ? names.map(one).join(", ") : `${formatCount(names.length)} of them`;
+  return `${say(policies, namePolicy)} + ${say(backfills, nameBackfill)}`;
+}
+
+/** The choice that a kept result answers. */
+export function toChoice({ simulation, asked }: Pick<SimulationRow, "simulation" | "asked">): SimulatorChoice {
+  return {
+    trace: asked.trace,
+    orders: asked.policies ?? [],
+    fills: asked.backfills ?? [],
+    rules: RULE_PRESETS.find((name) => name === asked.semantics) ?? "clusterscape",
+    estimates: ESTIMATES.find((name) => name === asked.estimates) ?? "request",
+    omegas: (asked.omegas ?? []).map(String),
+    machine: asked.processors ? String(asked.processors) : "",
+    result: simulation,
+  };
+}
