@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 CLIENT := src/clusterscape/serve/static/index.html
 CLIENT_SOURCES := $(shell find web/src web/public web/index.html web/package.json web/vite.config.ts -type f 2>/dev/null)
+# What `make soak` runs: tests that note what they promised and measured, and those of tests/soak, which take long.
+SOAKED = $(shell grep -rl 'servers.reliability' tests --include='test_*.py' 2>/dev/null)
 .DELETE_ON_ERROR:
 
 .PHONY: help
@@ -21,6 +23,12 @@ test: .venv/.dev $(CLIENT) system check ## Everything: checks, unit tests, real 
 	cd web && npm test --silent
 	$(BIN)/python -m pytest -n 3 --dist loadfile tests/unit tests/contract tests/reference tests/integration
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/e2e
+
+.PHONY: soak
+soak: .venv/.dev $(CLIENT) system ## Faults, load and made-up input for long (about an hour); writes docs/design/reliability.md
+	@mkdir -p build && rm -f build/reliability.jsonl
+	CLUSTERSCAPE_RELIABILITY=$(CURDIR)/build/reliability.jsonl CLUSTERSCAPE_FUZZ_SECONDS=300 $(BIN)/python -m pytest $(SOAKED) $(ARGS)
+	$(BIN)/python tools/reliability.py build/reliability.jsonl
 
 .PHONY: setup
 setup: .venv/.runtime $(CLIENT) ## Environment and client, nothing started

@@ -62,7 +62,12 @@ def main() -> None:
         sys.exit(f"zensical.toml: nav does not name {', '.join(unlisted)}")
     program = Path(sys.executable).with_name("zensical")
     done = subprocess.run(
-        [program, "build", "--strict", "--clean"], cwd=ROOT, capture_output=True, text=True, env=os.environ, check=False
+        [program, "build", "--strict", "--clean"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1"},
+        check=False,
     )
     if done.returncode:
         # What follows the warnings is a stack trace of no use.

@@ -1,0 +1,44 @@
+"""Readers of what others write, under made-up input: no crash, no hang, nothing but our own errors."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fuzz.seeds import SEEDS, WORDS
+from servers.reliability import note
+
+RUNS = {"exposition": 2_000, "slurm": 1_000, "swf": 60, "kineto": 200}
+SOAK_S = os.environ.get("CLUSTERSCAPE_FUZZ_SECONDS")
+"""How long each reader is fuzzed in a soak; without it so many inputs are tried, always the same."""
+
+
+@pytest.mark.parametrize("reader", SEEDS)
+def test_reader_refuses_or_reads_when_input_is_made_up(reader: str, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "seed").write_bytes(SEEDS[reader])
+    words = tmp_path / "words"
+    words.write_text("".join(f'"{_escape(word)}"\n' for word in WORDS[reader]))
+    how_long = [f"-max_total_time={SOAK_S}"] if SOAK_S else [f"-runs={RUNS[reader]}", "-seed=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz.readers", reader, *how_long, "-max_len=8192", "-timeout=60", f"-dict={words}",
+         f"-artifact_prefix={tmp_path}/", str(corpus)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4_000:]
+    tried = re.findall(r"^Done (\d+) runs in", done.stderr, re.MULTILINE)
+    assert tried, done.stderr[-2_000:]
+    note(
+        "fuzz",
+        what=f"Atheris on the reader of {reader}",
+        promised="no crash, no hang of a minute, only our own errors",
+        measured=f"{int(tried[-1]):,} inputs, none found",
+    )
+
+
+def _escape(word: str) -> str:
+    return word.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,51 @@
+"""Writes ``docs/design/reliability.md`` from what a test run noted (``make soak``): ``tools/reliability.py ROWS.jsonl``."""
+
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs/design/reliability.md"
+HEADINGS = {
+    "fault": "Faults",
+    "load": "Load",
+    "fuzz": "Made-up input",
+    "access": "Access",
+}
+HEAD = """<!-- Written by `make soak` from what its tests measured; run it again instead of editing. -->
+# Reliability
+
+What was done to real processes, what was promised, and what was measured. `make test` runs the quick half of these tests,
+`make soak` all of them, and writes this page.
+
+"""
+
+
+def main(path: Path) -> None:
+    """Make the page."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if not rows:
+        sys.exit(f"{path} is empty: no test noted anything")
+    parts = [
+        HEAD,
+        f"Run of {time.strftime('%Y-%m-%d', time.gmtime())} on {os.cpu_count()} cores, Python {platform.python_version()}.\n",
+    ]
+    for kind, heading in HEADINGS.items():
+        # A test that ran twice is told once, by its last run.
+        told = {(row["test"], row["what"]): row for row in rows if row["kind"] == kind}
+        if told:
+            parts.append(f"\n## {heading}\n\n| what was done | promised | measured | test |\n|---|---|---|---|\n")
+            parts.extend(_line(row) for row in sorted(told.values(), key=lambda row: (row["test"], row["what"])))
+    PAGE.write_text("".join(parts), encoding="utf-8")
+
+
+def _line(row: dict[str, str]) -> str:
+    file, _, name = row["test"].removeprefix("tests/").partition("::")
+    cells = (row["what"], row["promised"], row["measured"], f"`{file}` {name.partition('[')[0]}".strip())
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
