@@ -13,6 +13,7 @@ from clusterscape.query.scheduling.queue import QueueQuery
 from clusterscape.query.scheduling.simulations import SimulationQuery
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.whatif import WhatIfQuery
+from clusterscape.query.scheduling.whatif_runs import WhatIfRuns
 from clusterscape.query.search import SearchQuery
 from clusterscape.query.series import SeriesQuery
 from clusterscape.query.sources import IngestState, SourceQuery
@@ -50,7 +51,7 @@ class Queries:
         self.promises = PromiseKeeper(context)
         self.queue = QueueQuery(context, self.promises, self.waits)
         self.what_if = WhatIfQuery(context, self.queue, self.waits)
-        self.promises.after_look = self.what_if.tend
+        self.what_if_runs = WhatIfRuns(self.what_if)
         self.waste = WasteQuery(context, self.cluster)
         self.rules = RuleQuery(context, watch)
         self.rule_notes = RuleNotes(context, watch.book)
