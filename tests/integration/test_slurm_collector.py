@@ -17,6 +17,7 @@ from clusterscape.model import (
     InventoryObserved,
     Node,
     NodeState,
+    PrioritiesObserved,
     QueueObserved,
     SourceStatus,
     UnixMs,
@@ -374,3 +375,18 @@ def test_nothing_is_left_behind_when_the_server_ends_without_its_controller() ->
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+async def test_parts_of_priorities_are_told_by_the_commands_when_jobs_wait(server: SlurmServer) -> None:
+    running = server.submit("-N3", "--gpus-per-node=8", "-p", "a100")
+    server.wait_for_state(running, "RUNNING")
+    blocked = server.submit("-N3", "--gpus-per-node=8", "-p", "a100", "--nice=77")
+    server.wait_until(lambda: server.reason_of(blocked) in ("Resources", "Priority"), "the second job to be considered")
+    told = {}
+    for collector in (by_commands(server), by_rest(server)):
+        seen = [each async for each in collector.poll(clock()) if isinstance(each, PrioritiesObserved)]
+        told[collector] = [each.parts for each in seen]
+        await collector.close()
+    by_command, by_daemon = told.values()
+    assert by_daemon == []  # slurmrestd does not tell them
+    assert by_command[0][str(blocked)]["nice"] == -77

@@ -12,7 +12,8 @@ from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 
 from clusterscape.collect.job_traces import read_trace
-from clusterscape.query import Queries
+from clusterscape.query import Queries, QueryContext
+from clusterscape.query.scheduling.simulations_kept import KEPT, KeptSimulations
 from clusterscape.query.scheduling.simulations_results import place_lanes
 from clusterscape.serve.app import create_app
 from clusterscape.store.artifacts import FolderArtifactStore
@@ -24,12 +25,16 @@ SWF = "; MaxProcs: 8\n" + "".join(
 
 
 @pytest.fixture
-def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
-    context = replace(
+def context(small_cluster: SmallCluster, tmp_path: Path) -> QueryContext:
+    return replace(
         small_cluster.queries.context,
         artifacts=FolderArtifactStore(tmp_path / "artifacts"),
         read_job_trace=lambda path, format, zone: read_trace(path, format, timezone=zone),
     )
+
+
+@pytest.fixture
+def client(context: QueryContext) -> Iterator[TestClient]:
     with TestClient(create_app(Queries(context))) as client:
         yield client
 
@@ -80,6 +85,62 @@ def test_the_answer_is_the_same_when_it_is_asked_again(client: TestClient, trace
     assert again == first
 
 
+def test_every_factor_is_tried_when_promises_are_relaxed(client: TestClient, trace: str) -> None:
+    asked = {"trace": trace, "backfills": ["easy", "relaxed"], "omegas": [0.1, 0.5], "jitter": 0}
+    found = wait_for(client, asked)
+    named = [(each["backfill"], each["omega"]) for each in found["choices"]]
+    assert named == [("easy", None), ("relaxed", 0.1), ("relaxed", 0.5)]
+    assert found["asked"]["omegas"] == [0.1, 0.5]
+
+
+@pytest.mark.parametrize("estimates", ["request", "actual", "predicted"])
+def test_run_times_are_taken_as_asked_when_a_trace_is_simulated(client: TestClient, trace: str, estimates: str) -> None:
+    found = wait_for(client, {"trace": trace, "estimates": estimates, "jitter": 0})
+    (choice,) = found["choices"]
+    measures = {each["name"]: each["value"] for each in choice["measures"]}
+    assert 0 < measures["fairness"] <= 1
+    assert sum(size["jobs"] for size in choice["sizes"]) == 119
+    assert not any(
+        size["is_starved"] for size in choice["sizes"]
+    )  # first come, first served is what it is compared with
+
+
+def test_result_is_found_again_when_the_server_was_restarted(
+    context: QueryContext, trace: str, client: TestClient
+) -> None:
+    made = wait_for(client, {"trace": trace, "policies": ["fcfs", "sjf"], "jitter": 0})
+    with TestClient(create_app(Queries(context))) as again:
+        assert again.get(f"/api/v1/simulations/{made['simulation']}").json() == made
+        (row,) = again.get("/api/v1/simulations").json()["simulations"]
+        assert (row["simulation"], row["trace"], row["asked"]) == (made["simulation"], "small", made["asked"])
+        assert again.post("/api/v1/simulations", json=made["asked"]).json() == made
+
+
+def test_oldest_result_goes_when_enough_are_kept(context: QueryContext, trace: str, client: TestClient) -> None:
+    made = Queries(context).simulations.find(wait_for(client, {"trace": trace, "jitter": 0})["simulation"])
+    kept = KeptSimulations(context)
+    for place in range(KEPT):
+        kept.keep(replace(made, simulation=f"{place:024x}", made_at=made.made_at + 1 + place))
+    assert len(kept.rows()) == KEPT
+    assert kept.find(made.simulation) is None
+    assert kept.rows()[0].simulation == f"{KEPT - 1:024x}"
+    assert kept.find("../secret") is None
+
+
+def test_simulation_is_stopped_and_goes_on_when_asked(client: TestClient, trace: str) -> None:
+    # Two at once: the second has not begun while the first is simulated.
+    first = {"trace": trace, "policies": ["wfp3"], "backfills": ["conservative"], "jitter": 50}
+    second = {"trace": trace, "policies": ["unicep"], "backfills": ["conservative"], "jitter": 50}
+    names = [client.post("/api/v1/simulations", json=each).json()["simulation"] for each in (first, second)]
+    for name in reversed(names):
+        assert client.delete(f"/api/v1/simulations/{name}").json()["state"] in ("stopped", "done")
+    assert client.get(f"/api/v1/simulations/{names[1]}").json()["choices"] == []
+    again = wait_for(client, second)
+    assert (again["state"], len(again["choices"])) == ("done", 1)
+    assert client.delete(f"/api/v1/simulations/{names[1]}").json()["state"] == "done"
+    assert client.delete("/api/v1/simulations/abc").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -88,6 +149,8 @@ def test_the_answer_is_the_same_when_it_is_asked_again(client: TestClient, trace
         ({"semantics": "other"}, "there are no semantics 'other'"),
         ({"policies": []}, "0 combinations"),
         ({"jitter": 1000}, "jittered runs"),
+        ({"omegas": [-1]}, "factors from 0 to 10"),
+        ({"backfills": ["relaxed", "frugal"], "omegas": [at / 100 for at in range(20)]}, "40 combinations"),
     ],
 )
 def test_the_reason_is_told_when_a_choice_does_not_exist(

@@ -47,6 +47,7 @@ class StoredAnswers:
         self.partitions: Document | SourceError = PARTITIONS
         self.history: Document | SourceError = HISTORY
         self.windows: list[tuple[int, int]] = []
+        self.priorities: dict[str, dict[str, int]] | SourceError | None = None
 
     async def fetch_jobs(self) -> Document:
         return _or_raise(self.jobs)
@@ -60,6 +61,11 @@ class StoredAnswers:
     async def fetch_history(self, start_s: int, end_s: int) -> Document:
         self.windows.append((start_s, end_s))
         return _or_raise(self.history)
+
+    async def fetch_priorities(self) -> dict[str, dict[str, int]] | None:
+        if isinstance(self.priorities, SourceError):
+            raise self.priorities
+        return self.priorities
 
     def describe(self) -> str:
         return "stored answers"
