@@ -148,14 +148,15 @@ class OidcProvider:
             "client_id": self._settings.client_id,
         }
         secret = self._settings.client_secret
-        login = None
+        authorization = None
         if secret is not None:
             methods = described.get("token_endpoint_auth_methods_supported")
             if isinstance(methods, list) and "client_secret_basic" not in methods:
                 form["client_secret"] = secret
             else:
-                login = aiohttp.BasicAuth(_form_quoted(self._settings.client_id), _form_quoted(secret))
-        return await self._fetch("POST", _text(described, "token_endpoint"), form=form, login=login)
+                name = f"{_form_quoted(self._settings.client_id)}:{_form_quoted(secret)}"
+                authorization = f"Basic {base64.b64encode(name.encode()).decode()}"
+        return await self._fetch("POST", _text(described, "token_endpoint"), form=form, authorization=authorization)
 
     async def _read_id_token(self, text: str, nonce: str) -> Mapping[str, object]:
         claims = await self._verify(text)
@@ -221,7 +222,7 @@ class OidcProvider:
             and isinstance(access_token, str)
             and any(find_claim(claims, name) is None for name in wanted)
         ):
-            told = await self._fetch("GET", endpoint, bearer=access_token)
+            told = await self._fetch("GET", endpoint, authorization=f"Bearer {access_token}")
             if told.get("sub") != claims.get("sub"):
                 raise SignInError("the provider told of another person", reason="proof")
             claims = {**told, **claims}
@@ -248,15 +249,14 @@ class OidcProvider:
         url: str,
         *,
         form: Mapping[str, str] | None = None,
-        login: aiohttp.BasicAuth | None = None,
-        bearer: str | None = None,
+        authorization: str | None = None,
     ) -> Mapping[str, object]:
         """A JSON object; raises SignInError in words that hold nothing of what was sent."""
-        headers = {"Accept": "application/json"} | ({} if bearer is None else {"Authorization": f"Bearer {bearer}"})
+        headers = {"Accept": "application/json"} | ({"Authorization": authorization} if authorization else {})
         try:
             timeout = aiohttp.ClientTimeout(total=self._settings.timeout_s)
             async with (
-                aiohttp.ClientSession(timeout=timeout, auth=login, trust_env=True) as client,
+                aiohttp.ClientSession(timeout=timeout, trust_env=True) as client,
                 client.request(method, url, data=form, headers=headers, allow_redirects=False) as answer,
             ):
                 body = await _read_whole(answer)
