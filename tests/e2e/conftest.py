@@ -6,9 +6,13 @@ Not of the session: while Playwright is open its event loop runs in this thread,
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from servers.browser import chromium
 from servers.demo import running_demo
+
+PATIENCE_MS = 60_000
+"""How long the page may take for anything: on a busy machine long, and a test that passes never waits for it."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +32,7 @@ def page(browser: Browser, demo_url: str) -> Iterator[Page]:
     """A fresh page on the demo; a script error or a failed request of the page's fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=demo_url, color_scheme="dark")
     page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)

@@ -14,7 +14,7 @@ from servers.reference import reference_data
 pytestmark = pytest.mark.browser
 
 OUTPUT = Path(__file__).parent / "output"
-SLOW_MS = 40_000
+SLOW_MS = 120_000
 
 
 @pytest.fixture(scope="module")

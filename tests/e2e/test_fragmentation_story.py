@@ -30,7 +30,7 @@ def story_page(browser: Browser, folder: Path, placement: str) -> Iterator[tuple
         context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=url, color_scheme="dark")
         page = context.new_page()
         page.goto("/")
-        expect(picture_of(page)).to_have_attribute("data-unit-count", str(GPUS), timeout=30_000)
+        expect(picture_of(page)).to_have_attribute("data-unit-count", str(GPUS), timeout=90_000)
         yield page, url
         context.close()
 
@@ -89,7 +89,7 @@ def test_operator_finds_out_why_jobs_wait_when_they_are_spread(browser: Browser,
                 picture_of(page).get_attribute("data-unit-count")
                 == str(get_json(f"{url}/api/v1/cluster")["waiting_gpus"])
             ),
-            limit_s=30,
+            limit_s=90,
         )
         waits = waits_by_type(url)
         whole = waits.pop(WHOLE_HOST)
@@ -99,7 +99,7 @@ def test_operator_finds_out_why_jobs_wait_when_they_are_spread(browser: Browser,
         shoot(page, "1-queue")
         where = f"where=workload_state:waiting&where=resource_type:{quote(WHOLE_HOST)}&where=partition:{SMALL}"
         page.goto(f"/?table=workloads&sort=-waited&{where}")
-        wait_until(lambda: page.get_by_role("row").count() - 1 == len(waits_by_type(url)[WHOLE_HOST]), limit_s=30)
+        wait_until(lambda: page.get_by_role("row").count() - 1 == len(waits_by_type(url)[WHOLE_HOST]), limit_s=90)
 
         # Hosts by partition: small jobs stand on most of them, and none is free.
         page.goto("/")
@@ -119,7 +119,7 @@ def test_operator_finds_out_why_jobs_wait_when_they_are_spread(browser: Browser,
         page.get_by_role("region", name="Summary").get_by_role("button", name=re.compile("stranded$")).click()
         page.wait_for_url(re.compile("where=free_use:stranded"))
         assert get_json(f"{url}/api/v1/cluster")["stranded"] >= 8
-        wait_until(lambda: says_how_many(page, get_json(f"{url}/api/v1/cluster")["stranded"]), limit_s=30)
+        wait_until(lambda: says_how_many(page, get_json(f"{url}/api/v1/cluster")["stranded"]), limit_s=90)
         shoot(page, "3-stranded")
 
 

@@ -20,7 +20,7 @@ BUILT_IN = ["Project", "User", "Workload"]
 def open_picture(page: Page, path: str = "/") -> Locator:
     page.goto(path)
     picture = page.get_by_role("application", name="Picture of all units")
-    expect(picture).to_have_attribute("data-unit-count", re.compile(r"\d+"), timeout=15_000)
+    expect(picture).to_have_attribute("data-unit-count", re.compile(r"\d+"), timeout=90_000)
     return picture
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 def open_overview(page: Page, path: str = "/") -> None:
     page.goto(path)
-    expect(page.get_by_text("utilisation of allocated")).to_be_visible(timeout=15_000)
+    expect(page.get_by_text("utilisation of allocated")).to_be_visible(timeout=90_000)
 
 
 def show_table(page: Page, name: str) -> None:
@@ -79,8 +79,8 @@ def test_page_says_so_and_recovers_when_the_server_goes_and_comes_back(
         with running_demo(tmp_path_factory.mktemp(attempt), gpus=8, port=port) as url:
             if attempt == "first":
                 open_overview(page, url)
-            expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible(timeout=30_000)
-        expect(page.get_by_role("button", name=re.compile("^reconnecting"))).to_be_visible(timeout=30_000)
+            expect(page.get_by_role("button", name=re.compile("^live"))).to_be_visible(timeout=90_000)
+        expect(page.get_by_role("button", name=re.compile("^reconnecting"))).to_be_visible(timeout=90_000)
     page.close()
 
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 TRACES = Path(__file__).parents[1] / "data/h200/traces"
 OUTPUT = Path(__file__).parent / "output"
-SLOW_MS = 90_000
+SLOW_MS = 120_000
 STAGES, MICRO_BATCHES = 4, 8
 
 

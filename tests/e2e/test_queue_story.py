@@ -13,7 +13,7 @@ from servers.demo import get_json, running_demo, wait_until
 
 pytestmark = pytest.mark.browser
 
-SLOW_MS = 90_000
+SLOW_MS = 120_000
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def send(method: str, url: str, body: object = None) -> None:
 def open_rules(page: Page, query: str = "") -> Locator:
     page.goto(f"/rules{query}")
     grid = page.get_by_role("grid", name="Violations")
-    expect(grid).to_be_visible(timeout=30_000)
+    expect(grid).to_be_visible(timeout=90_000)
     return grid
 
 
@@ -73,7 +73,7 @@ def test_violations_are_listed_by_cost_when_the_page_is_opened(rules_page: Page,
     rules_page.get_by_role("navigation", name="Views").get_by_role("link", name="Rules").click()
     grid = rules_page.get_by_role("grid", name="Violations")
     first = grid.locator("tbody tr").first
-    expect(first).to_be_visible(timeout=30_000)
+    expect(first).to_be_visible(timeout=90_000)
     worst = violations(judged_url)[0]
     expect(first).to_contain_text(worst["rule_name"])
     expect(first).to_contain_text(worst["user"])

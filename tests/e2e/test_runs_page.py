@@ -28,7 +28,7 @@ def runs_url(demo_url: str) -> str:
 def runs_page(page: Page, runs_url: str) -> Page:
     del runs_url
     page.goto("/runs")
-    expect(page.get_by_role("list", name="Legend")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("list", name="Legend")).to_be_visible(timeout=90_000)
     return page
 
 

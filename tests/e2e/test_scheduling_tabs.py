@@ -35,12 +35,12 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     page.goto("/scheduling")
     open_tab(page, "History")
     verdicts = page.get_by_role("list", name="Verdicts")
-    expect(verdicts).to_contain_text("Larger jobs fail more often", timeout=30_000)
+    expect(verdicts).to_contain_text("Larger jobs fail more often", timeout=90_000)
     expect(verdicts).to_contain_text(re.compile("supported|cannot tell"))
 
     page.get_by_label("Job trace file").set_input_files(swf)
-    expect(page).to_have_url(re.compile(r"history=cluster&history=queued-"), timeout=30_000)
-    expect(verdicts).to_contain_text("Deep-learning jobs are shorter than HPC jobs", timeout=30_000)
+    expect(page).to_have_url(re.compile(r"history=cluster&history=queued-"), timeout=90_000)
+    expect(verdicts).to_contain_text("Deep-learning jobs are shorter than HPC jobs", timeout=90_000)
     expect(page.get_by_role("checkbox", name="queued")).to_be_checked()
     expect(page.get_by_role("img", name="Run time: up to a value")).to_be_visible()
     page.get_by_role("button", name="Run time as a table", exact=True).click()
@@ -57,7 +57,7 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     expect(page).to_have_url(re.compile("simulate=queued-"))
 
     page.reload()
-    expect(measures).to_contain_text("SJF + EASY", timeout=30_000)
+    expect(measures).to_contain_text("SJF + EASY", timeout=90_000)
     page.get_by_role("checkbox", name="no backfilling").check()
     expect(measures).to_contain_text("SJF + no backfilling", timeout=SLOW_MS)
 
@@ -69,11 +69,11 @@ def test_it_is_said_what_is_wrong_when_a_file_is_no_trace(browser: Browser, demo
     path.write_text("Dear all,\n")
     page.goto("/scheduling?tab=history")
     page.get_by_label("Job trace file").set_input_files(path)
-    expect(page.get_by_role("alert")).to_contain_text("letter.txt cannot be read as a job trace", timeout=30_000)
+    expect(page.get_by_role("alert")).to_contain_text("letter.txt cannot be read as a job trace", timeout=90_000)
     page.close()
 
 
 def test_what_is_missing_is_told_when_nothing_was_learned(page: Page) -> None:
     page.goto("/scheduling?tab=quality")
-    expect(page.get_by_role("region", name="Model of run time")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("region", name="Model of run time")).to_be_visible(timeout=90_000)
     expect(page.get_by_text(re.compile("Nothing to compare yet|Accuracy of run-time predictions"))).to_be_visible()

@@ -19,8 +19,8 @@ def test_newcomer_is_led_through_the_page_when_the_tour_is_taken(page: Page) -> 
         ("Why does it wait?", "/scheduling"),
     ):
         card = page.get_by_role("dialog", name=title)
-        expect(card).to_be_visible(timeout=30_000)
-        expect(page).to_have_url(re.compile(rf"{path}(\?|$)"), timeout=30_000)
+        expect(card).to_be_visible(timeout=90_000)
+        expect(page).to_have_url(re.compile(rf"{path}(\?|$)"), timeout=90_000)
         card.get_by_role("button", name=re.compile("Next|Done")).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     # What was seen once is offered without words.

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 IS_FOR_DOCS = bool(os.environ.get("CLUSTERSCAPE_SCREENSHOTS"))
 FOLDER = Path(__file__).parents[2] / "docs/images" if IS_FOR_DOCS else Path(__file__).parent / "output"
-SLOW_MS = 90_000
+SLOW_MS = 120_000
 QUOTA = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor h100, 8 more needed"
 
 

@@ -18,7 +18,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def ask(*arguments: str) -> str:
     command = [sys.executable, "-m", "clusterscape.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=240).stdout
 
 
 def ask_json(*arguments: str) -> Any:

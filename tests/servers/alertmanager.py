@@ -13,7 +13,7 @@ from typing import Any
 
 from servers.programs import free_port, need_program
 
-_START_TIMEOUT_S = 30.0
+_START_TIMEOUT_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-START_LIMIT_S = 120
+START_LIMIT_S = 300
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from servers.programs import free_port, need_program
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 180.0
 
 
 @dataclass

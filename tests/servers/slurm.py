@@ -26,7 +26,7 @@ from servers.programs import need_program
 from servers.slurm_conf import NodeGroup, Ports, write_slurm_conf
 
 PACKAGES = "slurmctld slurmd slurmrestd slurmdbd slurm-client munge mariadb-server"
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 10.0
 REST_USER = "nobody"  # slurmrestd refuses root and SlurmUser
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from servers.programs import free_port, need_program
 
-_START_TIMEOUT_S = 20.0
+_START_TIMEOUT_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from clusterscape.track.places import runs_folder
 from clusterscape.track.spooled import SpooledRun, list_runs, read_run
 
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
 _DROPPED = ("VIRTUAL_ENV", "CONDA_PREFIX", "XDG_RUNTIME_DIR", "PYTEST_CURRENT_TEST", "MLFLOW_TRACKING_URI")
 
 

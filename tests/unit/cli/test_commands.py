@@ -17,7 +17,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         [sys.executable, "-m", "clusterscape.cli", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "COLUMNS": "200", **environment},
         check=False,
     )
