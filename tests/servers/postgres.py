@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,6 +27,8 @@ class PostgresServer:
 
     port: int
     password: str = field(repr=False)
+    _running: "list[subprocess.Popen[bytes]]" = field(default_factory=list, repr=False)
+    _starting: "list[Callable[[], subprocess.Popen[bytes]]]" = field(default_factory=list, repr=False)
     _numbers: Iterator[int] = field(default_factory=count, repr=False)
 
     def url(self, database: str, *, password: str | None = None) -> str:
@@ -40,6 +42,17 @@ class PostgresServer:
             f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C'"
         )
         return self.url(name)
+
+    def stop(self) -> None:
+        """End the server: sessions are cut off, files closed."""
+        process = self._running.pop()
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+    def start(self) -> None:
+        """Start it (again), at the same port and with the same data."""
+        self._running.append(self._starting[0]())
 
     def execute(self, statement: str, *, url: str | None = None) -> None:
         """Run one statement outside any transaction."""
@@ -58,7 +71,6 @@ def postgres_server() -> Iterator[PostgresServer]:
     account = _account()
     folder = Path(tempfile.mkdtemp(prefix="clusterscape-postgres-"))  # not pytest's: its parents are closed to others
     server = PostgresServer(port=free_port(), password=secrets.token_hex(8))
-    process: subprocess.Popen[bytes] | None = None
     try:
         password_file = folder / "password"
         password_file.write_text(server.password)
@@ -71,17 +83,22 @@ def postgres_server() -> Iterator[PostgresServer]:
                 initdb, "-D", str(data), "-U", USER, "-E", "UTF8", "--no-locale", "--no-sync",
                 "-A", "scram-sha-256", f"--pwfile={password_file}",
             ], log).wait(START_TIMEOUT_S)  # fmt: skip
-            process = _run_as(account, [
-                postgres, "-D", str(data), "-p", str(server.port), "-k", str(folder),
-                "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=64MB",
-            ], log)  # fmt: skip
-        _wait_until_up(server, process, folder / "log")
+
+        def start() -> "subprocess.Popen[bytes]":
+            with (folder / "log").open("ab") as log:
+                process = _run_as(account, [
+                    postgres, "-D", str(data), "-p", str(server.port), "-k", str(folder),
+                    "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=64MB",
+                ], log)  # fmt: skip
+            _wait_until_up(server, process, folder / "log")
+            return process
+
+        server._starting.append(start)
+        server.start()
         yield server
     finally:
-        if process is not None:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)  # "fast": sessions are cut off, files closed
-            process.wait(30)
+        if server._running:
+            server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

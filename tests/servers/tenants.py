@@ -14,7 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -33,6 +33,26 @@ class Proxy:
     url: str
     seen: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     is_away: bool = False
+    takes: int | None = None
+    """So many more writes pass; the next one waits until ``release``."""
+    answered: int = 0
+    _released: threading.Event = field(default_factory=threading.Event)
+    holding: threading.Event = field(default_factory=threading.Event)
+    """Set while a write waits."""
+
+    def hold(self) -> None:
+        """Called for each write."""
+        if self.takes is None:
+            return
+        self.takes -= 1
+        if self.takes < 0:
+            self.holding.set()
+            self._released.wait(120)
+
+    def release(self) -> None:
+        """Let everything pass from now on."""
+        self.takes = None
+        self._released.set()
 
 
 @contextmanager
@@ -66,12 +86,20 @@ def cluster_proxy(backend: str) -> Iterator[Proxy]:
                 return
             label = f"tenant={tenant}"
             extra = {"extra_label": label} if side == "insert" else {"extra_filters[]": f'{{tenant="{tenant}"}}'}
+            if side == "insert":
+                proxy.hold()
+            else:  # as if what was written were visible at once
+                urllib.request.urlopen(f"{backend}/internal/force_flush", timeout=30).close()
             connection = http.client.HTTPConnection(str(target.hostname), target.port, timeout=30)
             headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
-            connection.request(self.command, f"{path}?{urllib.parse.urlencode(extra)}", body, headers)
+            query = "&".join(filter(None, [self.path.partition("?")[2], urllib.parse.urlencode(extra)]))
+            connection.request(self.command, f"{path}?{query}", body, headers)
             response = connection.getresponse()
-            self._answer(response.status, response.read())
+            content = response.read()
             connection.close()
+            proxy.answered += 1
+            with suppress(ConnectionError):  # who asked was killed
+                self._answer(response.status, content)
 
         do_GET = do_POST = _pass_on
 

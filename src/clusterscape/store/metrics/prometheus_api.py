@@ -110,6 +110,23 @@ class PrometheusApi:
         }
         return [_points(item["metric"], item["values"]) for item in self._get_json("/api/v1/query_range", parameters)]
 
+    def label_values(self, label: str, selector: str, *, start_ms: int, end_ms: int) -> list[str]:
+        """The values of ``label`` in series that ``selector`` names and that have samples around [start, end)."""
+        parameters = {
+            "match[]": selector,
+            "start": format_time(start_ms),
+            "end": format_time(end_ms - 1),
+            **self._parameters,
+        }
+        content = self._request("GET", f"/api/v1/label/{label}/values?{urlencode(parameters)}", None, {})
+        try:
+            found: list[str] = orjson.loads(content)["data"] or []
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(
+                f"{self.address} did not answer as Prometheus does", hint=f"Check the address in `{self._setting}`."
+            ) from error
+        return found
+
     def export(self, selector: str, *, start_ms: int, end_ms: int) -> Iterator[Points]:
         """As ``query_raw``, in VictoriaMetrics' own format, which is several times faster to read."""
         parameters = {"match[]": selector, "start": format_time(start_ms), "end": format_time(end_ms - 1)}

@@ -238,21 +238,22 @@ class VictoriaMetricStore:
         return "{" + ",".join(matchers) + "}"
 
     def days(self, *, start_ms: UnixMs, end_ms: UnixMs) -> list[DayContents]:
-        """The days with samples in [start, end), oldest first. One request a day."""
+        """The days with samples in [start, end), oldest first. One request a day, and one for each metric it has."""
+        cluster = "" if self._cluster is None else f",cluster={quote(self._cluster)}"
+        selector = f"{{__name__=~{quote(PREFIX + '.+')}{cluster}}}"
         found = []
-        matchers = [f"__name__=~{quote(PREFIX + '.+')}"] + (
-            [] if self._cluster is None else [f"cluster={quote(self._cluster)}"]
-        )
         for day in range(start_ms // DAY_MS, -(-end_ms // DAY_MS)):
-            last_ms = (day + 1) * DAY_MS - 1
-            names, counts = self._api.query(
-                f"sum by (__name__) (count_over_time({{{','.join(matchers)}}}{self._range(DAY_MS)}))",
-                time_ms=last_ms,
-                label="__name__",
-            )
-            if names:
-                metrics = tuple(sorted(name.removeprefix(PREFIX) for name in names))
-                found.append(DayContents(day, metrics, int(counts.sum())))
+            first_ms, last_ms = day * DAY_MS, (day + 1) * DAY_MS - 1
+            names = self._api.label_values("__name__", selector, start_ms=first_ms, end_ms=last_ms + 1)
+            counts = {}
+            for metric in sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)):
+                counted = f"count_over_time({self._selector(metric)}{self._range(DAY_MS)})"
+                expression = f'label_replace(sum({counted}), "all", "yes", "", "")'
+                count = int(self._api.query(expression, time_ms=last_ms, label="all")[1].sum())
+                if count:
+                    counts[metric] = count
+            if counts:
+                found.append(DayContents(day, tuple(counts), sum(counts.values())))
         return found
 
     def read_all(self, metrics: Sequence[str], *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Moves samples from one metric store to another, a slice of a day at a time, and reads every slice again at its new place.
 
-Nothing is doubled: a slice that was under way when a move was killed is compared with what has arrived, and the rest is sent.
+Nothing is doubled: a slice is compared with what is at the target, and only the rest is sent.
 """
 
 import time
@@ -22,8 +22,10 @@ SAMPLES_PER_SLICE = 4_000_000
 PATIENCE_S = 90.0
 """How long a server may take to show what it has taken."""
 LOOK_EVERY_S = 2.0
-TOLERANCE = 1e-12
-"""Relative: servers keep decimal digits, and lose the last bits of a number. Beside 1e-12 of the largest value of its series."""
+VISIBLE_AFTER_S = 20.0
+"""How long a server may take to show what it took from a move that was killed; what it does not show is sent again."""
+TOLERANCE = 1e-9
+"""Of the largest value of a series: VictoriaMetrics keeps some twelve decimal digits, all of a series with one exponent."""
 KEYS = ["metric", "unit", "time_ms"]
 
 Tell = Callable[[int, int, str], None]
@@ -75,7 +77,8 @@ def move_samples(
     total = sum(each.samples for each in slices) * 2
     done = 0
     if any(journal.was_begun(each.name) and journal.find(each.name) is None for each in slices):
-        _settle(target)
+        tell(0, total, "waiting until the server shows what it took before")
+        _settle(target, wait_s=VISIBLE_AFTER_S)
     for each in slices:
         if journal.find(each.name) is None:
             _write(source, target, each, journal)
@@ -94,9 +97,7 @@ def move_samples(
 
 
 def _write(source: ListedMetricStore, target: ListedMetricStore, each: Slice, journal: Journal) -> None:
-    rows = _read(source, each)
-    if journal.was_begun(each.name):
-        rows = rows.join(_read(target, each).select(KEYS), on=KEYS, how="anti")
+    rows = _read(source, each).join(_read(target, each).select(KEYS), on=KEYS, how="anti")
     journal.begin(each.name)
     if rows.height:
         target.append_history([batch_of(rows)])
@@ -161,9 +162,10 @@ def _read(store: ListedMetricStore, each: Slice) -> pl.DataFrame:
     return rows.filter(pl.col("value").is_finite())
 
 
-def _settle(target: ListedMetricStore) -> None:
-    if isinstance(target, VictoriaMetricStore):
-        target.flush()
+def _settle(target: ListedMetricStore, *, wait_s: float = 0.0) -> None:
+    """Have a server show what it took, or give it the time to do so by itself."""
+    if isinstance(target, VictoriaMetricStore) and not target.flush():
+        time.sleep(wait_s)
 
 
 def _date(time_ms: int) -> str:

@@ -266,10 +266,13 @@ def _single(raw: Block, metric: str) -> Aggregates:
 
 
 def read_series(
-    view: View, metrics: Sequence[str], units: Sequence[str], start_ms: int, end_ms: int, step_ms: int | None
+    view: View, metrics: Sequence[str], units: Sequence[str] | None, start_ms: int, end_ms: int, step_ms: int | None
 ) -> pl.DataFrame:
-    """See ``MetricStore.series``. O(samples of the row groups that hold these units) for each segment in the range."""
-    metrics, only = sorted(set(metrics)), sorted(set(units))
+    """See ``MetricStore.series``. O(samples of the row groups that hold these units) for each segment in the range.
+
+    Without ``units`` all of them, in no order; which these are is known only when the segments have been read.
+    """
+    metrics, only = sorted(set(metrics)), None if units is None else sorted(set(units))
     keys, aggregates = _aggregated(view, metrics, start_ms, end_ms, only, step_ms)
     frames = []
     for metric, fine in aggregates.items():

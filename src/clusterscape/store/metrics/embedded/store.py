@@ -192,8 +192,7 @@ class EmbeddedMetricStore:
 
     def read_all(self, metrics: Sequence[str], *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Samples of all units."""
-        units = [UnitId(name) for name in self._units.decode(np.arange(len(self._units), dtype=np.int32))]
-        return self.series(metrics, units, start_ms=start_ms, end_ms=end_ms)
+        return self._answer(lambda view: read_series(view, metrics, None, start_ms, end_ms, None))
 
     def info(self) -> MetricStoreInfo:
         """Raw samples, and the bytes and times of all."""
