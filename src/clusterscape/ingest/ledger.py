@@ -264,7 +264,20 @@ class Ledger:
         if seen.is_complete:
             allocations += self._close_missing(held.keys(), seen.source, seen.at)
         self._note_allocations(allocations)
+        named = self._believe_named(seen)
+        self._note_allocations(named)
+        allocations += named
         return QueueChange(workloads=workloads, allocations=allocations)
+
+    def _believe_named(self, seen: QueueObserved) -> list[Allocation]:
+        """What exporters said before the scheduler told whose pod it is: believed now, where nobody else holds the unit."""
+        waiting = [key for key in self._disagree_since if key[1] in seen.aliases]
+        if not waiting:
+            return []
+        held = {allocation.unit for allocation in self.open.values()}
+        for key in waiting:
+            del self._disagree_since[key]
+        return [_labelled(seen.aliases[name], unit, seen.at) for unit, name in waiting if unit not in held]
 
     def _place(self, allocations: Sequence[Allocation]) -> Iterable[Allocation]:
         """Units that a source knows only by UUID, at the place where an exporter or a driver has seen it; unseen: left out."""

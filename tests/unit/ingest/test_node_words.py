@@ -87,3 +87,16 @@ def test_a_device_known_by_uuid_is_placed_when_an_exporter_has_seen_it() -> None
     seen = QueueObserved(source="kubernetes", at=UnixMs(9), workloads=[], allocations=[known, unknown])
     assert [each.unit for each in ledger.see_queue(seen).allocations] == ["a:3"]
     assert not ledger.see_queue(seen).allocations
+
+
+def test_an_exporters_pod_is_believed_when_the_scheduler_tells_its_name_later() -> None:
+    other = Workload(id=WorkloadId("slurm:1"), state=WorkloadState.RUNNING)
+    workload = Workload(id=WorkloadId("kubernetes:a.train.1"), state=WorkloadState.RUNNING)
+    pod = WorkloadId("kubernetes:a/train-0")
+    ledger = Ledger(workloads=[other])
+    assert not ledger.see_labels(ExporterFacts(labels={UnitId("a:3"): [pod]}), UnixMs(1)).allocations
+    seen = QueueObserved(
+        source="kubernetes", at=UnixMs(2), workloads=[workload], allocations=[], aliases={pod: workload.id}
+    )
+    assert [(each.workload, each.unit) for each in ledger.see_queue(seen).allocations] == [(workload.id, "a:3")]
+    assert not ledger.see_labels(ExporterFacts(labels={UnitId("a:3"): [pod]}), UnixMs(3)).allocations
