@@ -1,0 +1,232 @@
+"""The parts of who is asking that need no server: addresses, throttling, groups, scopes; and proxies before one."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from clusters.guarded import FROM_PAGE, GuardedSite, guarded_site
+from clusters.small import SmallCluster
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clusterscape.errors import ConfigError, QueryError, ThrottledError
+from clusterscape.model import UnixMs
+from clusterscape.model.access import Scope, Way
+from clusterscape.model.viewers import Role
+from clusterscape.serve.app import create_app
+from clusterscape.serve.identity.addresses import Addresses, neighborhood
+from clusterscape.serve.identity.groups import find_standing
+from clusterscape.serve.identity.oidc import OidcProvider, decode_pending, find_claim
+from clusterscape.serve.identity.passwords import check_new_password
+from clusterscape.serve.identity.throttle import SignInThrottle, Throttle
+from clusterscape.serve.identity.tokens import needed_scope, opens
+from clusterscape.settings import AuthSettings, OidcSettings, read_settings
+
+PROXY = "10.0.0.5"
+VIEW = {"version": 1, "title": "By project"}
+
+
+def whence(
+    client: str, headers: dict[str, str], *, trusted: tuple[str, ...] = (PROXY,), public: str | None = None
+) -> tuple[str, str]:
+    raw = [(name.lower().encode(), value.encode()) for name, value in {"Host": "inner:8321", **headers}.items()]
+    scope = {"type": "http", "client": (client, 1), "scheme": "http", "headers": raw}
+    found = Addresses(trusted, public).whence(scope)
+    return found.address, found.origin
+
+
+@pytest.mark.parametrize(
+    ("client", "headers", "expected"),
+    [
+        ("203.0.113.9", {}, ("203.0.113.9", "http://inner:8321")),
+        (
+            "203.0.113.9",
+            {"X-Forwarded-For": "1.1.1.1", "X-Forwarded-Proto": "https"},
+            ("203.0.113.9", "http://inner:8321"),
+        ),
+        (PROXY, {"X-Forwarded-For": "198.51.100.7"}, ("198.51.100.7", "http://inner:8321")),
+        (PROXY, {"X-Forwarded-For": "6.6.6.6, 198.51.100.7"}, ("198.51.100.7", "http://inner:8321")),
+        (PROXY, {"X-Forwarded-For": f"198.51.100.7, {PROXY}"}, ("198.51.100.7", "http://inner:8321")),
+        (f"::ffff:{PROXY}", {"X-Forwarded-For": "2001:db8::1"}, ("2001:db8::1", "http://inner:8321")),
+        (
+            PROXY,
+            {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "gpus.example.org"},
+            (PROXY, "https://gpus.example.org"),
+        ),
+    ],
+)
+def test_forwarded_headers_count_only_when_a_trusted_proxy_sent_them(
+    client: str, headers: dict[str, str], expected: tuple[str, str]
+) -> None:
+    assert whence(client, headers) == expected
+
+
+def test_public_address_is_the_origin_when_it_is_set() -> None:
+    assert whence("203.0.113.9", {}, public="https://gpus.example.org")[1] == "https://gpus.example.org"
+
+
+def test_neighbors_are_one_place_when_they_share_an_ipv6_network() -> None:
+    assert neighborhood("2001:db8:1:2::1") == neighborhood("2001:db8:1:2:ffff::9") == "2001:db8:1:2::/64"
+    assert neighborhood("::ffff:192.0.2.1") == "192.0.2.1"
+    assert neighborhood("192.0.2.1") != neighborhood("192.0.2.2")
+
+
+@given(st.lists(st.integers(0, 5), max_size=60), st.integers(1, 4))
+def test_throttle_never_lets_more_than_its_limit_through_when_tried_at_any_times(gaps: list[int], limit: int) -> None:
+    now = 0.0
+    throttle = Throttle(limit=limit, window_s=10, now_s=lambda: now)
+    passed: list[float] = []
+    for gap in gaps:
+        now += gap
+        if throttle.wait_s("key") <= 0:
+            throttle.note("key")
+            passed.append(now)
+    for start in passed:
+        assert sum(start <= time < start + 10 for time in passed) <= limit
+
+
+def test_memory_is_bounded_when_every_guess_is_of_another_name() -> None:
+    throttle = Throttle(limit=3, window_s=10, now_s=lambda: 0.0, most_keys=100)
+    for number in range(1000):
+        throttle.note(str(number))
+    assert len(throttle) == 100
+    throttle.take_back("999")
+    assert len(throttle) == 99
+
+
+def test_one_address_and_one_account_are_limited_in_all_when_the_other_changes() -> None:
+    throttle = SignInThrottle(attempts=2, window_s=60, now_s=lambda: 0.0)
+    names = itertools.count()
+    for _ in range(10):
+        throttle.begin("192.0.2.1", f"name-{next(names)}")
+    with pytest.raises(ThrottledError) as refused:
+        throttle.begin("192.0.2.1", f"name-{next(names)}")
+    assert refused.value.retry_after_s == 60
+    for number in range(10):
+        throttle.begin(f"198.51.100.{number}", "Ada")
+    with pytest.raises(ThrottledError):
+        throttle.begin("198.51.100.200", "ada")
+    throttle.begin("198.51.100.200", "bob")
+
+
+def test_greatest_role_and_all_projects_count_when_somebody_is_in_several_groups() -> None:
+    auth = AuthSettings(
+        roles={"staff": Role.RESEARCHER, "ops": Role.OPERATOR},
+        projects={"pi": ("vision", "speech")},
+        projects_pattern="^proj_(.+)$",
+    )
+    found = find_standing(["staff", "ops", "pi", "proj_nlp", "other"], auth)
+    assert found.role is Role.OPERATOR
+    assert found.projects == frozenset({"vision", "speech", "nlp"})
+    assert find_standing([], auth).role is Role.RESEARCHER
+    assert find_standing(["other"], AuthSettings(default_role=None)).role is None
+
+
+@pytest.mark.parametrize(
+    ("path", "is_change", "needed"),
+    [
+        ("/api/v1/cluster", False, Scope.READ),
+        ("/metrics", False, Scope.READ),
+        ("/api/v1/runs/r1/files/f", True, Scope.RUNS),
+        ("/api/v1/traces", True, Scope.RUNS),
+        ("/api/v1/rules/x", True, Scope.WRITE),
+        ("/api/v1/accounts", False, Scope.ADMIN),
+        ("/api/v1/tokens/x", True, Scope.ADMIN),
+        ("/api/v1/audit", False, Scope.ADMIN),
+    ],
+)
+def test_needed_scope_follows_the_path_when_a_token_is_sent(path: str, is_change: bool, needed: Scope) -> None:
+    assert needed_scope(path, is_change=is_change) is needed
+    assert opens([needed], needed)
+    assert opens([Scope.WRITE], needed) is (needed in (Scope.WRITE, Scope.RUNS))
+
+
+@pytest.mark.parametrize("password", ["short", "x" * 2000, "aaaaaaaaaaaaaaaaaaaa", "ada-lovelace1"])
+def test_password_is_refused_when_it_is_easy_to_guess_or_too_long(password: str) -> None:
+    with pytest.raises(QueryError):
+        check_new_password(password, login="ada-lovelace", min_length=12)
+
+
+@given(st.text())
+def test_cookie_of_a_sign_in_is_nothing_when_anybody_wrote_it(text: str) -> None:
+    assert decode_pending(text) is None
+
+
+def test_claims_are_found_by_path_when_they_are_nested() -> None:
+    claims = {"realm_access": {"roles": ["a"]}, "https://x.example/groups": ["b"], "name": "n"}
+    assert find_claim(claims, "realm_access.roles") == ["a"]
+    assert find_claim(claims, "https://x.example/groups") == ["b"]
+    assert find_claim(claims, "name.first") is None
+
+
+def test_plain_http_provider_is_refused_when_it_is_not_on_loopback() -> None:
+    with pytest.raises(ConfigError, match="https"):
+        OidcProvider(OidcSettings(issuer="http://id.example.org", client_id="x"), clock=lambda: UnixMs(0))
+
+
+@pytest.mark.parametrize(
+    ("auth", "said"),
+    [
+        ({"modes": ["oidc"]}, "auth.oidc.issuer"),
+        ({"modes": ["proxy"]}, "auth.trusted_proxies"),
+        ({"trusted_proxies": ["proxy.example"]}, "trusted_proxies"),
+        ({"projects_pattern": "x"}, "parentheses"),
+        ({"public_url": "https://x.example/path"}, "public_url"),
+    ],
+)
+def test_settings_are_refused_when_they_would_let_anybody_in_or_nobody(auth: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_settings(environ={}, overrides={"auth": auth})
+
+
+@pytest.fixture
+def proxied(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[GuardedSite]:
+    with guarded_site(
+        small_cluster,
+        tmp_path,
+        modes=("proxy",),
+        trusted_proxies=(PROXY,),
+        roles={"ops": "operator"},
+        default_role=None,
+    ) as site:
+        yield site
+
+
+def test_proxy_names_who_asks_when_it_is_trusted(proxied: GuardedSite) -> None:
+    site = proxied
+    ada = {"X-Remote-User": "ada", "X-Remote-Groups": "staff, ops", "X-Remote-Name": "Ada"}
+    behind, outside = site.client(address=PROXY), site.client(address="203.0.113.9")
+    who = behind.get("/api/v1/session", headers=ada).json()["who"]
+    assert (who["login"], who["role"], who["title"], who["way"]) == ("ada", "operator", "Ada", "proxy")
+    assert behind.get("/api/v1/cluster", headers=ada).status_code == 200
+    assert behind.get("/api/v1/cluster").status_code == 401
+    assert outside.get("/api/v1/cluster", headers=ada).status_code == 401, "anybody can write headers"
+    assert behind.get("/api/v1/cluster", headers={"X-Remote-User": "eve"}).status_code == 403
+    twice = [("X-Remote-User", "root"), *ada.items()]
+    assert behind.get("/api/v1/cluster", headers=twice).status_code == 401, "the proxy let one through"
+    assert behind.put("/api/v1/views/v", json=VIEW, headers=ada).status_code == 403, "a browser may have been made to"
+    assert behind.put("/api/v1/views/v", json=VIEW, headers={**ada, **FROM_PAGE}).status_code == 200
+    account = site.identity.store.account(Way.PROXY, "ada")
+    assert account is not None
+    assert account.role is Role.OPERATOR
+    secret = site.make_token(account, Scope.READ)
+    assert outside.get("/api/v1/cluster", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
+
+
+def test_other_names_for_this_machine_are_refused_when_it_is_for_this_machine_only(small_cluster: SmallCluster) -> None:
+    app = create_app(small_cluster.queries, loopback_only=True)
+    for host in ("127.0.0.1:8321", "localhost", "[::1]:8321", "gpus.localhost:80"):
+        assert TestClient(app).get("/api/v1/cluster", headers={"Host": host}).status_code == 200
+    for host in ("evil.example", "127.0.0.1.evil.example", "192.0.2.1"):
+        assert TestClient(app).get("/api/v1/cluster", headers={"Host": host}).status_code == 403
+
+
+def test_other_sites_change_nothing_when_nobody_has_to_sign_in(small_cluster: SmallCluster) -> None:
+    client = TestClient(create_app(small_cluster.queries))
+    foreign = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
+    assert client.put("/api/v1/views/v", json=VIEW, headers=foreign).status_code == 403
+    assert client.put("/api/v1/views/v", json=VIEW).status_code == 200
+    assert client.get("/api/v1/session").json()["is_open"] is True
+    assert client.get("/api/v1/accounts").status_code == 404
