@@ -89,7 +89,8 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
           data-selected={(held !== null && at >= held[0] && at <= held[1]) || undefined}
           data-many={!hasRoom || undefined}
         >
-          {(hasRoom || (held?.[0] === at && held[1] === at)) && <small>{key}</small>}
+          {/* Room below every bar, so that all stand on one line. */}
+          <small>{hasRoom || (held?.[0] === at && held[1] === at) ? key : "\u00a0"}</small>
           <div data-cut={sum(lengths) > top * 1.001 || undefined}>
             {parts.map((part, index) => (
               <i key={part.key} style={{ height: `${((lengths[index] ?? 0) / top) * 100}%`, background: part.color }} />

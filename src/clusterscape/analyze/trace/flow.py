@@ -16,8 +16,10 @@ from clusterscape.analyze.trace.flow_stacks import Stretch, stack_stretches
 MOST_NODES = 2000
 USUAL_NODES = 200
 """As many nodes the first picture has at most."""
-FEW_OPERATORS = 4
-"""So many within another namespace are drawn as part of it."""
+FEW_OPERATORS = (4, 16, 64, 256)
+"""So many within another namespace are drawn as part of it: the first at which the flow with everything closed is no larger than
+a first picture. Streams of a device mix what several parts of the model do at once.
+"""
 LONG_NODES = 6
 """An edge that passes over more nodes is a long one."""
 
@@ -112,7 +114,17 @@ def _keys(graph: FlowGraph, opened: frozenset[int], number: dict[str, int]) -> l
     return [find(path) for path in graph.home]
 
 
+def _find_few(graph: FlowGraph) -> int:
+    if graph.few_operators is None:
+        for few in FEW_OPERATORS:
+            graph.few_operators = few
+            if len(_draw_parts(graph, frozenset(), frozenset())) <= USUAL_NODES:
+                break
+    return graph.few_operators or FEW_OPERATORS[0]
+
+
 def _draw_parts(graph: FlowGraph, opened: frozenset[int], unstacked: frozenset[int]) -> list[FlowPart]:
+    few = _find_few(graph)
     number = {path: place for place, path in enumerate(graph.namespaces)}
     layers = {number[path] for path in graph.layers if path in number}
     keys = _keys(graph, opened, number)
@@ -123,7 +135,7 @@ def _draw_parts(graph: FlowGraph, opened: frozenset[int], unstacked: frozenset[i
     parts: list[FlowPart] = []
     for place, block in enumerate(graph.blocks):
         order = order_operators(block.operators, followers, keys, graph.message)
-        stretches = absorb_strangers(list(_stretches(order, keys, graph.types)))
+        stretches = absorb_strangers(list(_stretches(order, keys, graph.types)), few)
         parts += [
             FlowPart(run.operators, place, run.namespace, run.parent, run.count)
             for run in stack_stretches(stretches, graph.types, followers, unstacked, layers)
@@ -199,20 +211,22 @@ def _stretches(order: Sequence[int], keys: Sequence[Key], types: Sequence[str]) 
         yield Stretch(tuple(rows), *keys[rows[-1]])
 
 
-def absorb_strangers(stretches: Sequence[Stretch]) -> list[Stretch]:
+def absorb_strangers(stretches: Sequence[Stretch], few: int = FEW_OPERATORS[0]) -> list[Stretch]:
     """A few operators in the midst of a closed namespace are drawn in it, whatever they are named: compilers that join equal
     operators leave one with the name of another layer.
     """
     found: list[Stretch] = []
     for each in stretches:
-        found.append(each)
-        while len(found) >= 3:
-            first, middle, last = found[-3:]
-            is_around = first.namespace is not None and first.namespace == last.namespace
-            if not is_around or len(middle.operators) > FEW_OPERATORS:
-                break
-            rows = first.operators + middle.operators + last.operators
-            found[-3:] = [Stretch(rows, first.namespace, first.parent)]
+        at = len(found) - 1
+        between = 0
+        while each.namespace is not None and at >= 0 and found[at].namespace != each.namespace and between <= few:
+            between += len(found[at].operators)
+            at -= 1
+        if each.namespace is None or at < 0 or found[at].namespace != each.namespace or between > few:
+            found.append(each)
+            continue
+        rows = tuple(row for one in (*found[at:], each) for row in one.operators)
+        found[at:] = [Stretch(rows, each.namespace, each.parent)]
     return found
 
 

@@ -49,6 +49,8 @@ class FlowGraph:
     def __init__(self, operators: pl.DataFrame, layers: Collection[str] = ()) -> None:
         self.operators = operators
         self.layers = frozenset(layers)
+        self.few_operators: int | None = None
+        """How many strangers a namespace takes in; found when first drawn (``flow.py``)."""
         self.stage: list[int | None] = operators["stage"].to_list()
         self.types: list[str] = operators["type"].to_list()
         self.spaces: list[str] = operators["namespace"].to_list()

@@ -69,7 +69,10 @@ def spans_to_operators(
 def shorten_kernel(name: str) -> str:
     """``void at::native::elementwise_kernel<8, …>(…)`` → ``elementwise_kernel``."""
     plain = name.replace("(anonymous namespace)::", "")
-    found = re.match(r"(?:void\s+)?((?:[\w.]+::)*)([\w.#/-]+)\s*[<(]", plain)
+    # Some recorders cut names: then nothing follows.
+    found = re.match(r"(?:void\s+)?((?:[\w.]+::)*)([\w.#/-]+)\s*[<(]", plain) or re.match(
+        r"void\s+((?:[\w.]+::)+)([\w.#/-]+)$", plain
+    )
     return found[2] if found and (found[1] or plain.startswith("void ")) else plain
 
 

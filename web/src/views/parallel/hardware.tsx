@@ -2,6 +2,7 @@
 // apart and steps milliseconds: the trace is a mark in a wider window.
 
 import { useMemo, useRef, useState } from "react";
+import { formatQuantity, type Quantity } from "../../base/format.ts";
 import { useSize } from "../../charts/canvas.tsx";
 import { type ChartLine, LineChart } from "../../charts/line-chart.tsx";
 import { useLines } from "../../data/diagnosis.ts";
@@ -17,8 +18,13 @@ const TITLES: Readonly<Record<string, string>> = {
   power_watts: "Power",
   memory_used_bytes: "Memory",
 };
-/** On both sides of the window in sight. */
-const AROUND_MS = 60_000;
+const UNITS: Readonly<Record<string, Quantity>> = {
+  gpu_util_ratio: "ratio",
+  power_watts: "watts",
+  memory_used_bytes: "bytes",
+};
+/** On both sides of the window in sight: stores keep older samples minutes apart. */
+const AROUND_MS = 300_000;
 
 interface HardwareProps {
   readonly workload: string;
@@ -61,6 +67,7 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
             <MetricChart
               key={metric}
               title={TITLES[metric] ?? metric}
+              unit={UNITS[metric] ?? "count"}
               lines={(lines.value ?? []).filter((line) => line.metric === metric)}
               startMs={startMs}
               endMs={endMs}
@@ -75,13 +82,14 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
 
 interface MetricChartProps {
   readonly title: string;
+  readonly unit: Quantity;
   readonly lines: readonly { readonly unit: string; readonly timesMs: Float64Array; readonly values: Float64Array }[];
   readonly startMs: number;
   readonly endMs: number;
   readonly shown: { readonly fromMs: number; readonly toMs: number };
 }
 
-function MetricChart({ title, lines, startMs, endMs, shown }: MetricChartProps) {
+function MetricChart({ title, unit, lines, startMs, endMs, shown }: MetricChartProps) {
   const [cursorMs, setCursor] = useState<number | null>(null);
   const drawn = useMemo<readonly ChartLine[]>(
     () =>
@@ -96,12 +104,19 @@ function MetricChart({ title, lines, startMs, endMs, shown }: MetricChartProps) 
       })),
     [lines],
   );
-  const high = lines.reduce((most, { values }) => values.reduce((top, value) => Math.max(value, top), most), 0);
+  const most = lines.reduce((most, { values }) => values.reduce((top, value) => Math.max(value, top), most), 0);
+  // A share is read against all of it.
+  const high = unit === "ratio" ? 1 : most;
   const least = (endMs - startMs) / 400;
   const spans = [{ ...shown, toMs: Math.max(shown.toMs, shown.fromMs + least), color: "var(--warn)", alpha: 0.5 }];
   return (
     <div>
-      <small>{title}</small>
+      <small>
+        <span>
+          {title} <b>{sayNear(lines, cursorMs ?? (shown.fromMs + shown.toMs) / 2, unit)}</b>
+        </span>
+        <span>0 to {formatQuantity(high, unit)}</span>
+      </small>
       <div className={styles.chart}>
         <LineChart
           label={`${title} around the trace`}
@@ -120,4 +135,19 @@ function MetricChart({ title, lines, startMs, endMs, shown }: MetricChartProps) 
       </div>
     </div>
   );
+}
+
+/** The samples nearest to a time, as one value or as the least and the most over GPUs. */
+export function sayNear(lines: MetricChartProps["lines"], atMs: number, unit: Quantity): string {
+  const values = lines.flatMap(({ timesMs, values: own }) => {
+    let best = 0;
+    timesMs.forEach((time, place) => {
+      if (Math.abs(time - atMs) < Math.abs((timesMs[best] ?? 0) - atMs)) best = place;
+    });
+    const value = own[best] ?? Number.NaN;
+    return Number.isNaN(value) ? [] : [value];
+  });
+  if (values.length === 0) return "";
+  const [low, high] = [formatQuantity(Math.min(...values), unit), formatQuantity(Math.max(...values), unit)];
+  return low === high ? low : `${low} to ${high}`;
 }

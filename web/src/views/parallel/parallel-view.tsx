@@ -87,7 +87,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
           />
         ) : null
       }
-      {...hardwareOf(answer.value, scene)}
+      {...hardwareOf(answer.value, scene, page)}
     >
       <Frame source={answer} what="the trace">
         {(value) =>
@@ -137,7 +137,9 @@ function hasNoSpans({ row }: TraceAnswer): boolean {
   return row.state === "ready" && row.spans === 0;
 }
 
-function hardwareOf(answer: TraceAnswer | undefined, scene: Scene | null) {
+/** Not below two graphs or a flow: it is of one trace, and of times. */
+function hardwareOf(answer: TraceAnswer | undefined, scene: Scene | null, { compared, drawing }: ParallelPage) {
+  if (compared !== null || isFlow(drawing)) return {};
   const { workload_id: workload = null } = answer?.row ?? {};
   if (!answer || !scene || workload === null || answer.origin_ms === null) return {};
   return { time: <Hardware workload={workload} originMs={answer.origin_ms} window={scene.window} /> };
@@ -203,7 +205,7 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
   };
   return (
     <>
-      {!hasNoSpans(answer) && (
+      {!hasNoSpans(answer) && compared === null && (
         <div className={styles.top}>
           <StepStrip steps={steps} window={window} onSteps={(chosen) => windows.show(windowOf(chosen, extent), true)} />
           {answer.report && <VerdictCards report={answer.report} shown={verdict} onShow={showVerdict} />}

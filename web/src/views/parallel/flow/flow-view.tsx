@@ -46,6 +46,8 @@ export function FlowView(props: FlowViewProps) {
 
 const SCALES = [0.25, 0.35, 0.5, 0.7, 1, 1.4] as const;
 const USUAL_SCALE = 4;
+/** Where the rows leave room, the drawing is larger. */
+const LARGER_BELOW = 0.66;
 const AIR = 40;
 
 function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowViewProps & { readonly flow: FlowAnswer }) {
@@ -54,10 +56,11 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowViewPro
   const [chosen, setChosen] = useState<{ readonly flow: FlowAnswer; readonly node: number | null } | null>(null);
   const selected = chosen === null ? flow.at : chosen.flow === flow ? chosen.node : null;
   const [shown, setShown] = useState<ReadonlySet<string>>(new Set());
-  const [step, setStep] = useState(USUAL_SCALE);
-  const scale = SCALES[step] ?? 1;
   const scroll = useRef<HTMLElement>(null);
   const size = useSize(scroll);
+  const [chosenStep, setStep] = useState<number | null>(null);
+  const step = chosenStep ?? (layout.size.height < LARGER_BELOW * size.height ? USUAL_SCALE + 1 : USUAL_SCALE);
+  const scale = SCALES[step] ?? 1;
   const [corner, setCorner] = useState({ left: 0, top: 0 });
   const sight = {
     x: corner.left / scale,
@@ -117,7 +120,7 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowViewPro
         found={page.text ? found.length : null}
         onNext={() => show(found.find((at) => at > (selected ?? -1)) ?? found[0] ?? 0)}
         onFirst={() => onChange({ flow: null })}
-        onScale={(by) => setStep((last) => Math.max(0, Math.min(SCALES.length - 1, last + by)))}
+        onScale={(by) => setStep(Math.max(0, Math.min(SCALES.length - 1, step + by)))}
         form={isTable ? "flow_table" : "flow"}
         onForm={(drawing) => onChange({ drawing })}
       />
