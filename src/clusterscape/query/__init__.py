@@ -1,5 +1,8 @@
 """Answers named after what a view asks; the only reader of the stores."""
 
+import polars as pl
+
+from clusterscape.model.viewers import Viewer
 from clusterscape.query.alerts import AlertQuery
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
@@ -21,6 +24,21 @@ from clusterscape.query.timeline import TimelineQuery
 from clusterscape.query.traces import TraceQuery
 from clusterscape.query.views import INSIGHT, ViewQuery
 from clusterscape.query.violations import ViolationQuery
+from clusterscape.query.visibility.hidden_ids import HiddenIds
+from clusterscape.query.visibility.seen import (
+    SeenAlerts,
+    SeenCluster,
+    SeenDiagnosis,
+    SeenNotes,
+    SeenQueue,
+    SeenRules,
+    SeenSimulations,
+    SeenTraces,
+    SeenWaits,
+)
+from clusterscape.query.visibility.veil import Veil
+from clusterscape.query.visibility.veiled_records import VeiledRecords
+from clusterscape.query.visibility.veiling import Sights
 from clusterscape.query.waste import WasteQuery
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.watch.watcher import Watch
@@ -59,6 +77,63 @@ class Queries:
         self.violations = ViolationQuery(context, watch, self.rule_notes)
         self.traces = TraceQuery(context, self.workloads)
         self.diagnosis = DiagnosisQuery(context, self.workloads, watch.book, self.rule_notes)
+        self.sight_code = ""
+        """Tells apart what different sights are answered; empty where all is shown as it is."""
+        self._sights: Sights[Queries] | None = None
+        if context.is_private:
+            self._sights = Sights(context, lambda seen: VeiledQueries(self, watch, *seen))
+
+    @property
+    def hidden_ids(self) -> HiddenIds | None:
+        """Codes for ids that are names, on a private site."""
+        return None if self._sights is None else self._sights.ids
+
+    def hide_ids(self, table: pl.DataFrame) -> pl.DataFrame:
+        """``table`` as it may leave: with ids that are names as they are, or hidden."""
+        return table
+
+    def seen_by(self, viewer: Viewer) -> "Queries":
+        """The questions as ``viewer`` may ask them: these, or on a private site those that others' names are hidden from."""
+        return self if self._sights is None else self._sights.find(viewer) or self
+
+
+class VeiledQueries(Queries):
+    """The same questions as one sight may ask them: over veiled stores, sharing with ``whole`` what has no names in it."""
+
+    def __init__(self, whole: Queries, watch: Watch, context: QueryContext, records: VeiledRecords, veil: Veil) -> None:
+        self.context = context
+        self.sight_code = veil.names.code("sight", str(records.sight.user), *sorted(records.sight.projects))
+        self.cluster = SeenCluster(context, watch, whole.cluster, veil)
+        self.workloads = WorkloadQuery(context, self.cluster.past)
+        self.series = SeriesQuery(context, self.workloads)
+        self.search = SearchQuery(context, self.cluster)
+        self.sources = whole.sources
+        self.timeline = whole.timeline
+        self.views = ViewQuery(context)
+        self.insights = ViewQuery(context, INSIGHT)
+        self.runs = RunQuery(context)
+        self.run_series = RunSeriesQuery(context, self.runs)
+        self.job_traces = JobTraceQuery(context)
+        self.simulations = SeenSimulations(context, self.job_traces, whole.simulations)
+        self.waits = SeenWaits(context, whole.waits, records)
+        self.promises = whole.promises
+        self.queue = SeenQueue(context, whole.queue, self.waits)
+        self.what_if = WhatIfQuery(context, self.queue, self.waits)
+        self.what_if_runs = WhatIfRuns(self.what_if)
+        self.waste = whole.waste
+        self.rules = SeenRules(context, watch, records, veil)
+        self.rule_notes = SeenNotes(context, watch.book, records)
+        self.alerts = SeenAlerts(watch)
+        self.violations = ViolationQuery(context, watch, self.rule_notes)
+        self.traces = SeenTraces(context, self.workloads, whole.traces)
+        self.diagnosis = SeenDiagnosis(context, self.workloads, watch.book, self.rule_notes, whole.diagnosis)
+
+        self._sights = None
+        self._ids = whole.hidden_ids
+
+    def hide_ids(self, table: pl.DataFrame) -> pl.DataFrame:
+        """``table`` with codes in place of ids that are names."""
+        return table if self._ids is None else self._ids.hide_frame(table)
 
 
 __all__ = ["IngestState", "Queries", "QueryContext"]

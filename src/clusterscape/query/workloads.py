@@ -94,7 +94,10 @@ class WorkloadQuery:
 def _matches(workload: Workload, wanted: WorkloadFilter) -> bool:
     """As the record store would judge it."""
     text = (wanted.text or "").casefold()
-    named = (workload.id, workload.name, workload.user, workload.project, workload.experiment)
+    # Of Kubernetes the id holds names: where those are hidden, it is not looked into.
+    is_hidden = workload.name is None and workload.id.startswith("kubernetes:")
+    id = None if is_hidden else workload.id
+    named = (id, workload.name, workload.user, workload.project, workload.experiment)
     return (
         (wanted.states is None or workload.state in wanted.states)
         and wanted.user in (None, workload.user)

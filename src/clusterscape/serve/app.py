@@ -6,17 +6,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
 
 from clusterscape import __version__
 from clusterscape.query import IngestState, Queries
+from clusterscape.serve.hiding import HideIds
 from clusterscape.serve.identity.gate import Gate
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
+from clusterscape.serve.rights import check_rights
 from clusterscape.serve.routes import (
     accounts,
     alerts,
@@ -115,8 +117,10 @@ def create_app(
     )
     install_problem_handlers(app)
     for area in ROUTES:
-        app.include_router(area.router)
+        app.include_router(area.router, dependencies=[Depends(check_rights)])
     install_page(app, static)
+    if queries.hidden_ids is not None:
+        app.add_middleware(HideIds, ids=queries.hidden_ids)
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
     app.add_middleware(Gate, identity=identity, loopback_only=loopback_only)
     app.add_middleware(TimeRequests, telemetry=telemetry)

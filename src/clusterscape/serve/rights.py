@@ -13,6 +13,7 @@ from clusterscape.serve.state import CurrentViewer
 
 _OPEN = "get_health get_session sign_in sign_out begin_sign_in finish_sign_in"
 _VIEWER = """
+    sign_out_everywhere change_password list_tokens create_token revoke_token
     get_cluster get_timeline get_waste get_waste_by_unit list_nodes get_node search
     get_snapshot get_tick get_units get_chosen_units get_series get_live get_own_metrics get_sources list_metrics
     list_workloads get_workload get_diagnosis get_workload_histograms get_workload_lines get_workload_scatter
@@ -32,6 +33,7 @@ _RESEARCHER = """
     list_run_files send_run_file create_trace send_trace_file import_trace delete_trace
     upload_job_trace remove_job_trace simulate_job_trace stop_simulation
 """
+_ADMIN = "list_accounts add_account change_account remove_account list_audit"
 _OPERATOR = "save_rule remove_rule order_rules mute_rule unmute_rule set_start_view"
 _ADMIN = "list_accounts add_account change_account remove_account list_audit"
 
@@ -40,6 +42,7 @@ LEAST: Mapping[str, Role | None] = {
     **dict.fromkeys(_VIEWER.split(), Role.VIEWER),
     **dict.fromkeys(_RESEARCHER.split(), Role.RESEARCHER),
     **dict.fromkeys(_OPERATOR.split(), Role.OPERATOR),
+    **dict.fromkeys(_ADMIN.split(), Role.ADMIN),
     **dict.fromkeys(_ADMIN.split(), Role.ADMIN),
 }
 """The least role by the name of the route; None: anybody, signed in or not.

@@ -1,7 +1,7 @@
 """What routes are handed: one typed object on the app, and the dependency that finds it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Protocol, cast
 
 from fastapi import Depends, Request
@@ -23,8 +23,8 @@ class RunWriter(Protocol):
         """How much of each file of a run is stored."""
         ...
 
-    async def take(self, run: str, file: str, offset: int, data: bytes) -> TakenIn:
-        """Store a piece of a file."""
+    async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
+        """Store a piece of a file; of a run of ``user``, where one is named."""
         ...
 
 
@@ -36,7 +36,7 @@ class TraceWriter(Protocol):
         """How large a file may be."""
         ...
 
-    def create(self, name: str, workload_id: str | None = None) -> TraceAbout:
+    def create(self, name: str, workload_id: str | None = None, *, owned_by: str | None = None) -> TraceAbout:
         """A trace whose files are still to come."""
         ...
 
@@ -67,18 +67,28 @@ class AppState:
     traces: TraceWriter | None = None
 
 
-def _state(request: Request) -> AppState:
-    return cast(AppState, request.app.state.clusterscape)
-
-
-State = Annotated[AppState, Depends(_state)]
-
 VIEWER_KEY = "clusterscape.viewer"
 """Where the gate leaves who asks, in the scope of each request that it lets pass."""
 
 
-def _viewer(request: Request) -> Viewer:
+SEES_ALL_KEY = "clusterscape.sees_all"
+"""Whether who asks sees everybody's names; not there: not known to."""
+
+
+def find_viewer(request: Request) -> Viewer:
+    """Who asks; where no gate stands before the app, whoever is on this machine."""
     return cast(Viewer, request.scope.get(VIEWER_KEY, ANYONE_HERE))
 
 
-CurrentViewer = Annotated[Viewer, Depends(_viewer)]
+CurrentViewer = Annotated[Viewer, Depends(find_viewer)]
+
+
+def _state(request: Request, viewer: CurrentViewer) -> AppState:
+    """The app's state with the queries that this viewer may ask: no route has others at hand."""
+    state = cast(AppState, request.app.state.clusterscape)
+    seen = state.queries.seen_by(viewer)
+    request.scope[SEES_ALL_KEY] = seen is state.queries
+    return state if seen is state.queries else replace(state, queries=seen)
+
+
+State = Annotated[AppState, Depends(_state)]

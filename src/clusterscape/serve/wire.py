@@ -23,7 +23,7 @@ class Wire:
     """Turns tables into responses."""
 
     def __init__(self) -> None:
-        self._bodies = VersionedCache(size=48)
+        self._bodies = VersionedCache(size=96)
 
     def table(
         self,
@@ -35,7 +35,7 @@ class Wire:
         """The table as Arrow IPC with an ETag; 304 where the client holds this version already."""
         etag = f'"{version}"'
         encoding = _choose_encoding(request.headers.get("accept-encoding", ""))
-        headers = {"ETag": etag, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
+        headers = {"ETag": etag, "Vary": "Accept-Encoding", "Cache-Control": "private, no-cache"}
         if etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from clusterscape.errors import ForbiddenError
 from clusterscape.model import WorkloadId
+from clusterscape.model.observations import PRIORITY_PARTS
 from clusterscape.query.ownership import OWNER
 from clusterscape.query.visibility.pseudonyms import USER
 from clusterscape.query.visibility.sights import Sight
@@ -39,6 +40,7 @@ class VeiledDocuments:
             "mute": self._see_mute,
             "rule-comment": self._see_comment,
             "job_trace": self._see_upload,
+            PRIORITY_PARTS: lambda document: document,
         }
 
     def find(self, kind: str, key: str) -> Document | None:

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from clusterscape.model.viewers import Viewer
 from clusterscape.query.cache import CachePart, VersionedCache
 from clusterscape.query.context import QueryContext
+from clusterscape.query.visibility.hidden_ids import HiddenIds
 from clusterscape.query.visibility.pseudonyms import Pseudonyms
 from clusterscape.query.visibility.sights import Sight, sight_of
 from clusterscape.query.visibility.veil import Veil
@@ -29,7 +30,9 @@ class Sights(Generic[T]):
         self._context = context
         self._make = make
         self._lock = threading.Lock()
-        self._veil: Veil | None = None
+        names = Pseudonyms(context.records, context.clock)
+        self.ids = HiddenIds(names, context.records, context.clock)
+        self._veil = Veil(names)
         self._caches: dict[str, VersionedCache] = {}
         self._kept: OrderedDict[Sight, T] = OrderedDict()
 
@@ -48,8 +51,6 @@ class Sights(Generic[T]):
 
     def _see(self, sight: Sight) -> tuple[QueryContext, VeiledRecords, Veil]:
         context = self._context
-        if self._veil is None:  # the secret is made when the first needs it
-            self._veil = Veil(Pseudonyms(context.records, context.clock))
         records = VeiledRecords(context.records, sight, self._veil)
         files = None if context.artifacts is None else VeiledFiles(context.artifacts, sight, records.knows)
         new_cache = partial(self._new_cache, sight)

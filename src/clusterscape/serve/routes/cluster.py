@@ -43,7 +43,8 @@ def get_waste(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24, at:
 @router.get("/waste/units", response_class=Response, responses=ARROW_RESPONSE)
 def get_waste_by_unit(request: Request, state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
     """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, for any group of units to sum."""
-    return arrow_once(request, encode_strings(state.queries.waste.by_unit(hours=hours), ["workload"]))
+    table = state.queries.hide_ids(state.queries.waste.by_unit(hours=hours))
+    return arrow_once(request, encode_strings(table, ["workload"]))
 
 
 @router.get("/nodes")

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from clusterscape.errors import QueryError
 from clusterscape.query.scheduling.description import JobTraceList, JobTraceRow, TracesDescription
-from clusterscape.serve.state import State
+from clusterscape.serve.state import CurrentViewer, State
 
 router = APIRouter(prefix="/api/v1/job-traces", tags=["scheduling"])
 
@@ -37,6 +37,7 @@ def list_job_traces(state: State) -> JobTraceList:
 async def upload_job_trace(
     request: Request,
     state: State,
+    viewer: CurrentViewer,
     name: Annotated[str, Query(min_length=1, max_length=200, description="The file's name; it names the trace.")],
     format: Annotated[str | None, Query(max_length=32, description="By default the content decides.")] = None,
     timezone: Zone = "UTC",
@@ -54,7 +55,8 @@ async def upload_job_trace(
             await run_in_threadpool(file.write, chunk)
         file.seek(0)
         pieces = iter(partial(file.read, PIECE_BYTES), b"")
-        keep = partial(state.queries.job_traces.upload, format=format, timezone=timezone, total_units=total_units)
+        upload = state.queries.job_traces.upload
+        keep = partial(upload, format=format, timezone=timezone, total_units=total_units, by=viewer)
         return await run_in_threadpool(keep, name, pieces)
 
 
@@ -71,6 +73,6 @@ def describe_job_trace(
 
 
 @router.delete("/{trace}", status_code=204)
-def remove_job_trace(trace: TraceId, state: State) -> None:
+def remove_job_trace(trace: TraceId, state: State, viewer: CurrentViewer) -> None:
     """Forget an uploaded trace and its file."""
-    state.queries.job_traces.remove(trace)
+    state.queries.job_traces.remove(trace, by=viewer)

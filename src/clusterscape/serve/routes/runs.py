@@ -4,16 +4,18 @@ from typing import Annotated, Literal
 
 import polars as pl
 from fastapi import APIRouter, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel
 
 from clusterscape.errors import QueryError, StoreError
 from clusterscape.query.answers import SavedView, SavedViews
+from clusterscape.query.ownership import owner_for
 from clusterscape.query.picture import encode_strings
 from clusterscape.query.runs.answers import RunAnswer, RunMetrics, RunRow, RunTree, RunWorkload
 from clusterscape.query.runs.series import LineRequest
 from clusterscape.serve.routes.views import ViewDocument, ViewName
-from clusterscape.serve.state import RunWriter, State
+from clusterscape.serve.state import CurrentViewer, RunWriter, State
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
 
 router = APIRouter(prefix="/api/v1", tags=["runs"])
@@ -103,8 +105,7 @@ def read_run_series(
     asked = LineRequest(
         runs=run, metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
     )
-    table = state.queries.run_series.lines(asked)
-    return arrow_once(request, encode_strings(table, ["run", "metric", "place", "scope"]))
+    return arrow_once(request, state.queries.run_series.lines(asked))
 
 
 @router.get("/runs/bands", response_class=Response, responses=ARROW_RESPONSE)
@@ -140,15 +141,15 @@ def list_insights(state: State) -> SavedViews:
 
 
 @router.put("/insights/{name}")
-def save_insight(name: ViewName, document: ViewDocument, state: State) -> SavedView:
+def save_insight(name: ViewName, document: ViewDocument, state: State, viewer: CurrentViewer) -> SavedView:
     """Save a comparison of runs under a name, in place of the one that has it."""
-    return state.queries.insights.save(name, document.model_dump())
+    return state.queries.insights.save(name, document.model_dump(), by=viewer)
 
 
 @router.delete("/insights/{name}", status_code=204)
-def remove_insight(name: ViewName, state: State) -> None:
+def remove_insight(name: ViewName, state: State, viewer: CurrentViewer) -> None:
     """Forget a saved comparison."""
-    state.queries.insights.remove(name)
+    state.queries.insights.remove(name, by=viewer)
 
 
 @router.get("/runs/{run}")
@@ -160,18 +161,24 @@ def read_run(run: RunId, state: State) -> RunAnswer:
 @router.get("/runs/{run}/files")
 async def list_run_files(run: RunId, state: State) -> RunFiles:
     """How far a run was sent; a tracker goes on from there."""
-    return RunFiles(offsets=await _writer(state.runs).offsets(run))
+    offsets = await _writer(state.runs).offsets(run)
+    return RunFiles(offsets=offsets if await run_in_threadpool(state.queries.runs.has, run) else {})
 
 
 @router.post("/runs/{run}/files/{file}")
 async def send_run_file(
-    run: RunId, file: FileName, request: Request, state: State, offset: Annotated[int, Query(ge=0)] = 0
+    run: RunId,
+    file: FileName,
+    request: Request,
+    state: State,
+    viewer: CurrentViewer,
+    offset: Annotated[int, Query(ge=0)] = 0,
 ) -> RunPiece:
-    """Whole frames of a spool file from an offset on; sent twice they change nothing."""
+    """Whole frames of a spool file from an offset on; sent twice they change nothing. Researchers send runs of their own."""
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > MOST_BYTES:
         raise QueryError(f"a piece may have {MOST_BYTES} bytes", hint="Send smaller pieces.")
-    taken = await _writer(state.runs).take(run, file, offset, await request.body())
+    taken = await _writer(state.runs).take(run, file, offset, await request.body(), user=owner_for(viewer))
     return RunPiece(offset=taken.offset, samples=taken.samples, not_finite=taken.not_finite)
 
 

@@ -23,17 +23,19 @@ _PARQUET_RESPONSE: dict[int | str, dict[str, object]] = {
 @router.get("/snapshot", response_class=Response, responses=ARROW_RESPONSE)
 def get_snapshot(request: Request, state: State, at: PastMoment = None) -> Response:
     """One row per unit with everything known of its node and workload; header X-Inventory-Version."""
-    cluster = state.queries.cluster
+    cluster, sight = state.queries.cluster, state.queries.sight_code
 
     def make() -> tuple[pl.DataFrame, Mapping[str, str]]:
         made, table = cluster.picture(at)
-        return table, {"X-Inventory-Version": str(made)}
+        return state.queries.hide_ids(table), {"X-Inventory-Version": str(made)}
 
+    # The sight is part of the version, too: a browser that kept another's picture must not show it to the next.
     if at is None:
         version = state.queries.context.changes.versions.inventory
-        return state.wire.table(request, ("snapshot",), f"s{version}", make)
+        return state.wire.table(request, ("snapshot", sight), f"s{version}{sight}", make)
     minute = cluster.past.minute(at)
-    return state.wire.table(request, ("snapshot", str(minute)), f"p{minute}.{cluster.past.validity(minute)}", make)
+    version_then = f"p{minute}.{cluster.past.validity(minute)}{sight}"
+    return state.wire.table(request, ("snapshot", sight, str(minute)), version_then, make)
 
 
 @router.get("/tick", response_class=Response, responses=ARROW_RESPONSE)
@@ -73,11 +75,12 @@ class ChosenUnits(BaseModel):
 @router.get("/units.parquet", response_class=Response, responses=_PARQUET_RESPONSE)
 def get_units(state: State, at: PastMoment = None) -> Response:
     """The snapshot and the latest value of every metric, one row per unit, as a Parquet file."""
-    return parquet_once(state.queries.cluster.unit_table(at), "clusterscape-units.parquet")
+    table = state.queries.hide_ids(state.queries.cluster.unit_table(at))
+    return parquet_once(table, "clusterscape-units.parquet")
 
 
 @router.post("/units.parquet", response_class=Response, responses=_PARQUET_RESPONSE)
 def get_chosen_units(chosen: ChosenUnits, state: State, at: PastMoment = None) -> Response:
     """The same of some units only, in the snapshot's order; names that no unit has are passed over."""
-    table = state.queries.cluster.unit_table(at)
+    table = state.queries.hide_ids(state.queries.cluster.unit_table(at))
     return parquet_once(table.filter(pl.col("unit").is_in(chosen.units)), "clusterscape-units.parquet")

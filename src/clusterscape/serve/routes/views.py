@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from clusterscape.query.answers import SavedView, SavedViews
-from clusterscape.serve.state import State
+from clusterscape.serve.state import CurrentViewer, State
 
 router = APIRouter(prefix="/api/v1", tags=["views"])
 
@@ -35,15 +35,15 @@ def list_views(state: State) -> SavedViews:
 
 
 @router.put("/views/{name}")
-def save_view(name: ViewName, document: ViewDocument, state: State) -> SavedView:
-    """Save a view under a name, in place of the one that has it."""
-    return state.queries.views.save(name, document.model_dump())
+def save_view(name: ViewName, document: ViewDocument, state: State, viewer: CurrentViewer) -> SavedView:
+    """Save a view under a name, in place of the one that has it; an operator's is everybody's."""
+    return state.queries.views.save(name, document.model_dump(), by=viewer)
 
 
 @router.delete("/views/{name}", status_code=204)
-def remove_view(name: ViewName, state: State) -> None:
+def remove_view(name: ViewName, state: State, viewer: CurrentViewer) -> None:
     """Forget a saved view."""
-    state.queries.views.remove(name)
+    state.queries.views.remove(name, by=viewer)
 
 
 @router.put("/start-view")

@@ -1,10 +1,11 @@
 """Violations, past and present; mutes and comments."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from clusterscape.model.viewers import Viewer
 from clusterscape.query.rule_answers import (
     CommentAnswer,
     MuteAnswer,
@@ -14,7 +15,7 @@ from clusterscape.query.rule_answers import (
     WorkloadVerdicts,
 )
 from clusterscape.serve.routes.cluster import PastMoment
-from clusterscape.serve.state import State
+from clusterscape.serve.state import CurrentViewer, State
 
 router = APIRouter(prefix="/api/v1", tags=["violations"])
 
@@ -87,9 +88,9 @@ def list_mutes(state: State) -> list[MuteAnswer]:
 
 
 @router.post("/mutes")
-def mute_rule(wanted: MuteRequest, state: State) -> MuteAnswer:
-    """Tell nobody of a rule's violations for a while."""
-    return state.queries.rule_notes.mute(**wanted.model_dump())
+def mute_rule(wanted: MuteRequest, state: State, viewer: CurrentViewer) -> MuteAnswer:
+    """Tell nobody of a rule's violations for a while; who is signed in signs with their login."""
+    return state.queries.rule_notes.mute(**_sign(wanted.model_dump(), viewer))
 
 
 @router.delete("/mutes/{key}", status_code=204)
@@ -105,12 +106,16 @@ def list_comments(state: State, workload: str | None = None) -> list[CommentAnsw
 
 
 @router.post("/comments")
-def write_comment(comment: NewComment, state: State) -> CommentAnswer:
-    """Write something about a workload."""
-    return state.queries.rule_notes.comment(**comment.model_dump())
+def write_comment(comment: NewComment, state: State, viewer: CurrentViewer) -> CommentAnswer:
+    """Write something about a workload; who is signed in signs with their login."""
+    return state.queries.rule_notes.comment(**_sign(comment.model_dump(), viewer))
 
 
 @router.delete("/comments/{key}", status_code=204)
-def remove_comment(key: str, state: State) -> None:
+def remove_comment(key: str, state: State, viewer: CurrentViewer) -> None:
     """Take back a comment."""
-    state.queries.rule_notes.remove_comment(key)
+    state.queries.rule_notes.remove_comment(key, by=viewer)
+
+
+def _sign(written: dict[str, Any], viewer: Viewer) -> dict[str, Any]:
+    return written if viewer.login is None else written | {"author": viewer.login}

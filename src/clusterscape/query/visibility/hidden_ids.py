@@ -1,0 +1,84 @@
+"""Ids that are names: Kubernetes knows a workload by its namespace and name, so a code stands for them.
+
+Slurm's ids are numbers and those of runs are drawn by lot: they tell nothing and stay.
+"""
+
+import re
+import threading
+from collections.abc import Callable
+from urllib.parse import quote
+
+import polars as pl
+
+from clusterscape.model import UnixMs
+from clusterscape.query.visibility.pseudonyms import CODE_LENGTH, Pseudonyms
+from clusterscape.store.records.contract import RecordStore
+
+SOURCE = "kubernetes"
+LOOK_UP_EVERY_MS = 5_000
+"""Codes that are not known (of another replica, of before a restart) are looked for in the store so often at most."""
+
+_ID = re.compile(rb"kubernetes:[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
+_CODE = re.compile(rf"{SOURCE}(:|%3[Aa])(?:~|%7[Ee])([a-z2-7]{{{CODE_LENGTH}}})")
+_COLUMNS = ("workload", "unit")
+
+
+class HiddenIds:
+    """Thread-safe; the same code for the same id, on every replica."""
+
+    def __init__(self, names: Pseudonyms, records: RecordStore, clock: Callable[[], UnixMs]) -> None:
+        self._names = names
+        self._records = records
+        self._clock = clock
+        self._ids: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._looked_at: int | None = None
+
+    def hide(self, name: str) -> str:
+        """What stands for an id: ``kubernetes:~k3v9q2x``."""
+        code = self._names.code("id", name)
+        self._ids[code] = name
+        return f"{SOURCE}:~{code}"
+
+    def hide_in(self, body: bytes) -> bytes:
+        """``body`` with codes in place of ids."""
+        if SOURCE.encode() not in body:
+            return body
+        return _ID.sub(lambda found: self.hide(found.group().decode()).encode(), body)
+
+    def hide_frame(self, table: pl.DataFrame) -> pl.DataFrame:
+        """``table`` with codes in place of ids in the columns that hold any."""
+        changed = []
+        for name in _COLUMNS:
+            if name in table.columns:
+                texts = table[name].cast(pl.String)
+                distinct = [each for each in texts.drop_nulls().unique() if each.startswith(f"{SOURCE}:")]
+                if distinct:
+                    codes = {each: self.hide_in(each.encode()).decode() for each in distinct}
+                    column = texts.replace(codes)
+                    kind = table.schema[name]
+                    known = column.drop_nulls().unique(maintain_order=True)
+                    changed.append((column.cast(pl.Enum(known)) if isinstance(kind, pl.Enum) else column).alias(name))
+        return table.with_columns(changed) if changed else table
+
+    def reveal_in(self, text: str, *, is_encoded: bool = False) -> str:
+        """``text`` with ids in place of codes that stand for one; ``is_encoded``: it is part of an address."""
+
+        def find(found: re.Match[str]) -> str:
+            known = self._find(found.group(2))
+            if known is None:
+                return found.group()
+            return quote(known, safe="") if is_encoded else known
+
+        return _CODE.sub(find, text) if SOURCE in text else text
+
+    def _find(self, code: str) -> str | None:
+        if code not in self._ids:
+            with self._lock:
+                now = self._clock()
+                if self._looked_at is None or abs(now - self._looked_at) >= LOOK_UP_EVERY_MS:
+                    ids = self._records.workload_history()["id"]
+                    for each in ids.filter(ids.str.starts_with(f"{SOURCE}:")):
+                        self.hide(str(each))
+                    self._looked_at = now
+        return self._ids.get(code)

@@ -1,0 +1,388 @@
+"""On a private site no byte of any answer names anybody whom the viewer does not know.
+
+Every operation of the API is called as every role with parameters that lead somewhere; a new one fails until it has a case.
+"""
+
+import asyncio
+import gzip
+import io
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+from clusters.private_site import (
+    ADA,
+    BOB,
+    CLEO,
+    KNOWN,
+    OMAR,
+    PEOPLE,
+    PrivateSite,
+    job,
+    pods_of,
+    private_site,
+    project_of,
+    run,
+    run_spool,
+    units_of,
+    upload_of,
+    waiting_job,
+)
+from fastapi.testclient import TestClient
+from httpx2 import Response
+
+from clusterscape.serve.app import ROUTES, describe_api
+from clusterscape.serve.state import AppState
+
+ROLES = tuple(KNOWN)
+NAMES = (*PEOPLE, OMAR)
+OWN_FIRST = (ADA, BOB, CLEO)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request below ``/api/v1`` (or to a path of its own)."""
+
+    method: str
+    path: str
+    json: Any = None
+    content: bytes | None = None
+    changes: bool = False
+
+
+def get(path: str) -> Call:
+    return Call("GET", path)
+
+
+def each_workload(path: str) -> list[Call]:
+    return [get(path.replace("{}", job(person))) for person in OWN_FIRST]
+
+
+def each_trace(site: PrivateSite, path: str) -> list[Call]:
+    return [get(f"/traces/{site.traces[person]}{path}") for person in OWN_FIRST]
+
+
+def reads(site: PrivateSite) -> dict[str, list[Call]]:
+    """Questions, by operation."""
+    runs = "&".join(f"run={run(person)}" for person in PEOPLE)
+    changed = {"change": {"kind": "compute", "factor": 2}}
+    past = 1_794_800_000_000 - 600_000
+    return {
+        "get_health": [get("/healthz")],
+        "get_cluster": [get("/cluster"), get(f"/cluster?at={past}")],
+        "get_timeline": [get("/timeline")],
+        "get_waste": [get("/waste")],
+        "get_waste_by_unit": [get("/waste/units")],
+        "list_nodes": [get("/nodes"), get(f"/nodes?at={past}")],
+        "get_node": [get(f"/nodes/n{number}") for number in range(1, 6)] + [get(f"/nodes/n2?at={past}")],
+        "search": [get(f"/search?q={text}") for text in ("zq", "zqbo", "train", "slurm", "n1", "user", "project")],
+        "get_snapshot": [get("/snapshot"), get(f"/snapshot?at={past}")],
+        "get_tick": [
+            get("/tick?metrics=gpu_util_ratio,gpu_util_ratio:p50"),
+            get(f"/tick?metrics=power_watts&at={past}"),
+        ],
+        "get_units": [get("/units.parquet"), get(f"/units.parquet?at={past}")],
+        "get_chosen_units": [Call("POST", "/units.parquet", {"units": [*units_of(ADA), *units_of(BOB)]})],
+        "get_series": [get(f"/series?metric=gpu_util_ratio&workload={job(person)}") for person in PEOPLE],
+        "get_sources": [get("/sources")],
+        "list_metrics": [get("/metrics")],
+        "list_workloads": [
+            get("/workloads"),
+            get(f"/workloads?at={past}"),
+            *(get(f"/workloads?user={person}&text=zq") for person in PEOPLE),
+            *(get(f"/workloads?project={project_of(person)}") for person in PEOPLE),
+        ],
+        "get_workload": [*each_workload("/workloads/{}"), *(get(f"/workloads/run:{run(each)}") for each in PEOPLE)],
+        "get_diagnosis": each_workload("/workloads/{}/diagnosis"),
+        "get_workload_histograms": each_workload("/workloads/{}/histograms?metric=gpu_util_ratio"),
+        "get_workload_lines": each_workload("/workloads/{}/lines?metrics=gpu_util_ratio"),
+        "get_workload_scatter": each_workload("/workloads/{}/scatter?x=gpu_util_ratio&y=power_watts"),
+        "list_workload_events": each_workload("/workloads/{}/events"),
+        "get_workload_verdicts": each_workload("/workloads/{}/rules"),
+        "list_violations": [get("/violations"), *(get(f"/violations?user={person}") for person in PEOPLE)],
+        "list_violating_units": [get("/violations/units"), get(f"/violations/units?at={past}")],
+        "get_violation_timeline": [get("/violations/timeline")],
+        "list_mutes": [get("/mutes")],
+        "list_comments": [get("/comments"), *each_workload("/comments?workload={}")],
+        "get_alert_state": [get("/alerts")],
+        "list_rules": [get("/rules")],
+        "read_rule": [Call("POST", "/rules/read", {"text": "gpu_util p95 < 5%"})],
+        "complete_rule": [Call("POST", "/rules/complete", {"text": "gpu_util p95 < 5% for user z"})],
+        "try_rule": [Call("POST", "/rules/try", {"text": "gpu_util p95 < 99%", "hours": 2})],
+        "describe_rule_language": [get("/rule-language")],
+        "list_views": [get("/views")],
+        "list_insights": [get("/insights")],
+        "list_runs": [get("/runs")],
+        "read_run_tree": [get("/runs/tree")],
+        "read_run_workload": [get(f"/runs/workloads/{run(person)}") for person in PEOPLE],
+        "list_run_metrics": [get(f"/runs/metrics?{runs}"), get(f"/runs/metrics?run={run(ADA)}")],
+        "read_run_series": [get(f"/runs/series?run={run(person)}&metric=loss") for person in PEOPLE],
+        "read_run_bands": [get(f"/runs/bands?group={run(person)}&metric=loss") for person in PEOPLE],
+        "read_run": [get(f"/runs/{run(person)}") for person in PEOPLE],
+        "list_run_files": [get(f"/runs/{run(person)}/files") for person in PEOPLE],
+        "list_traces": [get("/traces"), *each_workload("/traces?workload={}")],
+        "diff_traces": [get(f"/traces/diff?a={site.traces[person]}&b={site.traces[ADA]}") for person in PEOPLE],
+        "read_trace": each_trace(site, ""),
+        "get_trace_steps": each_trace(site, "/steps"),
+        "get_trace_marey": each_trace(site, "/marey?pixels=100"),
+        "read_trace_span": each_trace(site, "/spans/0"),
+        "read_trace_flow": each_trace(site, "/flow"),
+        "get_trace_operators": each_trace(site, "/operators"),
+        "get_trace_communication": each_trace(site, "/communication"),
+        "get_trace_curves": each_trace(site, "/curves"),
+        "ask_what_if": [Call("POST", f"/traces/{site.traces[person]}/whatif", changed) for person in PEOPLE],
+        "list_job_traces": [get("/job-traces")],
+        "describe_job_trace": [
+            get("/job-traces/cluster/description"),
+            *(get(f"/job-traces/{site.uploads[person]}/description") for person in PEOPLE),
+        ],
+        "forecast_wait": [get(f"/scheduling/wait?gpus=4&hours=1&user={person}") for person in PEOPLE],
+        "forecast_waiting": [get("/scheduling/waiting")],
+        "list_models": [get("/scheduling/models")],
+        "report_reliability": [get("/scheduling/reliability")],
+        "list_queue": [get("/scheduling/queue")],
+        "explain_waiting": [get(f"/scheduling/queue/{waiting_job(person)}") for person in PEOPLE],
+        "simulate_what_if": [Call("POST", "/scheduling/whatif", {"futures": 2, "first": [waiting_job(BOB)]})],
+        "start_what_if": [Call("POST", "/scheduling/whatif/runs", {"futures": 2})],
+        "read_what_if": [get("/scheduling/whatif/runs/0")],
+        "stop_what_if": [Call("DELETE", "/scheduling/whatif/runs/0")],
+        "get_session": [get("/session")],
+        "list_accounts": [get("/accounts")],
+        "list_tokens": [get("/tokens"), get("/tokens?all=true")],
+        "list_audit": [get("/audit")],
+        "list_simulator_options": [get("/simulations/options")],
+        "list_simulations": [get("/simulations")],
+        "read_simulation": [get("/simulations/0")],
+    }
+
+
+def writes(site: PrivateSite) -> dict[str, list[Call]]:
+    """Changes of others' things and of one's own, by operation; those that remove come last."""
+    view = {"version": 1, "title": "mine"}
+    rule = {"text": "gpu_util p95 < 5%", "name": "Try"}
+    mute = {"rule": "low-utilization", "workload": job(BOB), "reason": "r", "author": "a", "hours": 1}
+    asked = {"policies": ["fcfs"], "backfills": ["easy"], "processors": 64}
+    return {
+        "save_view": [Call("PUT", f"/views/{name}", view) for name in ("view-2", "shared", "new")],
+        "save_insight": [Call("PUT", f"/insights/{name}", view) for name in ("insight-2", "new")],
+        "set_start_view": [Call("PUT", "/start-view", {"name": "shared"})],
+        "save_rule": [Call("PUT", "/rules/another", rule)],
+        "order_rules": [Call("PUT", "/rule-order", {"keys": ["low-utilization"]})],
+        "mute_rule": [Call("POST", "/mutes", mute)],
+        "unmute_rule": [Call("DELETE", "/mutes/none")],
+        "write_comment": [
+            Call("POST", "/comments", {"workload": job(person), "author": "a", "text": "t"}) for person in PEOPLE
+        ],
+        "send_run_file": [
+            Call("POST", f"/runs/{run(person)}/files/tracker.spool", content=run_spool(person)) for person in PEOPLE
+        ],
+        "create_trace": [Call("POST", "/traces", {"name": "t", "workload_id": job(person)}) for person in PEOPLE],
+        "send_trace_file": [Call("PUT", f"/traces/{site.traces[person]}/files/a", content=b"x") for person in PEOPLE],
+        "import_trace": [Call("POST", f"/traces/{site.traces[person]}/import") for person in PEOPLE],
+        "upload_job_trace": [Call("POST", "/job-traces?name=mine.txt", content=upload_of("zqsomebody"))],
+        "simulate_job_trace": [
+            Call("POST", "/simulations", asked | {"trace": trace}) for trace in ("cluster", *site.uploads.values())
+        ],
+        "stop_simulation": [Call("DELETE", "/simulations/0")],
+        "sign_in": [Call("POST", "/session", {"token": "no"})],
+        "sign_out": [Call("DELETE", "/session")],
+        "sign_out_everywhere": [Call("DELETE", "/sessions")],
+        "change_password": [Call("PUT", "/session/password", {"old": "a" * 12, "new": "b" * 12})],
+        "begin_sign_in": [get("/session/oidc")],
+        "finish_sign_in": [get("/session/oidc/callback")],
+        "add_account": [Call("POST", "/accounts", {"login": "x", "password": "y" * 12, "role": "viewer"})],
+        "change_account": [Call("PUT", "/accounts/local/x", {"role": "admin"})],
+        "remove_account": [Call("DELETE", "/accounts/local/x")],
+        "create_token": [Call("POST", "/tokens", {"title": "t", "scopes": ["read"], "days": 1})],
+        "revoke_token": [Call("DELETE", "/tokens/x")],
+        "remove_rule": [Call("DELETE", "/rules/another")],
+        "remove_view": [Call("DELETE", "/views/view-2")],
+        "remove_insight": [Call("DELETE", "/insights/insight-2")],
+        "remove_comment": [Call("DELETE", f"/comments/{site.comments[person]}") for person in (BOB, CLEO)],
+        "remove_job_trace": [Call("DELETE", f"/job-traces/{site.uploads[person]}") for person in (BOB, CLEO)],
+        "delete_trace": [Call("DELETE", f"/traces/{site.traces[person]}") for person in (BOB, CLEO)],
+    }
+
+
+LIVE = {"get_live"}
+"""Streams without end: asked apart."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateSite]:
+    with private_site(tmp_path_factory.mktemp("private")) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def private(site: PrivateSite) -> Iterator[TestClient]:
+    with site.client(is_private=True) as client:
+        yield client
+
+
+def ask(client: TestClient, call: Call, role: str, **headers: str) -> Response:
+    path = call.path if call.path == "/healthz" else f"/api/v1{call.path}"
+    content = {"json": call.json} if call.json is not None else {"content": call.content}
+    return client.request(call.method, path, headers={"x-as": role, **headers}, **content)
+
+
+def texts_of(answer: Response) -> bytes:
+    """Everything that an answer says: headers, the body as it is, and what Arrow and Parquet say when decoded."""
+    parts = [repr(sorted(answer.headers.items())).encode(), answer.content]
+    kind = answer.headers.get("content-type", "")
+    if answer.status_code == 200 and ("arrow" in kind or "parquet" in kind):
+        for table in tables_of(answer):
+            parts += [str(row).encode() for row in table.rows()]
+            parts += [repr(table.schema).encode()]
+    return b"\n".join(parts).lower()
+
+
+def tables_of(answer: Response) -> list[pl.DataFrame]:
+    if "parquet" in answer.headers["content-type"]:
+        return [pl.read_parquet(io.BytesIO(answer.content))]
+    lengths = [int(each) for each in answer.headers.get("x-tables", str(len(answer.content))).split(",")]
+    found, at = [], 0
+    for length in lengths:
+        found.append(pl.read_ipc_stream(io.BytesIO(answer.content[at : at + length])))
+        at += length
+    return found
+
+
+def named_in(answer: Response, call: Call) -> set[str]:
+    """Whom an answer names, but for whom the question named itself."""
+    told = texts_of(answer)
+    asked = f"{call.path} {call.json}".encode()
+    return {name for name in NAMES if name.encode() in told and name.encode() not in asked}
+
+
+def all_calls(site: PrivateSite) -> Mapping[str, list[Call]]:
+    return reads(site) | writes(site)
+
+
+def test_every_operation_has_a_case_when_the_api_is_read(site: PrivateSite) -> None:
+    app = describe_api()
+    for area in ROUTES:
+        app.include_router(area.router)
+    operations = {each["operationId"] for path in app.openapi()["paths"].values() for each in path.values()}
+    assert operations - LIVE == set(all_calls(site)), "say in this file how the operation is asked"
+
+
+def test_nobody_unknown_is_named_when_anybody_asks_anything(site: PrivateSite, private: TestClient) -> None:
+    # Those who see everything ask first: what is kept of their answers must not reach others.
+    for calls in reads(site).values():
+        for call in calls:
+            ask(private, call, "admin")
+    wrong = []
+    for role in ("viewer", "nobody", "researcher", "lead"):
+        for operation, calls in all_calls(site).items():
+            for call in calls:
+                answer = ask(private, call, role)
+                foreign = named_in(answer, call) - set(KNOWN[role])
+                if foreign or answer.status_code >= 500:
+                    wrong.append((role, operation, call.path, answer.status_code, foreign))
+    assert not wrong
+
+
+def test_codes_lead_to_workloads_when_their_ids_are_names(private: TestClient) -> None:
+    listed = ask(private, get("/workloads?limit=100"), "viewer").json()["workloads"]
+    codes = [each["workload"] for each in listed if each["workload"].startswith("kubernetes:")]
+    assert len(codes) == 2 * len(PEOPLE)
+    for code in codes:
+        found = ask(private, get(f"/workloads/{code}"), "viewer").json()["workload"]
+        assert found["workload"] == code
+        asked = ask(private, get(f"/traces?workload={code.replace(':', '%3A')}"), "viewer")
+        assert asked.status_code == 200, asked.text
+    for text in (BOB, "train-zqbo", "team"):
+        assert not ask(private, get(f"/workloads?text={text}"), "viewer").json()["workloads"]
+    seen = ask(private, get("/workloads?limit=100"), "operator").json()["workloads"]
+    assert pods_of(BOB) in {each["workload"] for each in seen}
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_compressed_pictures_name_nobody_when_somebody_else_asked_first(private: TestClient, encoding: str) -> None:
+    for role in ("admin", "viewer", "researcher", "lead", "admin"):
+        with private.stream("GET", "/api/v1/snapshot", headers={"x-as": role, "accept-encoding": encoding}) as answer:
+            raw = b"".join(answer.iter_raw())
+        assert answer.headers["content-encoding"] == encoding
+        body = gzip.decompress(raw) if encoding == "gzip" else zstandard.ZstdDecompressor().decompress(raw)
+        told = str(pl.read_ipc_stream(io.BytesIO(body)).rows()).lower()
+        assert {name for name in PEOPLE if name in told} == set(KNOWN[role]) & set(PEOPLE)
+
+
+def test_another_picture_is_sent_when_the_next_viewer_holds_the_last_ones(private: TestClient) -> None:
+    held = ask(private, get("/snapshot"), "admin")
+    again = ask(private, get("/snapshot"), "admin", **{"if-none-match": held.headers["etag"]})
+    other = ask(private, get("/snapshot"), "viewer", **{"if-none-match": held.headers["etag"]})
+    assert (again.status_code, other.status_code) == (304, 200)
+
+
+def test_live_events_name_nobody_when_they_are_sent(site: PrivateSite) -> None:
+    state: AppState = site.app(is_private=True).state.clusterscape
+    event = asyncio.run(_first(state))
+    assert event.startswith(b"event: version")
+    assert not any(name.encode() in event for name in NAMES)
+
+
+async def _first(state: AppState) -> bytes:
+    stream = state.live.stream()
+    try:
+        return await anext(stream)
+    finally:
+        await stream.aclose()  # type: ignore[attr-defined]  # a generator, though the type says only iterator
+
+
+OWN = {
+    "search": "q=zq",
+    "get_snapshot": "/snapshot",
+    "get_units": "/units.parquet",
+    "list_workloads": "/workloads",
+    "get_workload": f"/workloads/{job(ADA)}",
+    "get_diagnosis": f"/workloads/{job(ADA)}",
+    "list_workload_events": f"/workloads/{job(ADA)}",
+    "list_violations": "/violations",
+    "list_comments": "/comments",
+    "list_views": "/views",
+    "list_insights": "/insights",
+    "list_runs": "/runs",
+    "read_run": f"/runs/{run(ADA)}",
+    "list_traces": "/traces",
+    "list_job_traces": "/job-traces",
+    "list_queue": "/queue",
+    "forecast_waiting": "/waiting",
+}
+
+
+@pytest.mark.parametrize("operation", OWN)
+def test_own_names_are_told_when_their_owner_asks(site: PrivateSite, private: TestClient, operation: str) -> None:
+    call = next(each for each in reads(site)[operation] if OWN[operation] in each.path)
+    answer = ask(private, call, "researcher")
+    assert answer.status_code == 200
+    assert ADA.encode() in texts_of(answer)
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_everybody_is_named_when_the_site_is_open(site: PrivateSite, role: str) -> None:
+    with site.client(is_private=role == "operator") as client:
+        for operation, where in OWN.items():
+            call = next(each for each in reads(site)[operation] if where in each.path)
+            told = texts_of(ask(client, call, role))
+            assert ADA.encode() in told, operation
+            if job(ADA) not in call.path and run(ADA) not in call.path:
+                assert BOB.encode() in told, operation
+
+
+def test_simulations_end_when_they_were_asked_for(site: PrivateSite, private: TestClient) -> None:
+    """So that none goes on when the stores are closed."""
+    for trace in ("cluster", site.uploads[ADA]):
+        asked = {"trace": trace, "policies": ["fcfs"], "backfills": ["easy"], "processors": 64}
+        found = ask(private, Call("POST", "/simulations", asked), "researcher").json()
+        for _ in range(600):
+            if found["state"] != "running":
+                break
+            time.sleep(0.1)
+            found = ask(private, get(f"/simulations/{found['simulation']}"), "researcher").json()
+        assert found["state"] == "done", found

@@ -1,0 +1,183 @@
+"""What a veil hides and what it leaves: names are replaced, the picture stays complete, questions go by what is seen."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from clusters.small import NOW, SmallCluster
+
+from clusterscape.errors import ForbiddenError
+from clusterscape.model import NodeId, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model.viewers import Role, Viewer
+from clusterscape.query import Queries
+from clusterscape.query.cache import CachePart, VersionedCache
+from clusterscape.query.visibility import sight_of
+from clusterscape.query.visibility.hidden_ids import HiddenIds
+from clusterscape.query.visibility.pseudonyms import PROJECT, USER, Pseudonyms
+
+VIEWER = Viewer(login=None, role=Role.VIEWER)
+ADA = Viewer(login="ada", role=Role.RESEARCHER)
+BOB = Viewer(login="bob", role=Role.RESEARCHER)
+LEAD = Viewer(login="eve", role=Role.LEAD, projects=frozenset({"nlp"}))
+OPERATOR = Viewer(login="omar", role=Role.OPERATOR)
+
+
+@pytest.fixture
+def site(small_cluster: SmallCluster) -> Queries:
+    return Queries(replace(small_cluster.queries.context, is_private=True))
+
+
+def test_everything_is_the_same_object_when_nothing_is_hidden(small_cluster: SmallCluster, site: Queries) -> None:
+    whole = small_cluster.queries
+    assert whole.seen_by(VIEWER) is whole
+    assert site.seen_by(OPERATOR) is site
+
+
+def test_viewers_share_queries_when_they_have_the_same_sight(site: Queries) -> None:
+    other = Viewer(login="ada", role=Role.RESEARCHER, title="Ada again", projects=frozenset({"ignored"}))
+    assert site.seen_by(ADA) is site.seen_by(other)
+    assert site.seen_by(VIEWER) is site.seen_by(replace(VIEWER, login="vera"))
+    assert site.seen_by(ADA) is not site.seen_by(BOB)
+
+
+def test_sight_is_what_the_viewer_knows_when_all_roles_are_tried() -> None:
+    users, projects = ("ada", "bob", None), ("nlp", "other", None)
+    for role, login, user, project in product(Role, ("ada", None), users, projects):
+        viewer = Viewer(login=login, role=role, projects=frozenset({"nlp"}))
+        sight = sight_of(viewer)
+        assert viewer.knows(user, project) == (sight is None or sight.knows(user, project))
+
+
+def test_picture_is_complete_when_names_are_hidden(site: Queries) -> None:
+    _, whole = site.cluster.picture()
+    _, seen = site.seen_by(BOB).cluster.picture()
+    told = {"user", "project", "workload_name", "experiment", "qos"}
+    assert seen.drop(told).equals(whole.drop(told), null_equal=True)
+    assert seen["user"].n_unique() == whole["user"].n_unique()
+    assert "ada" not in set(seen["user"].drop_nulls())
+    _, own = site.seen_by(ADA).cluster.picture()
+    assert set(own["user"].drop_nulls()) == {"ada"}
+    assert seen["workload_name"].drop_nulls().is_empty()
+    assert site.seen_by(BOB).cluster.summary().hides_names
+    assert not site.cluster.summary().hides_names
+
+
+def test_numbers_are_shared_when_several_look(site: Queries) -> None:
+    one, other = site.seen_by(ADA), site.seen_by(VIEWER)
+    assert one.timeline is other.timeline is site.timeline
+    assert one.cluster.tick(["gpu_util_ratio"]).table.equals(site.cluster.tick(["gpu_util_ratio"]).table)
+
+
+@pytest.mark.parametrize("at", [None, NOW])
+def test_foreign_names_find_nothing_and_pseudonyms_do_when_workloads_are_asked_for(
+    site: Queries, at: UnixMs | None
+) -> None:
+    seen = site.seen_by(BOB)
+    listed = seen.workloads.page(at_ms=at).workloads
+    stand_in = next(each.user for each in listed if each.workload == "slurm:1")
+    assert stand_in is not None
+    assert stand_in.startswith("user ")
+    assert seen.workloads.page(user="ada", at_ms=at).total == 0
+    assert seen.workloads.page(project="nlp", at_ms=at).total == 0
+    assert seen.workloads.page(text="train", at_ms=at).total == 0
+    assert {each.workload for each in seen.workloads.page(user=stand_in, at_ms=at).workloads} == {"slurm:1", "slurm:3"}
+    assert {each.workload for each in seen.workloads.page(text=stand_in, at_ms=at).workloads} == {"slurm:1", "slurm:3"}
+    assert [each.workload for each in seen.workloads.page(user="bob", at_ms=at).workloads] == ["slurm:2"]
+    assert seen.workloads.page(text="slurm", at_ms=at).total == len(listed)
+
+
+def test_project_is_known_in_part_when_only_some_workloads_are_ones_own(site: Queries) -> None:
+    site.context.records.write_workloads(
+        [Workload(id=WorkloadId("slurm:9"), state=WorkloadState.RUNNING, user="bob", project="nlp", gpus_requested=1)],
+        at_ms=NOW,
+    )
+    site.context.changes.bump_inventory()
+    seen, lead = site.seen_by(BOB), site.seen_by(LEAD)
+    assert [each.workload for each in seen.workloads.page(project="nlp").workloads] == ["slurm:9"]
+    stand_in = seen.workloads.detail("slurm:1").workload.project
+    assert {each.workload for each in seen.workloads.page(project=stand_in).workloads} == {"slurm:1", "slurm:3"}
+    assert seen.workloads.page(user="bob", project=stand_in).total == 0
+    assert {each.workload for each in lead.workloads.page(project="nlp").workloads} == {"slurm:1", "slurm:3", "slurm:9"}
+    assert [each.workload for each in lead.workloads.page(user="bob").workloads] == ["slurm:9"]
+
+
+def test_search_goes_by_what_is_seen_when_somebody_searches(site: Queries) -> None:
+    assert not site.seen_by(BOB).search.search("ada").hits
+    assert {hit.kind for hit in site.seen_by(ADA).search.search("ada").hits} == {"user", "workload"}
+    stand_in = site.seen_by(BOB).workloads.detail("slurm:1").workload.user
+    assert stand_in is not None
+    assert any(hit.key == stand_in for hit in site.seen_by(BOB).search.search(stand_in).hits)
+
+
+def test_pseudonyms_stay_when_the_server_starts_again(site: Queries) -> None:
+    before = site.seen_by(VIEWER).workloads.detail("slurm:1").workload.user
+    again = Queries(site.context).seen_by(VIEWER)
+    assert again.workloads.detail("slurm:1").workload.user == before
+    # Not known by having been told: found by looking at everybody.
+    assert Queries(site.context).seen_by(VIEWER).workloads.page(user=before).total == 2
+
+
+def test_texts_name_nobody_when_people_wrote_them(small_cluster: SmallCluster) -> None:
+    names = Pseudonyms(small_cluster.records, lambda: NOW)
+    ada, nlp = names.of(USER, "ada"), names.of(PROJECT, "nlp")
+    assert names.scrub("Ada's job (nlp) broke /home/ada/x.py") == f"{ada}'s job ({nlp}) broke /home/{ada}/x.py"
+    assert names.scrub("adamant, ada-run.sh", frozenset()) == f"adamant, {ada}-run.sh"
+    assert names.scrub("ada and bob", frozenset({"ada"})) == f"ada and {names.of(USER, 'bob')}"
+
+
+def test_new_kinds_of_documents_are_hidden_when_nobody_said_how_they_are_seen(site: Queries) -> None:
+    site.context.records.write_document("new-kind", "x", {"user": "ada"}, at_ms=NOW)
+    records = site.seen_by(ADA).context.records
+    assert records.document("new-kind", "x") is None
+    assert records.documents("new-kind") == []
+    with pytest.raises(ForbiddenError):
+        records.write_document("new-kind", "y", {}, at_ms=NOW)
+    assert records.document("site", "pseudonym-secret") is None
+
+
+def test_veiled_stores_take_nothing_in_when_somebody_writes(site: Queries) -> None:
+    records = site.seen_by(ADA).context.records
+    with pytest.raises(ForbiddenError):
+        records.write_workloads([], at_ms=NOW)
+    with pytest.raises(ForbiddenError):
+        records.remove_nodes([NodeId("n1")])
+
+
+def test_history_is_complete_when_names_are_hidden(site: Queries) -> None:
+    whole = site.context.records.workload_history().sort("id")
+    seen = site.seen_by(ADA).context.records.workload_history().sort("id")
+    assert seen.drop("user", "project").equals(whole.drop("user", "project"))
+    users = dict(zip(seen["id"], seen["user"], strict=True))
+    assert users["slurm:1"] == "ada"
+    assert users["slurm:2"].startswith("user ")
+
+
+def test_codes_are_the_same_when_another_replica_made_them(small_cluster: SmallCluster) -> None:
+    name = "kubernetes:team-a.train.1f3c9a2b"
+    small_cluster.records.write_workloads(
+        [Workload(id=WorkloadId(name), state=WorkloadState.RUNNING, gpus_requested=1)], at_ms=NOW
+    )
+
+    def replica() -> HiddenIds:
+        names = Pseudonyms(small_cluster.records, lambda: NOW)
+        return HiddenIds(names, small_cluster.records, lambda: NOW)
+
+    code = replica().hide(name)
+    body = replica().hide_in(f'{{"text": "{name} leaves.", "unit": "{name}#3"}}'.encode()).decode()
+    assert body == f'{{"text": "{code} leaves.", "unit": "{code}#3"}}'
+    assert replica().reveal_in(body) == f'{{"text": "{name} leaves.", "unit": "{name}#3"}}'
+    assert replica().reveal_in(f"a={code.replace(':', '%3A')}", is_encoded=True) == f"a={name.replace(':', '%3A')}"
+    assert replica().reveal_in("kubernetes:~aaaaaaa") == "kubernetes:~aaaaaaa"
+
+
+def test_parts_keep_no_more_than_the_whole_when_many_share_a_cache() -> None:
+    shared = VersionedCache(2)
+    made: list[str] = []
+
+    def make() -> int:
+        made.append(owner)
+        return len(made)
+
+    for owner in ("a", "b", "c", "c", "a"):
+        CachePart(shared, owner).get("key", 1, make)
+    assert made == ["a", "b", "c", "a"]

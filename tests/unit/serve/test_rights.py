@@ -1,0 +1,89 @@
+"""Who may do what: every route says the least role, refusals say what to do, and only owners change what is theirs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from clusters.small import SmallCluster
+from fastapi import Request
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+
+from clusterscape.model.viewers import Role, Viewer
+from clusterscape.serve.app import ROUTES, create_app
+from clusterscape.serve.rights import LEAST
+from clusterscape.serve.state import find_viewer
+
+VIEW = {"version": 1, "title": "GPUs"}
+WRITING = {"POST", "PUT", "PATCH", "DELETE"}
+QUESTIONS = {
+    "get_chosen_units", "read_rule", "complete_rule", "ask_what_if", "simulate_what_if", "start_what_if", "stop_what_if",
+    "sign_out_everywhere", "change_password", "create_token", "revoke_token",
+}  # fmt: skip
+"""Changing nothing but the asker's own: what viewers may POST."""
+
+
+def viewers() -> dict[str, Viewer]:
+    named = {role.value: Viewer(login=f"the-{role.value}", role=role) for role in Role}
+    return named | {name: Viewer(login=name, role=Role.RESEARCHER) for name in ("ada", "eve")}
+
+
+@pytest.fixture
+def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
+    app = create_app(small_cluster.queries, static=tmp_path)
+    known = viewers()
+
+    def as_told(request: Request) -> Viewer:
+        return known[request.headers["x-as"]]
+
+    app.dependency_overrides[find_viewer] = as_told
+    with TestClient(app) as client:
+        yield client
+
+
+def routes() -> dict[str, APIRoute]:
+    return {route.name: route for area in ROUTES for route in area.router.routes if isinstance(route, APIRoute)}
+
+
+def test_every_route_says_who_may_use_it_when_routes_are_read() -> None:
+    assert set(routes()) == set(LEAST), "name the route in serve/rights.py"
+
+
+def test_viewers_change_nothing_when_routes_are_read() -> None:
+    for name, route in routes().items():
+        least = LEAST[name]
+        if (route.methods or set()) & WRITING and name not in QUESTIONS and least is not None:
+            assert least.reaches(Role.RESEARCHER), name
+
+
+def test_refusal_says_what_to_do_when_the_role_is_too_low(client: TestClient) -> None:
+    rule = {"text": "gpu_util p95 < 5%", "name": "Idle"}
+    refused = client.put("/api/v1/rules/idle", json=rule, headers={"x-as": "lead"})
+    assert refused.status_code == 403
+    error = refused.json()["error"]
+    assert (error["code"], error["message"]) == ("forbidden", "this needs the role operator, and yours is lead")
+    assert error["hint"]
+    assert client.put("/api/v1/rules/idle", json=rule, headers={"x-as": "operator"}).status_code == 200
+
+
+def test_only_owners_and_operators_change_views_when_they_are_somebodys(client: TestClient) -> None:
+    def put(who: str) -> int:
+        return client.put("/api/v1/views/mine", json=VIEW, headers={"x-as": who}).status_code
+
+    assert [put(who) for who in ("viewer", "ada", "eve", "ada", "operator", "eve")] == [403, 200, 403, 200, 200, 403]
+    gone = [
+        client.delete("/api/v1/views/mine", headers={"x-as": who}).status_code for who in ("eve", "ada", "ada", "eve")
+    ]
+    assert gone == [403, 204, 404, 404]
+    listed = client.put("/api/v1/views/all", json=VIEW | {"owned_by": "ada"}, headers={"x-as": "operator"}).json()
+    assert listed["document"] == VIEW
+    assert client.delete("/api/v1/views/all", headers={"x-as": "ada"}).status_code == 403
+
+
+def test_comments_bear_the_name_of_who_is_signed_in_when_they_say_another(client: TestClient) -> None:
+    told = {"workload": "slurm:1", "author": "somebody else", "text": "mine"}
+    made = client.post("/api/v1/comments", json=told, headers={"x-as": "ada"}).json()
+    assert made["author"] == "ada"
+    address = f"/api/v1/comments/{made['key']}"
+    taken_back = [client.delete(address, headers={"x-as": who}).status_code for who in ("eve", "ada", "ada")]
+    assert taken_back == [403, 204, 404]
