@@ -41,14 +41,14 @@ print(json.dumps([rate, size, (time.perf_counter() - begun) * {STEPS} / {PEER_ME
 """
 
 
-def write_spool(folder: Path) -> int:
+def write_spool(folder: Path, *, ended_ago_s: float = 60) -> int:
     """A run that logged ``METRICS`` numbers in each of ``STEPS`` steps; returns how many samples that are."""
     from clusterscape.model.run_frames import encode_event, encode_samples
 
     folder.mkdir(parents=True)
-    begin_ms = int(time.time() * 1000) - STEPS * 10 - 60_000
+    begin_ms = int((time.time() - ended_ago_s) * 1000) - STEPS * 10
     parts = [
-        encode_event({"event": "run", "run": RUN, "name": "long.py", "host": "bench", "devices": ["cpu"],
+        encode_event({"event": "run", "run": folder.name, "name": "long.py", "host": "bench", "devices": ["cpu"],
                       "queued_at": begin_ms, "command": ["python", "long.py"]}),
         encode_event({"event": "moment", "moment": "running", "at": begin_ms}),
     ]  # fmt: skip

@@ -72,10 +72,11 @@ def measure_sampler(report: Report, home: Path, hertz: int, seconds: int) -> Non
     memory = peak_bytes(process.pid)
     process.wait()
     run = read_run(list_runs(home / "clusterscape")[0])
-    power = [metric.samples for metric in run.metrics if metric.name == "power_watts"]
+    told = run.listeners["nvml"]
+    ticks, missed = int(str(told["ticks"])), int(str(told["missed"]))
     report.add(f"sampler at {hertz} Hz, 8 GPUs: share of a core", 100 * share, "%", budget=1.0)
     report.add(f"sampler at {hertz} Hz, 8 GPUs: peak memory", memory / 1e6, "MB", budget=60)
-    delivered = 100 * min(power) / (seconds * hertz)
+    delivered = 100 * ticks / (ticks + missed)
     report.add(f"sampler at {hertz} Hz, 8 GPUs: ticks delivered", delivered, "%", budget=99, higher_is_better=True)
 
 

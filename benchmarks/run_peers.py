@@ -87,8 +87,9 @@ def _sample_beside(home: Path) -> tuple[float, float]:
     share = (processor_s(process.pid) - used) / (time.perf_counter() - begun)
     process.wait()
     run = read_run(list_runs(home / "clusterscape")[0])
-    power = min(metric.samples for metric in run.metrics if metric.name == "power_watts")
-    return share, power / (HERTZ * (MONITORED_S + 3))
+    told = run.listeners["nvml"]
+    ticks, missed = int(str(told["ticks"])), int(str(told["missed"]))
+    return share, ticks / (ticks + missed)
 
 
 def _wall_s(words: list[str], home: Path, more: dict[str, str], rounds: int) -> float:

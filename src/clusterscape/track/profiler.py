@@ -7,7 +7,7 @@ from pathlib import Path
 from clusterscape.errors import ConfigError
 
 _WORDS = {
-    "nsys": ("profile", "--trace=cuda,nvtx,osrt", "--sample=none", "--force-overwrite=true", "--output={report}"),
+    "nsys": ("profile", "--trace=cuda,nvtx", "--sample=none", "--force-overwrite=true", "--output={report}"),
     "ncu": ("--target-processes=all", "--force-overwrite", "--export={report}"),
 }
 PROFILERS = tuple(_WORDS)

@@ -45,6 +45,9 @@ def test_dear_values_are_read_at_their_own_rates_when_ticks_are_quick() -> None:
     counts = {part: sum(part in one for one in due) for part in (Part.MEMORY, Part.STATE, Part.PCIE, Part.COUNTERS)}
     assert counts == {Part.MEMORY: 9, Part.STATE: 5, Part.PCIE: 5, Part.COUNTERS: 3}
     assert due[0] == Part.MEMORY | Part.STATE | Part.PCIE | Part.COUNTERS
+    later = [schedule.due(1_000_000 + tick * 100_000) for tick in range(41, 701)]
+    assert sum(Part.COUNTERS in one for one in later) == 8 + 10  # until 20 s, and from then on every 5 s
+    assert sum(Part.STATE in one for one in later) == 66
 
 
 def test_a_value_is_due_once_when_ticks_were_left_out_or_are_slow() -> None:

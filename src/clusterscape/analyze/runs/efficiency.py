@@ -11,7 +11,7 @@ import numpy as np
 from clusterscape.analyze.runs.lines import Floats, Ints
 
 SHORTEST_WINDOW_MS = 10_000
-"""Energy is read every two seconds: a shorter window would show that more than the run."""
+"""Energy is read every five seconds: a shorter window would show that more than the run."""
 PARTS_OF_RUN = 50
 """A long run's window is this part of it."""
 

@@ -83,12 +83,16 @@ def join_repeats(lines: Sequence[Line], *, points: int, band: str = "interval") 
 
     Each line is brought to the same ``points`` places by straight lines between its samples, and counts only from its first to
     its last. ``band``: ``interval`` is the 95 % confidence interval of the mean (Student's t), ``range`` lowest to highest,
-    ``deviation`` one standard deviation. Where one line alone is left the band is as narrow as the line.
+    ``deviation`` one standard deviation. Where one line alone is left the band is as narrow as the line; one that was alone from
+    the beginning is thinned instead, so that its extremes stay.
     """
     drawn = [line for line in lines if len(line.x)]
     if not drawn:
         empty = np.empty(0)
         return Band(empty, empty, empty, empty, np.empty(0, np.int32))
+    if len(drawn) == 1:
+        x, y = thin(drawn[0], points)
+        return Band(x, y, y, y, np.ones(len(x), np.int32))
     begin, end = min(line.x[0] for line in drawn), max(line.x[-1] for line in drawn)
     x = np.linspace(begin, end, points if end > begin else 1)
     table = np.stack([np.interp(x, line.x, line.y, left=np.nan, right=np.nan) for line in drawn])

@@ -1,8 +1,8 @@
 """Metrics of many runs as lines over seconds, steps or epochs, thinned here; and repeats of them as bands."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,19 +60,23 @@ class RunSeriesQuery:
         self._runs = runs
 
     def lines(self, asked: LineRequest) -> pl.DataFrame:
-        """``run``, ``metric``, ``place`` (null: the run as a whole), ``scope``, ``x``, ``value``; x rises within a line."""
+        """``run``, ``metric``, ``place`` (null: the run as a whole), ``scope``, ``x``, ``value``; x rises within a line.
+
+        Words are codes of dictionaries (Enum). Columns are put together without polars' engine: it hands work to threads of
+        its own, and on a busy machine waiting for each of them costs more than the work.
+        """
         _check(asked)
         parts = [part for run in dict.fromkeys(asked.runs) for part in self._lines_of(run, asked)]
         if len(parts) > MOST_LINES:
             raise QueryError(f"these are {len(parts)} lines", hint=f"Ask for at most {MOST_LINES}.")
-        schema = {"run": pl.String, "metric": pl.String, "place": pl.String, "scope": pl.String}
-        lengths = [len(line.x) for _, line in parts]
-        named = pl.DataFrame([name for name, _ in parts], schema=schema, orient="row")
-        repeated = named[np.repeat(np.arange(len(parts)), lengths)]
-        return repeated.with_columns(
-            x=pl.Series(np.concatenate([line.x for _, line in parts] or [np.empty(0)]), dtype=pl.Float64),
-            value=pl.Series(np.concatenate([line.y for _, line in parts] or [np.empty(0)]), dtype=pl.Float64),
-        )
+        part_of_row = np.repeat(np.arange(len(parts)), [len(line.x) for _, line in parts])
+        columns = [
+            _words(name, [named[place] for named, _ in parts])[part_of_row]
+            for place, name in enumerate(("run", "metric", "place", "scope"))
+        ]
+        x = np.concatenate([line.x for _, line in parts] or [np.empty(0)])
+        value = np.concatenate([line.y for _, line in parts] or [np.empty(0)])
+        return pl.DataFrame([*columns, pl.Series("x", x), pl.Series("value", value)])
 
     def bands(self, groups: Sequence[Sequence[str]], asked: LineRequest, *, band: str) -> pl.DataFrame:
         """``group`` (place among ``groups``), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``.
@@ -158,17 +162,29 @@ def _narrowest(lines: Sequence[Named]) -> list[Named]:
     return [part for part in lines if ranks.get(part[0][3] or "", len(ranks)) == least[part[0][1]]]
 
 
+def _words(name: str, values: Sequence[str | None]) -> pl.Series:
+    return pl.Series(name, values, dtype=pl.Enum([value for value in dict.fromkeys(values) if value is not None]))
+
+
 def _split(table: pl.DataFrame) -> dict[tuple[str, str], tuple[Ints, Floats]]:
-    """Times and values of each (metric, unit) of a table that is sorted by them; cheaper than grouping."""
-    edges = {0, len(table)}
-    for name in ("metric", "unit"):
-        edges.update(np.cumsum(table[name].rle().struct.field("len").to_numpy()).tolist())
-    bounds = sorted(edges)
+    """Times and values of each (metric, unit) of a table that is sorted by them: few long stretches, whose ends are sought."""
+    metric, unit = table["metric"], table["unit"]
     times, values = table["time_ms"].to_numpy(), table["value"].to_numpy()
-    return {
-        (table["metric"][begin], table["unit"][begin]): (times[begin:end], values[begin:end])
-        for begin, end in pairwise(bounds)
-    }
+
+    def key_of(row: int) -> tuple[str, str]:
+        return metric[row], unit[row]
+
+    found = {}
+    begin = 0
+    while begin < len(table):
+        key, reach = key_of(begin), 1
+        while begin + reach < len(table) and key_of(begin + reach) == key:
+            reach *= 2
+        inside = begin + reach // 2  # the last row that is known to belong here
+        end = inside + bisect_right(range(inside, min(begin + reach, len(table))), key, key=key_of)
+        found[key] = (times[begin:end], values[begin:end])
+        begin = end
+    return found
 
 
 class _Axis:

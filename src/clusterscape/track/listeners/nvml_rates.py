@@ -17,7 +17,14 @@ class Part(IntFlag):
     COUNTERS = 8  # energy, NVLink, how busy each process and MIG instance was
 
 
-EVERY_S = {Part.MEMORY: 0.5, Part.STATE: 1.0, Part.PCIE: 1.0, Part.COUNTERS: 2.0}
+EARLY_S = 20.0
+EVERY_S = {
+    Part.MEMORY: (0.5, 0.5),
+    Part.STATE: (1.0, 1.0),
+    Part.PCIE: (1.0, 5.0),
+    Part.COUNTERS: (2.0, 5.0),
+}
+"""In the first ``EARLY_S`` seconds, for the sake of short runs, and from then on."""
 LAST_LOOK = Part.MEMORY | Part.COUNTERS
 """What the end of a run needs."""
 SHORTEST_WITH_PCIE_S = 0.05
@@ -28,12 +35,8 @@ class Schedule:
     """Which parts are due at a tick: each once in every stretch of its own length since the first one, whatever is left out."""
 
     def __init__(self, period_s: float) -> None:
-        self._half_tick_us = int(period_s * 5e5)
-        self._every_us = {
-            part: int(every_s * 1e6)
-            for part, every_s in EVERY_S.items()
-            if part is not Part.PCIE or period_s >= SHORTEST_WITH_PCIE_S
-        }
+        self._half_tick_s = period_s / 2
+        self._parts = [part for part in EVERY_S if part is not Part.PCIE or period_s >= SHORTEST_WITH_PCIE_S]
         self._first_us: int | None = None
         self._done: dict[Part, int] = {}
 
@@ -41,9 +44,11 @@ class Schedule:
         """At this tick; a tick that comes a little early counts for the stretch it was meant for."""
         if self._first_us is None:
             self._first_us = time_us
+        passed_s = (time_us - self._first_us) / 1e6 + self._half_tick_s
         found = Part.NONE
-        for part, every_us in self._every_us.items():
-            stretch = (time_us - self._first_us + self._half_tick_us) // every_us
+        for part in self._parts:
+            early_s, later_s = EVERY_S[part]
+            stretch = int(min(passed_s, EARLY_S) / early_s) + int(max(0.0, passed_s - EARLY_S) / later_s)
             if self._done.get(part) != stretch:
                 self._done[part] = stretch
                 found |= part
