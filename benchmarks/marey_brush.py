@@ -1,7 +1,9 @@
 """Brushing the Marey graph: 64 lanes with 100,000 device spans, the real page on a real server, Chromium with software rendering.
 
-From letting go of the mouse until the server's answer for the new window is on the screen, a pixel read back; the coarse picture
-moves at once. Budget: p95 ≤ 100 ms. Beside it what the server needs for the same windows, asked one by one.
+Measured from letting go of the mouse (a) until what is at hand is drawn at the new window, which is what the reader sees of a
+brush: budget p95 ≤ 100 ms; and (b) until the server's answer for that window is drawn in its place. Both end when the renderer is
+done (a fence behind the draw calls), not when they were called. Beside them the browser's own measure of (a), from the event
+to the frame on the screen (Event Timing), the page's CPU time, and what the server needs for the same windows, asked one by one.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import random
 import tempfile
 import time
 import urllib.request
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +34,58 @@ SHARED = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096u
 BUDGET_MS = 100.0
 BRUSHES = 40
 READY_MS = 120_000
+SETTLE_MS = 400
 
 WATCH = """
 () => {
   const graph = document.querySelector('[data-drawn]');
   const gl = graph.querySelectorAll('canvas')[1].getContext('webgl2');
-  const pixel = new Uint8Array(4);
-  window.brushed = { up: 0, drawn: 0 };
-  window.addEventListener('pointerup', (event) => { window.brushed = { up: event.timeStamp, drawn: 0 }; }, true);
+  const whenDone = (tell) => {
+    const fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    const look = () => {
+      if (gl.getSyncParameter(fence, gl.SYNC_STATUS) === gl.SIGNALED) tell(performance.now());
+      else setTimeout(look, 1);
+    };
+    setTimeout(look, 1);
+  };
+  window.brushed = { up: 0, moved: 0, refined: 0, shown: 0 };
+  window.addEventListener('pointerup', (event) => {
+    const one = { up: event.timeStamp, moved: 0, refined: 0, shown: 0, isMoving: false };
+    window.brushed = one;
+  }, true);
+  for (const name of ['drawArrays', 'drawElements', 'drawArraysInstanced', 'drawElementsInstanced']) {
+    const plain = gl[name].bind(gl);
+    gl[name] = (...given) => {
+      plain(...given);
+      const one = window.brushed;
+      if (one.up === 0 || one.isMoving) return;
+      one.isMoving = true;
+      // Behind the other draw calls of this frame.
+      queueMicrotask(() => whenDone((now) => { one.moved = now; }));
+    };
+  }
   new MutationObserver(() => {
-    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
-    if (!window.brushed.drawn) window.brushed.drawn = performance.now();
+    const one = window.brushed;
+    whenDone((now) => { one.refined ||= now; });
   }).observe(graph, { attributeFilter: ['data-drawn'] });
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      if (entry.name === 'pointerup') window.brushed.shown = entry.startTime + entry.duration;
+    }
+  }).observe({ type: 'event', durationThreshold: 16 });
 }
 """
+
+
+@dataclass
+class Brushes:
+    """Milliseconds of each brush."""
+
+    moved: list[float] = field(default_factory=list)
+    refined: list[float] = field(default_factory=list)
+    shown: list[float] = field(default_factory=list)
+    worked: list[float] = field(default_factory=list)
 
 
 def make_rank(rank: int, ranks: int, kernels: int) -> dict[str, Any]:
@@ -108,14 +149,14 @@ def read_cpu_ms(session: CDPSession) -> float:
     return 1000 * float(metrics["TaskDuration"])
 
 
-def measure_brushes(page: Page, session: CDPSession, count: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of each brush, of windows of all sizes anywhere in the trace; and those the main thread worked for it."""
+def measure_brushes(page: Page, session: CDPSession, count: int) -> Brushes:
+    """Windows of all sizes anywhere in the trace."""
     generator = random.Random(0)
     graph = page.locator("[data-drawn]")
     box = graph.bounding_box()
     assert box is not None
     page.evaluate(WATCH)
-    found, worked = [], []
+    found = Brushes()
     for _ in range(count):
         width = generator.uniform(0.02, 0.6)
         left = generator.uniform(0, 1 - width)
@@ -125,12 +166,17 @@ def measure_brushes(page: Page, session: CDPSession, count: int) -> tuple[list[f
         page.mouse.move(box["x"] + (left + width) * box["width"], y, steps=4)
         before = read_cpu_ms(session)
         page.mouse.up()
-        page.wait_for_function("window.brushed.drawn > window.brushed.up", timeout=READY_MS)
-        found.append(float(page.evaluate("window.brushed.drawn - window.brushed.up")))
-        worked.append(read_cpu_ms(session) - before)
+        page.wait_for_function("window.brushed.moved && window.brushed.refined", timeout=READY_MS)
+        page.wait_for_timeout(SETTLE_MS)
+        times = page.evaluate("window.brushed")
+        found.moved.append(times["moved"] - times["up"])
+        found.refined.append(times["refined"] - times["up"])
+        if times["shown"]:  # told only of what takes 16 ms and more
+            found.shown.append(times["shown"] - times["up"])
+        found.worked.append(read_cpu_ms(session) - before)
         page.get_by_role("button", name="All steps").click()
-        page.wait_for_timeout(400)
-    return found, worked
+        page.wait_for_timeout(SETTLE_MS)
+    return found
 
 
 def measure_server(url: str, trace: str, extent_ns: float, count: int) -> list[float]:
@@ -163,22 +209,27 @@ def main() -> None:
     ):
         answer = bring_trace(url, options.lanes, options.spans)
         trace, extent_ns = answer["row"]["trace_id"], answer["extent_ns"]
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # what looks is no script of ours
         page.goto(f"{url}/parallel?trace={trace}&ns=0~{extent_ns:.0f}&show=compute,communication")
         page.wait_for_selector("[data-drawn*='~']", timeout=READY_MS)
         page.wait_for_timeout(1000)
         drawn = page.get_attribute("[data-drawn]", "aria-label")
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
-        brushes, worked = measure_brushes(page, session, options.brushes)
+        brushes = measure_brushes(page, session, options.brushes)
         server = measure_server(url, trace, extent_ns, options.brushes)
     load = os.getloadavg()[0]
     report = Report(f"Brushing {options.spans:,} spans on {options.lanes} lanes (load average {load:.1f}). {drawn}")
-    report.add("brush to refined picture, p95", float(np.percentile(brushes, 95)), "ms", budget=BUDGET_MS)
-    report.add("brush to refined picture, median", float(np.median(brushes)), "ms")
-    report.add("of it work of the page's main thread, median", float(np.median(worked)), "ms of CPU")
-    report.add("of it the server's answer, p95", float(np.percentile(server, 95)), "ms")
-    report.add("of it the server's answer, median", float(np.median(server)), "ms")
+    rows = (
+        ("(a) brush to the moved picture", brushes.moved, BUDGET_MS),
+        ("(a) as the browser says, to the frame on the screen", brushes.shown, None),
+        ("(b) brush to the refined picture", brushes.refined, None),
+        ("of it the server's answer", server, None),
+    )
+    for what, times, budget in rows:
+        report.add(f"{what}, p95", float(np.percentile(times or [0.0], 95)), "ms", budget=budget)
+        report.add(f"{what}, median", float(np.median(times or [0.0])), "ms")
+    report.add("work of the page's main thread for a brush, median", float(np.median(brushes.worked)), "ms of CPU")
     print(json.dumps(report.rows) if options.json else report.text())
 
 

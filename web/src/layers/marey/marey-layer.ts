@@ -1,4 +1,4 @@
-// All spans and bands of a Marey graph on one WebGL2 canvas, in two draw calls. Owns the GL context and its textures; knows
+// All spans and bands in sight of a Marey graph on one WebGL2 canvas, in two draw calls. Owns the GL context and its textures; knows
 // nothing of React, of traces or of what colors mean.
 
 import { linkProgram } from "../link-program.ts";
@@ -13,6 +13,7 @@ import {
   packSpanPlaces,
   TEXTURE_WIDTH,
 } from "./texels.ts";
+import { findRows, findSlots, indexSpans, orderBands, type RowSlots, type Stretch } from "./visible.ts";
 
 const TEXTURES = ["rows", "spanPlaces", "spanMarks", "bandPlaces", "bandMarks"] as const;
 type TextureName = (typeof TEXTURES)[number];
@@ -25,16 +26,24 @@ interface Program {
   readonly uniforms: Readonly<Record<UniformName, WebGLUniformLocation | null>>;
 }
 
-const CORNERS_PER_QUAD = 6;
+const CORNERS_PER_QUAD = 4;
+/** Two triangles; a corner that both have is computed once. */
+const QUAD = [0, 1, 2, 2, 1, 3];
+const BYTES_PER_INDEX = 4;
 const NOTHING_LIT = -1;
+const NO_ROWS: RowPlaces = { top: new Float32Array(0), height: new Float32Array(0) };
+const NO_SLOTS: RowSlots = { first: new Uint32Array(1), reaching: new Uint32Array(1) };
 
 export class MareyLayer {
   readonly #gl: WebGL2RenderingContext;
   readonly #textures: Readonly<Record<TextureName, WebGLTexture>>;
   readonly #spans: Program;
   readonly #bands: Program;
-  #spanCount = 0;
-  #bandCount = 0;
+  readonly #quads: WebGLBuffer;
+  #quadCount = 0;
+  #rows: RowPlaces = NO_ROWS;
+  #spanSlots: RowSlots = NO_SLOTS;
+  #bandSlots: RowSlots = NO_SLOTS;
 
   /** Throws where the browser has no WebGL2. */
   constructor(canvas: HTMLCanvasElement) {
@@ -44,42 +53,64 @@ export class MareyLayer {
     this.#textures = createTextures(gl);
     this.#bands = createProgram(gl, BAND_VERTEX_SHADER, BAND_FRAGMENT_SHADER, "bandPlaces", "bandMarks");
     this.#spans = createProgram(gl, SPAN_VERTEX_SHADER, SPAN_FRAGMENT_SHADER, "spanPlaces", "spanMarks");
+    this.#quads = gl.createBuffer();
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.#quads);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
   setRows(rows: RowPlaces): void {
+    this.#rows = rows;
     this.#upload("rows", packRows(rows));
   }
 
+  /** Marks come row by row. */
   setSpans(spans: SpanMarks): void {
-    this.#spanCount = spans.count;
+    this.#spanSlots = indexSpans(spans);
+    this.#makeQuads(spans.count);
     this.#upload("spanPlaces", packSpanPlaces(spans));
     this.#upload("spanMarks", packSpanMarks(spans));
   }
 
   setBands(bands: BandMarks): void {
-    this.#bandCount = bands.count;
-    this.#upload("bandPlaces", packBandPlaces(bands));
-    this.#upload("bandMarks", packBandMarks(bands));
+    const ordered = orderBands(bands);
+    this.#bandSlots = ordered;
+    this.#makeQuads(bands.count);
+    this.#upload("bandPlaces", packBandPlaces(bands, ordered.order));
+    this.#upload("bandMarks", packBandMarks(bands, ordered.order));
   }
 
+  /** Only what is on rows in sight. */
   draw(frame: MareyFrame): void {
     const gl = this.#gl;
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    this.#drawQuads(this.#bands, this.#bandCount, frame);
-    this.#drawQuads(this.#spans, this.#spanCount, frame);
+    const height = gl.canvas.height / frame.pixelRatio;
+    const [first, last] = findRows(this.#rows, -frame.offsetY, height - frame.offsetY);
+    this.#drawQuads(this.#bands, findSlots(this.#bandSlots, first, last), frame);
+    this.#drawQuads(this.#spans, findSlots(this.#spanSlots, first, last), frame);
   }
 
   dispose(): void {
     for (const name of TEXTURES) this.#gl.deleteTexture(this.#textures[name]);
     for (const { program } of [this.#spans, this.#bands]) this.#gl.deleteProgram(program);
+    this.#gl.deleteBuffer(this.#quads);
   }
 
-  #drawQuads({ program, uniforms }: Program, count: number, frame: MareyFrame): void {
-    if (count === 0) return;
+  /** Corners of at least so many quads, in the order of their triangles. */
+  #makeQuads(count: number): void {
+    if (count <= this.#quadCount) return;
+    this.#quadCount = Math.max(count, 2 * this.#quadCount);
+    const corners = new Uint32Array(this.#quadCount * QUAD.length);
+    for (let at = 0; at < corners.length; at += 1) {
+      corners[at] = Math.floor(at / QUAD.length) * CORNERS_PER_QUAD + (QUAD[at % QUAD.length] ?? 0);
+    }
+    this.#gl.bufferData(this.#gl.ELEMENT_ARRAY_BUFFER, corners, this.#gl.STATIC_DRAW);
+  }
+
+  #drawQuads({ program, uniforms }: Program, [from, to]: Stretch, frame: MareyFrame): void {
+    if (to <= from) return;
     const gl = this.#gl;
     const { pixelRatio, scale, offsetX, offsetY, lit } = frame;
     // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's own name
@@ -89,7 +120,8 @@ export class MareyLayer {
     gl.uniform2f(uniforms.viewport, gl.canvas.width, gl.canvas.height);
     gl.uniform1f(uniforms.pixelRatio, pixelRatio);
     gl.uniform1f(uniforms.lit, lit ?? NOTHING_LIT);
-    gl.drawArrays(gl.TRIANGLES, 0, count * CORNERS_PER_QUAD);
+    const count = (to - from) * QUAD.length;
+    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, from * QUAD.length * BYTES_PER_INDEX);
   }
 
   #upload(name: TextureName, texels: Float32Array): void {

@@ -58,7 +58,7 @@ describe("texels of a Marey graph", () => {
           opacity: empty,
           instance: empty,
         };
-        const both = packBandMarks(bands)[1] ?? 0;
+        const both = packBandMarks(bands, Uint32Array.of(0))[1] ?? 0;
         expect([Math.floor(both / MOST_ROWS), both % MOST_ROWS]).toEqual([from, to]);
       }),
     );

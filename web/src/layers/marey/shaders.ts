@@ -17,7 +17,7 @@ uniform vec2 viewport;
 uniform float pixelRatio;
 uniform float lit;
 
-const vec2 CORNERS[6] = vec2[6](vec2(0, 0), vec2(1, 0), vec2(0, 1), vec2(0, 1), vec2(1, 0), vec2(1, 1));
+const vec2 CORNERS[4] = vec2[4](vec2(0, 0), vec2(1, 0), vec2(0, 1), vec2(1, 1));
 /** Of what does not stand out, while something does. */
 const float QUIET = 0.28;
 /** Device pixels beyond the edge of the drawing, where nothing need be exact. */
@@ -49,13 +49,14 @@ const vec2 TIER_PLACES[${TIER_PLACES.length}] = vec2[${TIER_PLACES.length}](${TI
 
 out vec2 local;
 flat out vec2 size;
-flat out vec3 color;
+/** Half its size without its round corners, and their radius. */
+flat out vec3 core;
+flat out vec4 tint;
 flat out int style;
-flat out float opacity;
 flat out float soft;
 
 void main() {
-  int slot = gl_VertexID / 6;
+  int slot = gl_VertexID / 4;
   vec4 span = texelFetch(places, texelOf(slot), 0);
   vec4 mark = texelFetch(marks, texelOf(slot), 0);
   vec4 row = texelFetch(rows, texelOf(int(span.z)), 0) * pixelRatio;
@@ -88,9 +89,10 @@ void main() {
     height = thin;
   }
   size = vec2(right - left, height);
-  local = CORNERS[gl_VertexID % 6] * (size + 2.0) - 1.0;
-  color = unpackColor(mark.x);
-  opacity = mark.z * (lit < 0.0 || lit == mark.w ? 1.0 : QUIET);
+  local = CORNERS[gl_VertexID % 4] * (size + 2.0) - 1.0;
+  float radius = min(2.5 * pixelRatio, min(size.x, size.y) * 0.3);
+  core = vec3(size * 0.5 - radius, radius);
+  tint = vec4(unpackColor(mark.x), 1) * (mark.z * (lit < 0.0 || lit == mark.w ? 1.0 : QUIET));
   soft = min(span.w * scale, size.x * 0.6);
   gl_Position = toClip(vec2(left, top) + local);
 }
@@ -103,23 +105,17 @@ uniform float pixelRatio;
 
 in vec2 local;
 flat in vec2 size;
-flat in vec3 color;
+flat in vec3 core;
+flat in vec4 tint;
 flat in int style;
-flat in float opacity;
 flat in float soft;
 
 out vec4 result;
 
-float distanceOut(vec2 here, vec2 extent, float radius) {
-  vec2 corner = abs(here - extent * 0.5) - (extent * 0.5 - radius);
-  return length(max(corner, 0.0)) + min(max(corner.x, corner.y), 0.0) - radius;
-}
-
 void main() {
-  float radius = min(2.5 * pixelRatio, min(size.x, size.y) * 0.3);
-  float away = distanceOut(local, size, radius);
+  vec2 corner = abs(local - size * 0.5) - core.xy;
+  float away = length(max(corner, 0.0)) + min(max(corner.x, corner.y), 0.0) - core.z;
   float cover = clamp(0.5 - away, 0.0, 1.0);
-  vec3 shade = color;
   if (style == ${SPAN_STYLES.outline}) {
     cover *= clamp(away + 1.5 * pixelRatio, 0.12, 1.0);
   } else if (style == ${SPAN_STYLES.merged}) {
@@ -128,21 +124,23 @@ void main() {
     cover *= size.x > 6.0 * pixelRatio ? stripe : 0.86;
     if (soft > 1.0) cover *= mix(1.0, 0.3, smoothstep(size.x - soft, size.x, local.x));
   }
-  float alpha = cover * opacity;
-  if (alpha <= 0.0) discard;
-  result = vec4(shade * alpha, alpha);
+  result = tint * cover;
 }
 `;
 
+// How far a pixel lies within a band's left and right edge changes evenly over the band: corners say it and the card fills in
+// what lies between, so that a pixel, of which there are many more than corners, costs a few operations.
 export const BAND_VERTEX_SHADER = `${HEAD}
-out vec2 pixel;
-flat out vec4 edges;
-flat out vec2 reach;
-flat out vec3 color;
-flat out float opacity;
+out vec2 within;
+flat out vec4 tint;
+
+/** Of a distance along the row: the share that lies across an edge with this slant. */
+float across(float slant) {
+  return inversesqrt(1.0 + slant * slant);
+}
 
 void main() {
-  int slot = gl_VertexID / 6;
+  int slot = gl_VertexID / 4;
   vec4 band = texelFetch(places, texelOf(slot), 0);
   vec4 mark = texelFetch(marks, texelOf(slot), 0);
   int both = int(mark.y);
@@ -153,41 +151,36 @@ void main() {
   vec4 lower = isDown ? to : from;
   vec4 times = isDown ? band : band.zwxy;
   // Slants must not bend where an end lies far outside: bands are not clamped.
-  edges = times * scale + offset.x;
-  reach = vec2(upper.x + upper.y, lower.x) + offset.y;
-  if (max(edges.y, edges.w) < 0.0 || min(edges.x, edges.z) > viewport.x || reach.y <= reach.x || mark.z <= 0.0) {
+  vec4 edges = times * scale + offset.x;
+  vec2 reach = vec2(upper.x + upper.y, lower.x) + offset.y;
+  bool isBeside = max(edges.y, edges.w) < 0.0 || min(edges.x, edges.z) > viewport.x;
+  bool isBeyond = reach.y < 0.0 || reach.x > viewport.y;
+  if (isBeside || isBeyond || reach.y <= reach.x || mark.z <= 0.0) {
     gl_Position = vec4(2, 2, 2, 1);
     return;
   }
-  vec2 corner = CORNERS[gl_VertexID % 6];
+  vec2 corner = CORNERS[gl_VertexID % 4];
   float left = corner.y < 0.5 ? edges.x : edges.z;
   float right = corner.y < 0.5 ? edges.y : edges.w;
-  pixel = vec2(corner.x < 0.5 ? left - 1.5 : right + 1.5, mix(reach.x, reach.y, corner.y));
-  color = unpackColor(mark.x);
-  opacity = mark.z * (lit < 0.0 ? 1.0 : lit == mark.w ? 1.7 : QUIET);
-  gl_Position = toClip(pixel);
+  float x = corner.x < 0.5 ? left - 1.5 : right + 1.5;
+  vec2 slants = vec2(edges.z - edges.x, edges.w - edges.y) / (reach.y - reach.x);
+  within = vec2((x - left) * across(slants.x), (right - x) * across(slants.y)) + 0.5;
+  float opacity = mark.z * (lit < 0.0 ? 1.0 : lit == mark.w ? 1.7 : QUIET);
+  tint = vec4(unpackColor(mark.x), 1) * opacity;
+  gl_Position = toClip(vec2(x, mix(reach.x, reach.y, corner.y)));
 }
 `;
 
 export const BAND_FRAGMENT_SHADER = `#version 300 es
 precision highp float;
 
-in vec2 pixel;
-flat in vec4 edges;
-flat in vec2 reach;
-flat in vec3 color;
-flat in float opacity;
+in vec2 within;
+flat in vec4 tint;
 
 out vec4 result;
 
 void main() {
-  float down = reach.y - reach.x;
-  float share = (pixel.y - reach.x) / down;
-  // Distances across the slant, not along the row.
-  float left = (pixel.x - mix(edges.x, edges.z, share)) * inversesqrt(1.0 + pow((edges.z - edges.x) / down, 2.0));
-  float right = (mix(edges.y, edges.w, share) - pixel.x) * inversesqrt(1.0 + pow((edges.w - edges.y) / down, 2.0));
-  float alpha = clamp(left + 0.5, 0.0, 1.0) * clamp(right + 0.5, 0.0, 1.0) * opacity;
-  if (alpha <= 0.0) discard;
-  result = vec4(color * alpha, alpha);
+  vec2 cover = clamp(within, 0.0, 1.0);
+  result = tint * (cover.x * cover.y);
 }
 `;

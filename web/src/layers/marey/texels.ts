@@ -11,13 +11,19 @@ export function countTextureRows(slots: number): number {
   return Math.max(1, Math.ceil(slots / TEXTURE_WIDTH));
 }
 
+/** `order`: which value goes into each slot; null: the one of the same place. */
 function pack(
   slots: number,
   channels: readonly [ArrayLike<number>, ArrayLike<number>, ArrayLike<number>, ArrayLike<number>],
+  order: Uint32Array | null = null,
 ): Float32Array<ArrayBuffer> {
   const texels = new Float32Array(countTextureRows(slots) * TEXTURE_WIDTH * 4);
   channels.forEach((values, channel) => {
-    for (let slot = 0; slot < slots; slot += 1) texels[slot * 4 + channel] = values[slot] ?? 0;
+    if (order === null) {
+      for (let slot = 0; slot < slots; slot += 1) texels[slot * 4 + channel] = values[slot] ?? 0;
+    } else {
+      for (let slot = 0; slot < slots; slot += 1) texels[slot * 4 + channel] = values[order[slot] ?? 0] ?? 0;
+    }
   });
   return texels;
 }
@@ -37,22 +43,18 @@ export function packSpanMarks({ count, color, style, tier, opacity, instance }: 
   return pack(count, [color, shape, opacity, instance]);
 }
 
-export function packBandPlaces(bands: BandMarks): Float32Array<ArrayBuffer> {
-  return pack(bands.count, [bands.fromStartNs, bands.fromEndNs, bands.toStartNs, bands.toEndNs]);
+export function packBandPlaces(bands: BandMarks, order: Uint32Array): Float32Array<ArrayBuffer> {
+  return pack(bands.count, [bands.fromStartNs, bands.fromEndNs, bands.toStartNs, bands.toEndNs], order);
 }
 
 /** Color, both rows, opacity, instance. */
-export function packBandMarks({
-  count,
-  color,
-  fromRow,
-  toRow,
-  opacity,
-  instance,
-}: BandMarks): Float32Array<ArrayBuffer> {
+export function packBandMarks(
+  { count, color, fromRow, toRow, opacity, instance }: BandMarks,
+  order: Uint32Array,
+): Float32Array<ArrayBuffer> {
   const rows = new Float32Array(count);
   for (let slot = 0; slot < count; slot += 1) rows[slot] = (fromRow[slot] ?? 0) * MOST_ROWS + (toRow[slot] ?? 0);
-  return pack(count, [color, rows, opacity, instance]);
+  return pack(count, [color, rows, opacity, instance], order);
 }
 
 /** Top, height. */

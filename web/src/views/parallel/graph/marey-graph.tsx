@@ -122,7 +122,8 @@ function Drawing(props: DrawingProps) {
     useRef<HTMLCanvasElement>(null),
   ];
   const place = useRef<HTMLDivElement>(null);
-  const canvases = useMemo(() => ({ back, spans, front }), [back, spans, front]);
+  const brush = useRef<HTMLDivElement>(null);
+  const canvases = useMemo(() => ({ back, spans, front, brush }), [back, spans, front]);
   const { stage, failure } = useStage(canvases, size);
   const drawn = useDrawn(asked, page, props.step);
   const selected = useMemo(() => findSpan(drawn, page.span), [drawn, page.span]);
@@ -180,6 +181,7 @@ function Drawing(props: DrawingProps) {
           <canvas ref={back} />
           <canvas ref={spans} />
           <canvas ref={front} />
+          <div ref={brush} className={styles.brush} />
           {pointed && <Tip drawn={drawn} pointed={pointed} originNs={originNs} size={size} />}
         </div>
         <p id="parallel-keys" className={styles.hidden}>

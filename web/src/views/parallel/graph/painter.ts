@@ -87,7 +87,6 @@ export interface Front {
   readonly drawn: Drawn | null;
   readonly selected: number | null;
   readonly curves: readonly LaneCurve[];
-  readonly brush: NsWindow | null;
 }
 
 export function paintFront(pen: CanvasRenderingContext2D, scene: PaintScene, front: Front): void {
@@ -102,7 +101,6 @@ export function paintFront(pen: CanvasRenderingContext2D, scene: PaintScene, fro
     paintLabels(pen, scene, front.drawn);
     if (front.selected !== null) paintSelected(pen, scene, front.drawn, front.selected);
   }
-  if (front.brush) paintBrush(pen, scene, front.brush);
   pen.restore();
 }
 
@@ -178,17 +176,6 @@ function rows(scene: PaintScene, row: number): { readonly top: number; readonly 
   };
 }
 
-function paintBrush(pen: CanvasRenderingContext2D, scene: PaintScene, brush: NsWindow): void {
-  const x = xOf(scene);
-  const [left, right] = [x(brush.fromNs), x(brush.toNs)];
-  pen.fillStyle = scene.tokens.accent;
-  pen.globalAlpha = 0.14;
-  pen.fillRect(left, AXIS_PX, right - left, scene.height);
-  pen.globalAlpha = 1;
-  pen.fillRect(left, AXIS_PX, 1, scene.height);
-  pen.fillRect(right - 1, AXIS_PX, 1, scene.height);
-}
-
 /** In the gap below its lane, from 0 at the bottom to the largest value of all rows at the top. */
 function paintCurve(pen: CanvasRenderingContext2D, scene: PaintScene, curve: LaneCurve): void {
   const { top, height } = rows(scene, curve.row);
@@ -214,5 +201,15 @@ function paintCurve(pen: CanvasRenderingContext2D, scene: PaintScene, curve: Lan
     isDown = true;
   });
   pen.stroke();
+  if (curve.scale !== null) {
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    pen.strokeStyle = scene.tokens.panel;
+    pen.lineWidth = 3;
+    pen.globalAlpha = 1;
+    pen.strokeText(curve.scale, scene.width - 8, bottom - room);
+    pen.fillStyle = curve.color;
+    pen.fillText(curve.scale, scene.width - 8, bottom - room);
+  }
   pen.globalAlpha = 1;
 }

@@ -1,18 +1,20 @@
 // The canvases of a Marey graph and what moves on them: gridlines behind, spans and bands, numbers before. Owns the window
-// while it moves and when to draw; knows nothing of React, of servers or of links.
+// while it moves, when to draw and which canvas; knows nothing of React, of servers or of links.
 
 import { MareyLayer } from "../../../layers/marey/marey-layer.ts";
 import { SpanIndex } from "../../../layers/marey/pick.ts";
 import type { NsWindow } from "../../../state/parallel.ts";
 import type { LaneCurve } from "./curves.ts";
 import type { Drawn } from "./drawn.ts";
-import { AXIS_PX, type PaintScene, type PaintTokens, paintBack, paintFront } from "./painter.ts";
+import { AXIS_PX, type PaintScene, type PaintTokens, paintBack, paintFront, xOf } from "./painter.ts";
 import { findLane, type PlacedRows, placeRows } from "./rows.ts";
 
 export interface StageElements {
   readonly back: HTMLCanvasElement;
   readonly spans: HTMLCanvasElement;
   readonly front: HTMLCanvasElement;
+  /** The part of the time that is being dragged over. */
+  readonly brush: HTMLElement;
 }
 
 export interface StageLook {
@@ -29,6 +31,12 @@ export interface Hit {
   readonly band: number | null;
 }
 
+/** What of the drawing is not as it should be: each canvas is drawn only when something on it has changed. */
+const BACK = 1;
+const SPANS = 2;
+const FRONT = 4;
+const ALL = BACK | SPANS | FRONT;
+
 const SLACK_PX = 3;
 const EMPTY_ROWS: PlacedRows = placeRows([], 0);
 
@@ -44,9 +52,9 @@ export class GraphStage {
   #look: StageLook | null = null;
   #lit: number | null = null;
   #selected: number | null = null;
-  #brush: NsWindow | null = null;
   #scrollY = 0;
   #frame: number | null = null;
+  #stale = 0;
   #isNew = false;
   /** Told when a new picture is on the screen. */
   onDrawn: (() => void) | null = null;
@@ -89,7 +97,8 @@ export class GraphStage {
   setSize(width: number, height: number, ratio: number): void {
     this.#size = { width: Math.max(1, width), height: Math.max(1, height) };
     this.#ratio = ratio;
-    for (const canvas of Object.values(this.#elements) as HTMLCanvasElement[]) {
+    const { back, spans, front } = this.#elements;
+    for (const canvas of [back, spans, front]) {
       canvas.width = Math.round(this.#size.width * ratio);
       canvas.height = Math.round(this.#size.height * ratio);
     }
@@ -110,27 +119,35 @@ export class GraphStage {
     if (hasOtherRows) this.#placeRows();
     this.#isNew = true;
     // Whatever else the page has to do for the new picture, this comes first.
-    this.drawNow();
+    this.#stale |= hasOtherRows ? ALL : SPANS | FRONT;
+    this.#drawStale();
   }
 
   setLook(look: StageLook): void {
     this.#look = look;
-    this.#ask();
+    this.#ask(BACK | FRONT);
   }
 
   setWindow(window: NsWindow): void {
+    const { fromNs, toNs } = this.#window;
+    if (window.fromNs === fromNs && window.toNs === toNs) return;
     this.#window = window;
-    this.#ask();
+    this.#ask(ALL);
   }
 
   setBrush(brush: NsWindow | null): void {
-    this.#brush = brush;
-    this.#ask();
+    const { style } = this.#elements.brush;
+    style.display = brush === null ? "" : "block";
+    if (brush === null) return;
+    const x = xOf({ window: this.#window, width: this.#size.width });
+    style.left = `${x(brush.fromNs)}px`;
+    style.width = `${x(brush.toNs) - x(brush.fromNs)}px`;
   }
 
   setScroll(y: number): void {
+    if (y === this.#scrollY) return;
     this.#scrollY = y;
-    this.#ask();
+    this.#ask(ALL);
   }
 
   /** `span`: a place in the table of spans; its whole instance lights up. */
@@ -138,12 +155,13 @@ export class GraphStage {
     const lit = span === null ? null : (this.#drawn?.instance[span] ?? null);
     if (lit === this.#lit) return;
     this.#lit = lit;
-    this.#ask();
+    this.#ask(SPANS);
   }
 
   setSelected(span: number | null): void {
+    if (span === this.#selected) return;
     this.#selected = span;
-    this.#ask();
+    this.#ask(FRONT);
   }
 
   /** Of a place in page pixels from the upper left of the drawing. */
@@ -165,8 +183,8 @@ export class GraphStage {
 
   /** Draws in this task, so that what is on the canvases can be copied right after. */
   drawNow(): void {
-    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
-    this.#draw();
+    this.#stale = ALL;
+    this.#drawStale();
   }
 
   #hitBand(timeNs: number, y: number): Hit | null {
@@ -194,37 +212,42 @@ export class GraphStage {
     this.#scrollY = Math.max(0, Math.min(this.#scrollY, this.#rows.total - (this.#size.height - AXIS_PX)));
   }
 
-  #ask(): void {
-    if (this.#frame === null) this.#frame = requestAnimationFrame(() => this.#draw());
+  #ask(parts: number): void {
+    this.#stale |= parts;
+    if (this.#frame === null) this.#frame = requestAnimationFrame(() => this.#drawStale());
   }
 
-  #draw(): void {
+  #drawStale(): void {
+    if (this.#frame !== null) cancelAnimationFrame(this.#frame);
     this.#frame = null;
-    const { width, height } = this.#size;
-    const { fromNs, toNs } = this.#window;
-    const scale = width / (toNs - fromNs);
-    if (this.#drawn) {
-      this.#layer.draw({
-        pixelRatio: this.#ratio,
-        scale,
-        offsetX: (this.#drawn.baseNs - fromNs) * scale,
-        offsetY: AXIS_PX - this.#scrollY,
-        lit: this.#lit,
-      });
-    }
-    this.#paint(width, height);
+    const stale = this.#stale;
+    this.#stale = 0;
+    if ((stale & SPANS) !== 0) this.#drawSpans();
+    this.#paint(stale);
     if (this.#isNew) {
       this.#isNew = false;
       this.onDrawn?.();
     }
   }
 
-  #paint(width: number, height: number): void {
+  #drawSpans(): void {
+    if (this.#drawn === null) return;
+    const { fromNs, toNs } = this.#window;
+    const scale = this.#size.width / (toNs - fromNs);
+    this.#layer.draw({
+      pixelRatio: this.#ratio,
+      scale,
+      offsetX: (this.#drawn.baseNs - fromNs) * scale,
+      offsetY: AXIS_PX - this.#scrollY,
+      lit: this.#lit,
+    });
+  }
+
+  #paint(stale: number): void {
     const look = this.#look;
     if (look === null) return;
     const scene: PaintScene = {
-      width,
-      height,
+      ...this.#size,
       window: this.#window,
       originNs: look.originNs,
       rows: this.#rows,
@@ -232,23 +255,17 @@ export class GraphStage {
       tokens: look.tokens,
     };
     const { back, front } = this.#elements;
-    for (const [canvas, paint] of [
-      [back, (pen: CanvasRenderingContext2D) => paintBack(pen, scene, look.stepEndsNs)],
-      [
-        front,
-        (pen: CanvasRenderingContext2D) =>
-          paintFront(pen, scene, {
-            drawn: this.#drawn,
-            selected: this.#selected,
-            curves: look.curves,
-            brush: this.#brush,
-          }),
-      ],
-    ] as const) {
-      const pen = canvas.getContext("2d");
-      if (pen === null) continue;
-      pen.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
-      paint(pen);
+    if ((stale & BACK) !== 0) this.#onSheet(back, (pen) => paintBack(pen, scene, look.stepEndsNs));
+    if ((stale & FRONT) !== 0) {
+      const shown = { drawn: this.#drawn, selected: this.#selected, curves: look.curves };
+      this.#onSheet(front, (pen) => paintFront(pen, scene, shown));
     }
+  }
+
+  #onSheet(canvas: HTMLCanvasElement, paint: (pen: CanvasRenderingContext2D) => void): void {
+    const pen = canvas.getContext("2d");
+    if (pen === null) return;
+    pen.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
+    paint(pen);
   }
 }

@@ -73,9 +73,13 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
           point(x, y);
           return;
         }
+        const wasMoved = held.isMoved;
         held.isMoved ||= Math.abs(x - held.x) >= LEAST_DRAG_PX;
         if (!held.isMoved) return;
-        setPointed(null);
+        if (!wasMoved) {
+          stage?.setLit(null);
+          setPointed(null);
+        }
         if (held.kind === "brush") stage?.setBrush(brushTo(held, x));
         else {
           stage?.setWindow(moveWindow(held.from, (held.x - x) / Math.max(1, width), extent));

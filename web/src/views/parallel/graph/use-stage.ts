@@ -8,16 +8,22 @@ export interface StageCanvases {
   readonly back: RefObject<HTMLCanvasElement | null>;
   readonly spans: RefObject<HTMLCanvasElement | null>;
   readonly front: RefObject<HTMLCanvasElement | null>;
+  readonly brush: RefObject<HTMLElement | null>;
 }
 
 /** Null until there are canvases, and where the browser cannot draw: `failure` says why. */
-export function useStage({ back, spans, front }: StageCanvases, size: Size) {
+export function useStage({ back, spans, front, brush }: StageCanvases, size: Size) {
   const [stage, setStage] = useState<GraphStage | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
   useEffect(() => {
-    if (!back.current || !spans.current || !front.current) return;
+    if (!back.current || !spans.current || !front.current || !brush.current) return;
     try {
-      const made = new GraphStage({ back: back.current, spans: spans.current, front: front.current });
+      const made = new GraphStage({
+        back: back.current,
+        spans: spans.current,
+        front: front.current,
+        brush: brush.current,
+      });
       setStage(made);
       return () => {
         made.dispose();
@@ -27,7 +33,7 @@ export function useStage({ back, spans, front }: StageCanvases, size: Size) {
       setFailure(error instanceof Error ? error.message : String(error));
       return;
     }
-  }, [back, spans, front]);
+  }, [back, spans, front, brush]);
   useLayoutEffect(() => {
     if (size.width > 0 && size.height > 0) stage?.setSize(size.width, size.height, window.devicePixelRatio || 1);
   }, [stage, size.width, size.height]);
