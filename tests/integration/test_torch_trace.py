@@ -1,6 +1,7 @@
-"""A real PyTorch run of 2 stages × 2 tensor-parallel ranks on the processor: captured, read, and the delayed rank is named."""
+"""A real PyTorch run of 2 stages × 2 tensor-parallel ranks on the processor: captured, read, drawn, the delayed rank named."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ import polars as pl
 import pytest
 from servers.programs import free_port
 
+from clusterscape.analyze.trace.flow_modules import NamedModules, add_shards, find_layers, paths_of
+from clusterscape.analyze.trace.flow_spans import spans_to_operators
+from clusterscape.analyze.trace.packing import find_stage_modules
+from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport, analyze_trace
 from clusterscape.collect.traces import read_traces
 from clusterscape.model.spans import RankFacts
@@ -22,6 +27,8 @@ pytestmark = pytest.mark.server
 DELAYED_RANK = 3
 DELAY_S = 0.1  # a forward: far above what two busy cores add
 STEPS, MICRO_BATCHES = 4, 4
+SLOW_MS = 120_000
+OUTPUT = Path(__file__).parents[1] / "e2e/output"
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +80,8 @@ def test_all_communication_is_matched_when_gloo_names_no_groups(report: TraceRep
     assert report.matches.messages.height == STEPS * MICRO_BATCHES * 2 * 2
     groups = report.matches.members.group_by("process_group").agg(pl.col("rank").unique().sort(), pl.len())
     assert sorted(groups["rank"].to_list()) == [[0, 1], [2, 3]]
-    # Two blocks reduce in a forward; in a backward both in stage 1, and one in stage 0, whose input needs no gradient. The head of
-    # stage 1 gathers in the forward and reduces in the backward.
+    # Two blocks reduce in a forward; in a backward both in stage 1, and one in stage 0, whose input needs no gradient.
+    # The head of stage 1 gathers in the forward and reduces in the backward.
     assert sorted(groups["len"].to_list()) == [STEPS * MICRO_BATCHES * each * 2 for each in (3, 6)]
 
 
@@ -97,3 +104,88 @@ def test_a_capture_is_read_when_one_process_trains_alone(folder: Path) -> None:
 def test_the_stage_is_known_when_a_profiler_of_ones_own_is_written(folder: Path) -> None:
     (facts,) = read_traces([folder / "alone/own"], workers=1).ranks
     assert (facts.stage, len(facts.modules)) == (1, 8)
+
+
+def test_how_tensors_are_split_is_known_when_modules_were_called(report: TraceReport) -> None:
+    modules = {module.path: module for module in facts_of(report, 2).modules}
+    block = [modules[f"blocks.0.{name}"] for name in ("up", "down")]
+    assert [(each.inputs[0].splits, each.outputs[0].splits) for each in block] == [((1, 1), (1, 2)), ((1, 2), (1, 1))]
+    assert block[0].outputs[0].shape == (16, 256)
+    # Its parts are gathered before others get it.
+    assert (modules["head"].parameters[0].splits, modules["head"].outputs[0].splits) == ((2, 1), (1, 1))
+
+
+def test_strategy_is_in_the_flow_when_it_is_made_of_the_capture_and_the_trace(report: TraceReport) -> None:
+    stages = {facts.rank: facts.stage for facts in report.trace.ranks}
+    kinds = {group.name: group.kind for facts in report.trace.ranks for group in facts.process_groups}
+    step = int(report.steps["step"][0])
+    found = spans_to_operators(relate_spans(report), stages, step=step, origin_ns=0, group_kinds=kinds)
+    known = NamedModules(find_stage_modules(report.trace.ranks))
+    table = add_shards(found, known)
+    marks = dict(table.drop_nulls("mark").group_by("mark").len().iter_rows())
+    # Of one rank per stage: reduced 3 and 5 times a micro-batch, gathered once, sent and received both ways.
+    assert marks == {"tp": 8 * MICRO_BATCHES, "redistribution": MICRO_BATCHES, "pp": 4 * MICRO_BATCHES}
+    into_down = table.filter(pl.col("namespace") == "forward mb0/Stage/blocks.0/down")
+    assert into_down["shards"].to_list()[0] == [[1, 2]]
+    spaces = sorted({path for space in found["namespace"].unique() for path in paths_of(space)})
+    assert {"forward mb0/Stage/blocks.0", "forward mb0/Stage/blocks.1"} <= find_layers(spaces, [0, 1], known)
+
+
+def test_memory_and_flops_are_known_when_the_run_is_captured(report: TraceReport) -> None:
+    assert report.trace.memory is not None
+    assert sorted(report.trace.memory["rank"].unique()) == [0, 1, 2, 3]
+    assert {facts.flops_source for facts in report.trace.ranks} == {"estimated"}
+    products = report.trace.spans.filter((pl.col("name") == "aten::addmm") & pl.col("flops").is_not_null())
+    # A linear layer of 64 to 256, half of it on each rank, for 16 rows.
+    assert 2 * 16 * 64 * 128 in set(products["flops"])
+
+
+@pytest.mark.browser
+def test_the_captured_run_is_drawn_when_its_folder_is_brought_to_the_page(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from playwright.sync_api import Locator, expect
+    from servers.browser import chromium
+    from servers.demo import running_demo
+
+    with (
+        running_demo(tmp_path_factory.mktemp("site"), gpus=64, needs_history=False) as url,
+        chromium() as browser,
+    ):
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, base_url=url)
+        page.set_default_timeout(SLOW_MS)
+        page.goto("/parallel")
+        page.get_by_label("Trace folder").set_input_files(folder / "ranks")
+        entry = page.locator("li[data-state=ready]").filter(has_text="ranks · 4 steps").first
+        expect(entry).to_be_visible(timeout=SLOW_MS)
+        entry.get_by_role("button").first.click()
+        page.get_by_role("radio", name="Flow").check(force=True)
+        drawing = page.get_by_role("application", name=re.compile("^Execution flow"))
+
+        def node(label: str) -> Locator:
+            named = page.locator("text").filter(has_text=re.compile(f"^{re.escape(label)}$"))
+            return drawing.locator("g[data-kind=namespace]").filter(has=named).first
+
+        layers = node("blocks.0–1 ×2")
+        expect(layers).to_be_visible(timeout=SLOW_MS)
+        expect(drawing.locator("g[data-class=send_receive]").first).to_be_attached()
+        legend = page.get_by_role("list", name="Marks")
+        for mark in ("pipeline message", "tensor parallel", "redistribution"):
+            expect(legend).to_contain_text(mark)
+        # One layer after another, then what is inside the first.
+        layers.dblclick()
+        node("blocks.0").dblclick()
+        expect(legend).to_contain_text("split in 2")
+        node("down").click()
+        details = page.get_by_role("complementary", name="Selected node")
+        expect(details.get_by_role("region", name="Module")).to_contain_text("Linear blocks.0.down")
+        expect(details).to_contain_text("64 × 256 split 1 × 2")
+        page.get_by_role("button", name="Show in graph").click()
+        graph = page.get_by_role("group", name=re.compile("^Marey graph of"))
+        expect(graph).to_have_attribute("aria-busy", "false", timeout=SLOW_MS)
+        page.get_by_label("memory", exact=True).check(force=True)
+        page.wait_for_url(re.compile("curve=memory"))
+        page.get_by_role("button", name="Show in flow").click()
+        expect(details).to_contain_text("blocks.0/down")
+        OUTPUT.mkdir(exist_ok=True)
+        page.screenshot(path=OUTPUT / "captured-flow.png")

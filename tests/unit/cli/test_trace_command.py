@@ -61,3 +61,23 @@ def test_trace_is_kept_listed_compared_and_deleted_when_there_is_no_server(
     assert json.loads(runner.invoke(app, ["trace", "list", "--json"]).stdout) == []
     missing = runner.invoke(app, ["trace", "diff", "nowhere", file])
     assert "neither a file or folder nor a kept trace" in str(missing.exception)
+
+
+def test_no_verdict_is_given_when_only_an_operator_graph_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLUSTERSCAPE_STORAGE__DATA_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("CLUSTERSCAPE_URL", raising=False)
+    operator = {"node_id": "1", "name": "Default/MatMul-op1", "scope": "Default", "type": "MatMul"}
+    stage = {"rank_ids": ["0", "1"], "op_nodes": [operator]}
+    graph = tmp_path / "graph.json"
+    graph.write_text(json.dumps({"metadata": {"parallel_type": "pipeline"}, "graphs": {"0": stage}}))
+    page = tmp_path / "report.html"
+    reported = runner.invoke(app, ["trace", "report", str(graph), "--html", str(page)])
+    assert reported.exit_code == 0, reported.output
+    kept = runner.invoke(app, ["trace", "import", str(graph)])
+    listed = runner.invoke(app, ["trace", "list"])
+    for said in (reported.stdout, kept.stdout, page.read_text(encoding="utf-8")):
+        assert "Operator graph only: no times recorded." in said
+        assert "Nothing significant" not in said
+    assert "Operator graph only" in " ".join(listed.stdout.split())

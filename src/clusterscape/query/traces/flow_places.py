@@ -45,7 +45,7 @@ def find_place(graph: FlowGraph, spans: pl.DataFrame, span: int, stage: int | No
 
 def _launched(spans: pl.DataFrame, row: dict[str, Any]) -> list[int]:
     """What a launch, or a host operator by the launches in it, had the device do."""
-    if row["is_device"]:
+    if row["is_device"] or row["span_class"] not in (SpanClass.HOST.value, SpanClass.LAUNCH.value):
         return []
     mine = spans.lazy().with_row_index("span").filter(pl.col("rank") == row["rank"])
     inside = mine.filter(
