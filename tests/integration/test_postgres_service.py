@@ -14,7 +14,7 @@ from clusterscape.errors import StoreBusyError, StoreError
 from clusterscape.model import UnixMs
 from clusterscape.settings import PostgresSettings, StorageSettings
 from clusterscape.store.changes import Changes, Versions
-from clusterscape.store.records import open_record_store
+from clusterscape.store.records import migrations, open_record_store, tables
 from clusterscape.store.records.engines import record_engine
 from clusterscape.store.records.faults import explained
 from clusterscape.store.records.leadership import Fence, Leadership
@@ -87,6 +87,19 @@ def test_the_schema_is_made_once_when_many_processes_start_at_the_same_time(stor
     assert all(len(store.active_workloads()) == 1 for store in stores)
     for store in stores:
         store.close()
+
+
+@pytest.mark.parametrize("revision", sorted(migrations.known_revisions()))
+def test_an_older_schema_is_upgraded_when_opened(storage: StorageSettings, revision: str) -> None:
+    engine = record_engine(storage)
+    with engine.execution_options(writes=True).begin() as connection:
+        migrations.upgrade(connection, revision)
+    store = open_record_store(storage)
+    store.write_workloads([job(1)], at_ms=T0)
+    assert store.active_workloads() == [job(1)]
+    store.close()
+    assert migrations.stored_revision(engine) == tables.REVISION
+    engine.dispose()
 
 
 def test_one_leads_and_another_takes_over_when_its_connection_breaks(

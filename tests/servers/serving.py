@@ -1,0 +1,63 @@
+"""``clusterscape serve`` in a process of its own, to be stopped or killed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def own_metric(self, name: str) -> float:
+        """One of its own metrics, all of its labels added up."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=30) as response:
+            text = response.read().decode()
+        found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
+        return sum(map(float, found))
+
+    def kill(self) -> None:
+        """Kill −9."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(30)
+
+
+@contextmanager
+def serving(folder: Path, config: str, *words: str) -> Iterator[Served]:
+    """A server with these settings; it is told to stop at the end, where it still runs, and must do so well."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "clusterscape.toml").write_text(config)
+    command = [sys.executable, "-m", "clusterscape.cli", "serve", "--port", "0", "--json", *words]
+    log_path = folder / "serve.log"
+    with log_path.open("wb") as log:
+        child = subprocess.Popen(
+            [*command, "--config", str(folder / "clusterscape.toml")],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, "CLUSTERSCAPE_STORAGE__DATA_DIR": str(folder / "data")},
+        )
+    assert child.stdout is not None
+    try:
+        text = ""
+        while not text.rstrip().endswith("}"):
+            line = child.stdout.readline().decode()
+            assert line, log_path.read_text()
+            text += line
+        yield Served(json.loads(text)["url"], child, log_path)
+    finally:
+        if child.poll() is None:
+            child.send_signal(signal.SIGTERM)
+            assert child.wait(timeout=60) in (0, -signal.SIGTERM), log_path.read_text()
+        child.stdout.close()
