@@ -10,7 +10,7 @@ from numba import njit
 
 from clusterscape.model.samples import Int64s
 from clusterscape.simulate.batch.indexed_kernels import FREE, HIGH, LOW, QUEUED, Books, Rows, Rules
-from clusterscape.simulate.batch.kernels import NEVER, NOT_YET
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, bare
 from clusterscape.simulate.batch.listed_kernels import Lists, advance, drop_started, launch
 
 
@@ -29,7 +29,7 @@ def open_profile(count: int, total: int) -> Profile:
     return Profile(np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(1, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@bare
 def split(profile: Profile, time: int) -> int:
     """The step that begins at ``time``, made where there is none. ``time`` is not before the first step."""
     size = profile.size[0]
@@ -51,7 +51,7 @@ def split(profile: Profile, time: int) -> int:
     return int(low)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def take(profile: Profile, start: int, end: int, processors: int) -> None:
     """Take processors (negative: give back) from ``start`` until ``end``."""
     first = split(profile, start)
@@ -60,7 +60,7 @@ def take(profile: Profile, start: int, end: int, processors: int) -> None:
         profile.free[at] -= processors
 
 
-@njit(cache=True, nogil=True)
+@bare
 def find_start(profile: Profile, now: int, processors: int, duration: int) -> int:
     """The earliest time from ``now`` on at which so many processors are free for so long."""
     size = profile.size[0]
@@ -77,7 +77,7 @@ def find_start(profile: Profile, now: int, processors: int, duration: int) -> in
         at = after
 
 
-@njit(cache=True, nogil=True)
+@bare
 def draw_profile(now: int, total: int, rows: Rows, books: Books, profile: Profile) -> None:
     """The profile of the running jobs by their estimates, from ``now`` on."""
     state = books.state
@@ -99,7 +99,7 @@ def draw_profile(now: int, total: int, rows: Rows, books: Books, profile: Profil
     profile.size[0] = size
 
 
-@njit(cache=True, nogil=True)
+@bare
 def schedule_conservative(
     now: int, rows: Rows, rules: Rules, books: Books, lists: Lists, planned: Int64s, profile: Profile
 ) -> None:
@@ -145,7 +145,7 @@ def simulate_conservative(rows: Rows, rules: Rules, books: Books, lists: Lists, 
         now = advance(rows, rules, books, lists)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def step_conservative(
     now: int,
     rows: Rows,

@@ -6,7 +6,6 @@ It runs from one look at the queue to the next, so that a policy may order the q
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.indexed_kernels import (
@@ -31,7 +30,7 @@ from clusterscape.simulate.batch.indexed_kernels import (
     release_due,
     take_end,
 )
-from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, charge, insert_running, pop, push, remove_running
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, bare, charge, insert_running, pop, push, remove_running
 
 CORRECTIONS_S = np.array([0, 60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000], dtype=np.int64)
 """How much an exceeded prediction grows, in all, after each correction (Tsafrir, Etsion & Feitelson 2007, as pyss has it)."""
@@ -62,7 +61,7 @@ class Lists(NamedTuple):
     state: Int64s
 
 
-@njit(cache=True, nogil=True)
+@bare
 def enlist(job: int, rows: Rows, books: Books, lists: Lists) -> None:
     """An arrived job waits, with the prediction its user's last two jobs give."""
     user = lists.user[job]
@@ -86,7 +85,7 @@ def enlist(job: int, rows: Rows, books: Books, lists: Lists) -> None:
     books.state[QUEUED] += 1
 
 
-@njit(cache=True, nogil=True)
+@bare
 def _is_tried_before(job: int, other: int, rows: Rows, tries_by: int) -> bool:
     if tries_by == BY_ESTIMATE:
         return bool(rows.tested[job] < rows.tested[other])
@@ -95,7 +94,7 @@ def _is_tried_before(job: int, other: int, rows: Rows, tries_by: int) -> bool:
     return bool(rows.place[job] < rows.place[other])
 
 
-@njit(cache=True, nogil=True)
+@bare
 def correct(now: int, rows: Rows, books: Books, lists: Lists) -> None:
     """A running job has exceeded its prediction: give it more time, never more than it asked for."""
     job = lists.over_jobs[0]
@@ -115,7 +114,7 @@ def correct(now: int, rows: Rows, books: Books, lists: Lists) -> None:
         lists.state[OVERS] = push(lists.over_times, lists.over_jobs, books.sequence, lists.state[OVERS], estimated, job)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def settle(now: int, rows: Rows, books: Books, lists: Lists) -> None:
     """The first of the heap of ends is over: remember its run, settle its charge."""
     job = books.end_jobs[0]
@@ -127,7 +126,7 @@ def settle(now: int, rows: Rows, books: Books, lists: Lists) -> None:
     take_end(now, rows, books)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def advance(rows: Rows, rules: Rules, books: Books, lists: Lists) -> int:
     """Take in what happens next; returns its time, or NEVER where all is over. The queue is then due a look."""
     state, count = books.state, rows.submit.size
@@ -156,7 +155,7 @@ def advance(rows: Rows, rules: Rules, books: Books, lists: Lists) -> int:
     return int(now)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def launch(job: int, now: int, rows: Rows, books: Books, lists: Lists) -> None:
     """Start a waiting job."""
     begin(job, now, rows, books)
@@ -168,7 +167,7 @@ def launch(job: int, now: int, rows: Rows, books: Books, lists: Lists) -> None:
         )
 
 
-@njit(cache=True, nogil=True)
+@bare
 def drop_started(books: Books, lists: Lists) -> None:
     """Close the gaps that started jobs left in both lists."""
     queued = books.state[QUEUED]
@@ -183,7 +182,7 @@ def drop_started(books: Books, lists: Lists) -> None:
     books.state[QUEUED] = kept
 
 
-@njit(cache=True, nogil=True)
+@bare
 def start_heads(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists) -> int:
     """Start jobs in order while they fit; returns the first that does not, or -1."""
     state, queued = books.state, books.state[QUEUED]
@@ -206,7 +205,7 @@ def start_heads(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists) 
     return int(head)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def schedule_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists) -> None:
     """One look at the queue, as in the indexed simulation but walking the list."""
     state = books.state
@@ -237,7 +236,7 @@ def schedule_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lis
         drop_started(books, lists)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def simulate_listed(rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> None:
     """The whole simulation, where the order of the queue never changes."""
     now = advance(rows, rules, books, lists)
@@ -247,7 +246,7 @@ def simulate_listed(rows: Rows, rules: Rules, books: Books, lists: Lists, progre
         now = advance(rows, rules, books, lists)
 
 
-@njit(cache=True, nogil=True)
+@bare
 def step_listed(now: int, rows: Rows, rules: Rules, books: Books, lists: Lists, progress: Int64s) -> int:
     """Look at the queue as it is ordered (not at NOT_YET), then go on to the next time at which its order matters."""
     if now != NOT_YET:

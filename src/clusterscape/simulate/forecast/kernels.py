@@ -10,6 +10,7 @@ from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.indexed_kernels import (
     ARRIVED,
     ENDING,
+    Books,
     Rows,
     Rules,
     enqueue,
@@ -17,15 +18,13 @@ from clusterscape.simulate.batch.indexed_kernels import (
     schedule,
     take_end,
 )
-from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, Bools
+from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, Bools, bare
 
 
-@njit(cache=True, nogil=True)
-def play(rows: Rows, rules: Rules, first: int, wanted: Bools, out: Float64s) -> None:
-    """Until every wanted job has started. ``first``: the row of the first waiting job."""
-    count = rows.submit.size
-    books = open_books(count, rules.total, rules.backfills)
-    state = books.state
+@bare
+def play(rows: Rows, rules: Rules, books: Books, first: int, wanted: Bools, out: Float64s) -> None:
+    """Until every wanted job has started. ``first``: the row of the first waiting job. Nothing is in ``books`` yet."""
+    count, state = rows.submit.size, books.state
     left = 0
     for place in range(wanted.size):
         left += 1 if wanted[place] else 0
@@ -90,4 +89,5 @@ def play_futures(
             estimate[job] = max(estimate[job], run[job])
         order = np.arange(count)
         rows = Rows(submit, run, estimate, estimate, size, order, order, order)
-        play(rows, rules, held, wanted, out[future])
+        books = open_books(count, rules.total, rules.backfills)
+        play(rows, rules, books, held, wanted, out[future])
