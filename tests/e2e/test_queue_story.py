@@ -55,6 +55,16 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     expect(what.get_by_role("row", name=re.compile("Mean wait of small workloads"))).to_be_visible(timeout=SLOW_MS)
     expect(what.get_by_role("alert").filter(has_text="Small workloads are pushed back")).to_be_visible()
 
+    # The cluster as it would be then, drawn beside as it is; the keyboard reads who holds what.
+    then = what.get_by_role("img", name=re.compile("With the change: .* GPUs free"))
+    expect(then).to_be_visible()
+    expect(what.get_by_role("img", name=re.compile("As it is: .* GPUs free"))).to_be_visible()
+    then.focus()
+    then.press("ArrowRight")
+    expect(what.get_by_text(re.compile(r", GPU 0: ")).first).to_be_visible()
+    what.get_by_role("slider", name="Hours from now").press("Home")
+    expect(page).to_have_url(re.compile("ahead=0"), timeout=SLOW_MS)
+
     # The link is the screen.
     shared = page.url
     assert "policy=size-priority" in shared

@@ -54,12 +54,34 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     expect(measures.get_by_role("row", name=re.compile(r"SJF \+ EASY"))).to_contain_text("better", timeout=SLOW_MS)
     expect(measures.get_by_role("row", name=re.compile(r"FCFS \+ EASY"))).to_contain_text("±")
     expect(page.get_by_role("img", name="Schedule of FCFS + EASY")).to_be_visible()
-    expect(page).to_have_url(re.compile("simulate=queued-"))
+    expect(page).to_have_url(re.compile(r"simulate=queued-.*result=[0-9a-f]+"), timeout=SLOW_MS)
+    result = re.search(r"result=[0-9a-f]+", page.url)
+    assert result is not None
 
+    # The link leads to the same result, which is kept.
     page.reload()
-    expect(measures).to_contain_text("SJF + EASY", timeout=90_000)
-    page.get_by_role("checkbox", name="no backfilling").check()
-    expect(measures).to_contain_text("SJF + no backfilling", timeout=SLOW_MS)
+    expect(measures).to_contain_text("SJF + EASY", timeout=SLOW_MS)
+    assert result.group() in page.url
+    page.get_by_role("checkbox", name="relaxed").check()
+    factors = page.get_by_role("textbox", name="Relaxation factors")
+    factors.fill("0.05, 0.2")
+    factors.press("Enter")
+    expect(measures).to_contain_text("FCFS + relaxed ω 0.2", timeout=SLOW_MS)
+    expect(measures).to_contain_text("fairness over users")
+    page.get_by_text("Predicted", exact=True).click()
+    expect(page.get_by_text("run times predicted")).to_be_visible(timeout=SLOW_MS)
+    expect(measures).to_contain_text("SJF + relaxed ω 0.2", timeout=SLOW_MS)
+
+    kept = page.get_by_role("region", name="Kept results")
+    kept.get_by_role("button").last.click()
+    expect(page).to_have_url(re.compile(result.group()), timeout=SLOW_MS)
+    expect(measures).not_to_contain_text("relaxed", timeout=SLOW_MS)
+
+    # Charts are read by the keyboard, too.
+    chart = page.get_by_role("img", name="Longest waits by size")
+    chart.focus()
+    chart.press("End")
+    expect(chart.get_by_role("status")).to_contain_text("SJF + EASY", timeout=SLOW_MS)
 
 
 def test_it_is_said_what_is_wrong_when_a_file_is_no_trace(browser: Browser, demo_url: str, tmp_path: Path) -> None:

@@ -56,6 +56,6 @@ def read_trace(path: Path, format: str | None = None, *, timezone: str = "UTC") 
     if format is None:
         raise SourceError(
             f"{path} is of no known format; it begins with {start.splitlines()[0][:60]!r}",
-            hint=f"Known are {', '.join(FORMATS)}; name one with --format.",
+            hint=f"Known are {', '.join(FORMATS)}, as files or compressed.",
         )
     return FORMATS[format].read(path, path.name, timezone)

@@ -44,13 +44,15 @@ async def upload_job_trace(
     total_units: Annotated[int | None, Query(ge=1, description="The machine's size, if the file has none.")] = None,
 ) -> JobTraceRow:
     """Upload a job trace as the raw body, compressed or not; the answer lists every reason for which rows were dropped."""
+    most = MOST_BYTES if state.traces is None else state.traces.max_upload_bytes
     with SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
         size = 0
         async for chunk in request.stream():
             size += len(chunk)
-            if size > MOST_BYTES:
+            if size > most:
                 raise QueryError(
-                    f"a job trace may have {MOST_BYTES:,} bytes", hint="Compress it, or cut it into parts."
+                    f"a job trace may have {most:,} bytes here",
+                    hint="Compress it or cut it into parts; who runs the server can raise storage.max_upload_bytes.",
                 )
             await run_in_threadpool(file.write, chunk)
         file.seek(0)

@@ -1,6 +1,6 @@
-// Lines or steps over one axis, several in one chart, each in its color; pointing reads all of them at that place.
+// Lines or steps over one axis, several in one chart, each in its color; pointing, or the arrow keys, read all of them at a place.
 
-import { type PointerEvent, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import { useSize } from "../../../charts/canvas.tsx";
 import type { Scale } from "./scales.ts";
 import styles from "./xy-chart.module.css";
@@ -32,6 +32,7 @@ const RIGHT_PX = 12;
 const TOP_PX = 8;
 const BOTTOM_PX = 34;
 const LABEL_PX = 48;
+const LINE_PX = 14;
 
 export function XyChart(props: XyChartProps) {
   const { label, x, y, xTitle, yTitle, series, height = 210, hasDiagonal = false } = props;
@@ -47,25 +48,43 @@ export function XyChart(props: XyChartProps) {
     const ratio = box ? (event.clientX - box.left - LEFT_PX) / inner : 0;
     setPointed(ratio < 0 || ratio > 1 ? null : ratio);
   };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const next = walk(event.key, pointed, event.shiftKey);
+    if (next === undefined) return;
+    event.preventDefault();
+    setPointed(next);
+  };
   return (
     <div
       ref={place}
       className={styles.chart}
       style={{ height }}
+      role="img"
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: so that the keyboard reads the chart, too
+      tabIndex={0}
       onPointerMove={onPointerMove}
       onPointerLeave={() => setPointed(null)}
+      onBlur={() => setPointed(null)}
+      onKeyDown={onKeyDown}
     >
       {width > 0 && (
-        <svg role="img" aria-label={label} width={width} height={height}>
-          {y.ticks.map(({ at, text }) => (
+        <svg aria-hidden="true" width={width} height={height}>
+          {thin(
+            y.ticks.map(({ at, text }) => ({ at: -toY(at), text })),
+            LINE_PX,
+          ).map(({ at, text }) => (
             <g key={at}>
-              <path className={styles.grid} d={`M${LEFT_PX} ${round(toY(at))}h${inner}`} />
-              <text x={LEFT_PX - 6} y={toY(at) + 3.5} textAnchor="end">
+              <path className={styles.grid} d={`M${LEFT_PX} ${round(-at)}h${inner}`} />
+              <text x={LEFT_PX - 6} y={3.5 - at} textAnchor="end">
                 {text}
               </text>
             </g>
           ))}
-          {thin(x.ticks.map(({ at, text }) => ({ at: toX(at), text }))).map(({ at, text }) => (
+          {thin(
+            x.ticks.map(({ at, text }) => ({ at: toX(at), text })),
+            LABEL_PX,
+          ).map(({ at, text }) => (
             <g key={at}>
               <path className={styles.grid} d={`M${round(at)} ${TOP_PX}v${tall}`} />
               <text x={clamp(at, LEFT_PX + 8, width - 18)} y={height - BOTTOM_PX + 14} textAnchor="middle">
@@ -113,6 +132,28 @@ export function XyChart(props: XyChartProps) {
   );
 }
 
+const KEY_STEP = 0.02;
+const LARGE_STEP = 0.1;
+
+/** Where the keyboard points next, 0–1; null: nowhere, undefined: the key means nothing here. */
+export function walk(key: string, pointed: number | null, isLarge: boolean): number | null | undefined {
+  const step = isLarge ? LARGE_STEP : KEY_STEP;
+  switch (key) {
+    case "ArrowRight":
+      return pointed === null ? 0 : Math.min(1, pointed + step);
+    case "ArrowLeft":
+      return pointed === null ? 1 : Math.max(0, pointed - step);
+    case "Home":
+      return 0;
+    case "End":
+      return 1;
+    case "Escape":
+      return pointed === null ? undefined : null;
+    default:
+      return undefined;
+  }
+}
+
 function drawPath(
   series: Series,
   toX: (value: number) => number,
@@ -143,10 +184,10 @@ export function readAt({ xs, ys }: Pick<Series, "xs" | "ys">, at: number): numbe
 }
 
 /** Labels that would touch the one before are left out. */
-function thin(ticks: readonly { readonly at: number; readonly text: string }[]) {
+function thin(ticks: readonly { readonly at: number; readonly text: string }[], leastPx: number) {
   let last = Number.NEGATIVE_INFINITY;
   return ticks.filter(({ at }) => {
-    if (at - last < LABEL_PX) return false;
+    if (at - last < leastPx) return false;
     last = at;
     return true;
   });

@@ -3,7 +3,12 @@
 import type { TraceDescription, ValueSpread } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
-import { changeScheduling, DISTRIBUTION_SHAPES, type DistributionShape } from "../../../state/scheduling.ts";
+import {
+  changeScheduling,
+  DISTRIBUTION_SHAPES,
+  type DistributionShape,
+  MOST_TRACES,
+} from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { ChartCard, type TableTwin } from "../drawing/chart-card.tsx";
@@ -82,12 +87,9 @@ export function SpreadCard({ title, isTime = false, xTitle, spreads, shape }: Sp
   const middles = known.map(
     ({ name, spread }) => `${known.length > 1 ? `${name}: ` : ""}median ${say(spread.quantiles?.p50)}`,
   );
+  const hint = known.length > MOST_TRACES ? `${formatCount(known.length)} in their colors` : middles.join("; ");
   return (
-    <ChartCard
-      title={title}
-      hint={known.length > 0 ? middles.join("; ") : "not known"}
-      twin={twinOf(known, shape, xTitle)}
-    >
+    <ChartCard title={title} hint={known.length > 0 ? hint : "not known"} twin={twinOf(known, shape, xTitle)}>
       {known.length > 0 ? (
         <XyChart
           label={`${title}: ${TITLES[shape].toLowerCase()}`}

@@ -23,22 +23,22 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
       </Waits>
     );
   }
-  const series = [
-    toSeries("as told", reliability.told, colorAt(0)),
-    toSeries("before calibration", reliability.sampled, colorAt(6)),
-  ];
+  const told = [
+    { title: "told when submitted", coverage: reliability.told, color: colorAt(0) },
+    { title: "told while waiting", coverage: reliability.later, color: colorAt(3) },
+    { title: "before calibration", coverage: reliability.sampled, color: colorAt(6) },
+  ].filter(({ coverage }) => coverage.length > 0);
   const longest = Math.max(60, ...reliability.bins.map(({ median_error_s }) => median_error_s));
   return (
     <div className={styles.cards}>
       <ChartCard
         title="Reliability of intervals"
-        hint={`${formatCount(reliability.jobs)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; blue: as told, grey: before calibration; on the dashed line intervals hold what they say`}
+        hint={`${formatCount(reliability.jobs)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
         twin={{
-          header: ["intervals", "should hold", "held", "forecasts"],
-          rows: [
-            ...reliability.told.map((each) => ["as told", each.nominal, each.covered, each.jobs]),
-            ...reliability.sampled.map((each) => ["before calibration", each.nominal, each.covered, each.jobs]),
-          ],
+          header: ["intervals", "should hold", "held", "at least (95 %)", "at most", "forecasts"],
+          rows: told.flatMap(({ title, coverage }) =>
+            coverage.map((each) => [title, each.nominal, each.covered, each.low, each.high, each.jobs]),
+          ),
         }}
       >
         <XyChart
@@ -47,10 +47,17 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           y={linearScale(0, 1, 5, formatRatio)}
           xTitle="should hold"
           yTitle="held"
-          series={series}
+          series={told.map(({ title, coverage, color }) => toSeries(title, coverage, color))}
           height={280}
           hasDiagonal
         />
+        <ul className={styles.legend}>
+          {told.map(({ title, coverage, color }) => (
+            <li key={title}>
+              <i style={{ background: color }} /> {title}: {sayCoverage(coverage)}
+            </li>
+          ))}
+        </ul>
       </ChartCard>
       <ChartCard
         title="Error by size and queue"
@@ -83,6 +90,15 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
       </ChartCard>
     </div>
   );
+}
+
+const SHOWN_LEVEL = 0.9;
+
+/** How often the 90 % intervals held, and how sure that is. */
+export function sayCoverage(coverage: readonly Coverage[]): string {
+  const shown = coverage.find(({ nominal }) => nominal === SHOWN_LEVEL);
+  if (!shown) return "–";
+  return `${formatRatio(shown.covered)} of the 90 % intervals held (${formatRatio(shown.low)} to ${formatRatio(shown.high)}, ${formatCount(shown.jobs)} forecasts)`;
 }
 
 function toSeries(title: string, coverage: readonly Coverage[], color: string): Series {

@@ -43,7 +43,12 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
         <span className={styles.caption}>
           {page.queue ? `Queue of ${page.queue}` : "All queues"} <small role="status">{formatCount(rows.length)}</small>
         </span>
-        <span className={styles.axis}>lines at {axis.ticks.map(({ title }) => title).join(", ")} from now</span>
+        <span
+          className={styles.axis}
+          data-tip="Forecasts as under Before submitting; the Predictions tab says how often they held"
+        >
+          {sayCalibration(queue)}; lines at {axis.ticks.map(({ title }) => title).join(", ")} from now
+        </span>
         <IconButton
           icon="download"
           label="Download these workloads as CSV"
@@ -69,6 +74,12 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
       </div>
     </>
   );
+}
+
+function sayCalibration({ is_learned, calibrated_on }: QueueAnswer): string {
+  if (!is_learned) return "likely starts are rough: no run times are learned yet";
+  if (calibrated_on === 0) return "80 % intervals, not calibrated yet";
+  return `80 % intervals, calibrated on ${formatCount(calibrated_on)} waits`;
 }
 
 function keyOf({ workload }: QueueRow): string {

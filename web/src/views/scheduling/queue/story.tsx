@@ -1,7 +1,7 @@
 // Why one workload waits, as a story: the reason, who is ahead, what must come free and who holds it, what was promised and
 // how that moved, and the cheapest change that would help.
 
-import type { CheaperChange, QueueRow, WaitingStory } from "../../../api/generated.ts";
+import type { CheaperChange, PriorityPart, QueueRow, WaitingStory } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatDuration, formatInstant, formatShortDuration } from "../../../base/time.ts";
 import { useStory } from "../../../data/scheduling.ts";
@@ -37,6 +37,7 @@ export function Story({ workload }: { workload: string }) {
             </div>
             <Told story={value} />
             {value.changes.length > 0 && <Sooner changes={value.changes} />}
+            {value.parts.length > 0 && row && <Parts parts={value.parts} priority={row.priority} />}
             {value.ahead.length > 0 && row && <Ahead story={value} row={row} />}
             {value.holders.length > 0 && (
               <Card title="Who holds its space">
@@ -84,7 +85,7 @@ function Told({ story }: { story: WaitingStory }) {
         ))}
         {row?.likely && (
           <p>
-            Likely start <strong>{formatInstant(row.likely.likely_at, now)}</strong>, in 8 of 10 futures between{" "}
+            Likely start <strong>{formatInstant(row.likely.likely_at, now)}</strong>, with 80 % probability between{" "}
             {formatInstant(row.likely.from_at, now)} and {formatInstant(row.likely.to_at, now)}.
           </p>
         )}
@@ -105,6 +106,26 @@ function Sooner({ changes }: { changes: readonly CheaperChange[] }) {
           </li>
         ))}
       </ol>
+    </Card>
+  );
+}
+
+/** What its priority is made of, as the scheduler tells. */
+function Parts({ parts, priority }: { parts: readonly PriorityPart[]; priority: number | null }) {
+  const most = Math.max(1, ...parts.map(({ points }) => Math.abs(points)));
+  return (
+    <Card title={priority === null ? "Its priority" : `Its priority, ${formatCount(priority)}`}>
+      <ul className={styles.parts}>
+        {parts.map(({ name, title, points }) => (
+          <li key={name}>
+            <span>{title}</span>
+            <i>
+              <em data-negative={points < 0 || undefined} style={{ width: `${(100 * Math.abs(points)) / most}%` }} />
+            </i>
+            <strong>{points < 0 ? `−${formatCount(-points)}` : formatCount(points)}</strong>
+          </li>
+        ))}
+      </ul>
     </Card>
   );
 }

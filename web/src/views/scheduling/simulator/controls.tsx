@@ -155,7 +155,7 @@ function Omegas({ value, onChange }: { value: string; onChange(omegas: readonly 
   const submit = () => omegas && omegas.join(", ") !== value && onChange(omegas);
   return (
     <section aria-label="Relaxation">
-      <h2>Relaxation ω</h2>
+      <h2>Relaxation factor</h2>
       <input
         type="text"
         inputMode="decimal"

@@ -11,19 +11,12 @@ import { compareMeasures, nameChoice, sayMeasure } from "./words.ts";
 
 export function MeasureCards({ answer }: { answer: SimulationAnswer }) {
   const names = answer.choices[0]?.measures.map(({ name, title, unit }) => ({ name, title, unit })) ?? [];
-  return (
-    <>
-      <MeasureTable answer={answer} />
-      <div className={styles.cards}>
-        {names.map(({ name, title, unit }) => (
-          <MeasureCard key={name} answer={answer} name={name} title={title} unit={unit} />
-        ))}
-      </div>
-    </>
-  );
+  return names.map(({ name, title, unit }) => (
+    <MeasureCard key={name} answer={answer} name={name} title={title} unit={unit} />
+  ));
 }
 
-function MeasureTable({ answer }: { answer: SimulationAnswer }) {
+export function MeasureTable({ answer }: { answer: SimulationAnswer }) {
   const first = answer.choices[0];
   return (
     <div className={styles.table}>

@@ -17,7 +17,7 @@ import { sayUnits } from "../history/words.ts";
 import { SimulatorControls } from "./controls.tsx";
 import { CourseCards } from "./course-cards.tsx";
 import { GanttCard } from "./gantt-card.tsx";
-import { MeasureCards } from "./measure-cards.tsx";
+import { MeasureCards, MeasureTable } from "./measure-cards.tsx";
 import styles from "./simulator.module.css";
 import { SizeCard, Starved } from "./size-card.tsx";
 import { ESTIMATE_WORDS, nameChoice } from "./words.ts";
@@ -139,8 +139,9 @@ function Results({ answer }: { answer: SimulationAnswer }) {
         ))}
       </ul>
       <Starved answer={answer} />
-      <MeasureCards answer={answer} />
+      <MeasureTable answer={answer} />
       <div className={styles.cards}>
+        <MeasureCards answer={answer} />
         <SpreadCard title="Waits" isTime xTitle="wait" spreads={waits} shape="distribution" />
         <SizeCard answer={answer} />
         <CourseCards answer={answer} />

@@ -5,9 +5,9 @@ import { formatCount } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import { Icon } from "../../../widgets/icon.tsx";
 import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { evenDurationScale } from "../drawing/scales.ts";
+import { countScale, durationScale } from "../drawing/scales.ts";
 import { colorAt } from "../drawing/trace-colors.ts";
+import { XyChart } from "../drawing/xy-chart.tsx";
 import { nameUnit } from "../history/words.ts";
 import styles from "./simulator.module.css";
 import { nameChoice } from "./words.ts";
@@ -26,28 +26,29 @@ export function Starved({ answer }: { answer: SimulationAnswer }) {
   return (
     <div className={styles.warning} role="alert">
       <Icon name="alert" size={14} />
-      <span>
-        <strong>Some jobs starve.</strong>{" "}
-        {found.map(({ choice, sizes }) => (
-          <span key={nameChoice(choice)}>
-            {nameChoice(choice)}: those of {sizes.map(saySizes).join(", ")} {nameUnit(answer.size_unit)} wait up to{" "}
-            {formatDuration(Math.max(...sizes.map(({ p99_wait_s }) => p99_wait_s)))} (99th percentile), more than twice
-            as long as first come, first served.{" "}
-          </span>
-        ))}
-      </span>
+      <div>
+        <strong>Some jobs starve:</strong> at the 99th percentile they wait more than twice as long as first come, first
+        served.
+        <ul>
+          {found.map(({ choice, sizes }) => (
+            <li key={nameChoice(choice)}>
+              {nameChoice(choice)}: {sizes.map(saySizes).join(", ")} {nameUnit(answer.size_unit)}, up to{" "}
+              {formatDuration(Math.max(...sizes.map(({ p99_wait_s }) => p99_wait_s)))}
+            </li>
+          ))}
+        </ul>
+      </div>
     </div>
   );
 }
 
 export function SizeCard({ answer }: { answer: SimulationAnswer }) {
-  const sizes = answer.choices[0]?.sizes ?? [];
   const all = answer.choices.flatMap((choice) => choice.sizes);
-  const most = Math.max(60, ...all.flatMap(({ p99_wait_s, reference_p99_s }) => [p99_wait_s, reference_p99_s ?? 0]));
+  const most = Math.max(60, ...all.map(({ p99_wait_s }) => p99_wait_s));
   return (
     <ChartCard
       title="Longest waits by size"
-      hint={`99th percentile by ${nameUnit(answer.size_unit)} asked for; bar: from the same jobs first come, first served`}
+      hint="99th percentile; the table has the same jobs first come, first served beside them"
       twin={{
         header: [
           "choice",
@@ -73,34 +74,19 @@ export function SizeCard({ answer }: { answer: SimulationAnswer }) {
         ),
       }}
     >
-      <IntervalRows
+      <XyChart
         label="Longest waits by size"
-        scale={evenDurationScale(most * 1.05, 5)}
-        groups={sizes.map((size, at) => ({
-          key: saySizes(size),
-          title: saySizes(size),
-          detail: `${formatCount(size.jobs)} jobs`,
-          rows: answer.choices.flatMap((choice, place) => {
-            const own = choice.sizes[at];
-            if (!own) return [];
-            const theirs = own.reference_p99_s;
-            return [
-              {
-                key: nameChoice(choice),
-                color: colorAt(place),
-                title: nameChoice(choice),
-                dot: own.p99_wait_s,
-                bar:
-                  theirs === null
-                    ? null
-                    : ([Math.min(theirs, own.p99_wait_s), Math.max(theirs, own.p99_wait_s)] as const),
-                text: formatDuration(own.p99_wait_s),
-                tip: `${nameChoice(choice)}, ${saySizes(own)}: ${formatDuration(own.p99_wait_s)}${
-                  theirs === null ? "" : `; first come, first served ${formatDuration(theirs)}`
-                }`,
-              },
-            ];
-          }),
+        x={countScale(1, Math.max(...all.map(({ high }) => high)))}
+        y={durationScale(60, most)}
+        xTitle={`${nameUnit(answer.size_unit)} asked for`}
+        yTitle="99th percentile of waits"
+        series={answer.choices.map((choice, place) => ({
+          key: nameChoice(choice),
+          title: nameChoice(choice),
+          color: colorAt(place),
+          look: "line",
+          xs: choice.sizes.map(({ high }) => high),
+          ys: choice.sizes.map(({ p99_wait_s }) => p99_wait_s),
         }))}
       />
     </ChartCard>

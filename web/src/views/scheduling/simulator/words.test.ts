@@ -21,7 +21,7 @@ describe("words of the simulator", () => {
   it("names choices and measures", () => {
     expect(nameChoice({ policy: "fcfs", backfill: "easy", omega: null })).toBe("FCFS + EASY");
     expect(nameChoice({ policy: "sjf", backfill: "relaxed", omega: 0.05 })).toBe("SJF + relaxed ω\u00a00.05");
-    expect(sayMeasure(0.8123, "ratio")).toBe("81.2\u00a0%");
+    expect(sayMeasure(0.8123, "ratio")).toBe("81.23\u00a0%");
     expect(sayMeasure(null, "s")).toBe("–");
   });
 

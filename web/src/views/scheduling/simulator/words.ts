@@ -58,7 +58,7 @@ export function parseOmegas(text: string): readonly string[] | undefined {
 export function sayMeasure(value: number | null, unit: string): string {
   if (value === null) return MISSING;
   if (unit === "s") return value < 10 ? `${value.toFixed(1)}\u00a0s` : formatDuration(value);
-  if (unit === "ratio") return `${(value * 100).toFixed(1)}\u00a0%`;
+  if (unit === "ratio") return `${(value * 100).toFixed(2)}\u00a0%`;
   return value < 100 ? value.toFixed(2) : formatCount(value);
 }
 
