@@ -17,6 +17,12 @@ export function useSession(): Loadable<SessionAnswer> {
   return toLoadable(useQuery({ queryKey: [KEY, "session"], queryFn: ({ signal }) => client.access.session(signal) }));
 }
 
+/** Whether who is signed in may what ``least`` may. Yes until it is known: the server has the last word anyway. */
+export function useMay(least: Role): boolean {
+  const role = useSession().value?.who?.role;
+  return role === undefined || ROLES.indexOf(role) >= ROLES.indexOf(least);
+}
+
 export function useTokens(everybody: boolean): Loadable<readonly TokenAnswer[]> {
   const { client } = useServices();
   return toLoadable(

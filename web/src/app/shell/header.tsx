@@ -29,6 +29,11 @@ export function Header({ onSignedOut }: { onSignedOut: () => void }) {
           demo
         </Tag>
       )}
+      {cluster?.hides_names && (
+        <Tag tip="Others' names are hidden on this site: pseudonyms stand for people and projects that are not yours">
+          names hidden
+        </Tag>
+      )}
       <Navigation />
       <span className={styles.space} />
       <SearchBox />

@@ -5,6 +5,7 @@ import { rectSortingStrategy, SortableContext } from "@dnd-kit/sortable";
 import { lazy, Suspense, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { RuleAnswer, RuleCounts } from "../../api/generated.ts";
 import { formatCount } from "../../base/format.ts";
+import { useMay } from "../../data/access.ts";
 import { severityRank } from "../../data/row-rules.ts";
 import { useRules } from "../../data/rules.ts";
 import { Icon } from "../../widgets/icon.tsx";
@@ -52,7 +53,9 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
   const changes = useRuleChanges(rules);
   const [edited, setEdited] = useState<RuleAnswer | "new" | null>(null);
   const [place, width] = useRoom();
-  const sensors = useSensors(useSensor(PointerSensor, { activationConstraint: { distance: 6 } }));
+  const mayChange = useMay("operator");
+  const pointer = useSensor(PointerSensor, { activationConstraint: { distance: 6 } });
+  const sensors = useSensors(mayChange ? pointer : null);
   const colors = useMemo(() => colorRules(rules), [rules]);
   const enabled = useMemo(() => rules.filter((rule) => rule.is_enabled), [rules]);
   const countsOf = (rule: RuleAnswer) => (past ? (past.get(rule.key) ?? null) : rule.counts);
@@ -91,15 +94,17 @@ export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage 
         isAll={isBrief || shown.length === 0}
         chipProps={(rule) => ({ ...chipProps(rule), isBrief: false })}
       />
-      <button
-        type="button"
-        className={styles.plus}
-        aria-label="+ rule"
-        data-tip={problem ? problem.message : "Define a rule"}
-        onClick={() => setEdited("new")}
-      >
-        <Icon name="plus" size={13} />
-      </button>
+      {mayChange && (
+        <button
+          type="button"
+          className={styles.plus}
+          aria-label="+ rule"
+          data-tip={problem ? problem.message : "Define a rule"}
+          onClick={() => setEdited("new")}
+        >
+          <Icon name="plus" size={13} />
+        </button>
+      )}
       <Toast notice={changes.notice} onDismiss={changes.dismiss} />
       <Suspense>
         {edited && (

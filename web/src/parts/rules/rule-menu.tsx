@@ -1,6 +1,7 @@
 // What can be done with one rule.
 
 import type { RuleAnswer } from "../../api/generated.ts";
+import { useMay } from "../../data/access.ts";
 import { IconButton } from "../../widgets/button.tsx";
 import { Menu, MenuChoices, MenuItem, MenuSeparator, SubMenu } from "../../widgets/menu.tsx";
 import { OWN_COLORS } from "./rule-colors.ts";
@@ -25,12 +26,22 @@ const COLORS = [{ value: "", title: "By severity" }, ...OWN_COLORS].map(({ value
 
 export function RuleMenu({ rule, doing }: { rule: RuleAnswer; doing: RuleDoing }) {
   const { changes, edit, filter, openPage } = doing;
-  const { key, is_enabled, is_shipped, is_changed } = rule;
+  const { key } = rule;
+  const mayChange = useMay("operator");
   return (
     <Menu trigger={<IconButton icon="more" label={`More for ${rule.name}`} className={styles.more} />}>
-      <MenuItem onSelect={() => edit(rule)}>Edit …</MenuItem>
+      {mayChange && <MenuItem onSelect={() => edit(rule)}>Edit …</MenuItem>}
       <MenuItem onSelect={() => filter(key)}>Show only its GPUs</MenuItem>
       {openPage && <MenuItem onSelect={() => openPage(key)}>Open in the rules page</MenuItem>}
+      {mayChange && <RuleChangeItems rule={rule} changes={changes} />}
+    </Menu>
+  );
+}
+
+function RuleChangeItems({ rule, changes }: { rule: RuleAnswer; changes: RuleChanges }) {
+  const { key, is_enabled, is_shipped, is_changed } = rule;
+  return (
+    <>
       <MenuSeparator />
       {is_enabled && (
         <>
@@ -58,6 +69,6 @@ export function RuleMenu({ rule, doing }: { rule: RuleAnswer; doing: RuleDoing }
           <MenuItem onSelect={() => changes.remove(rule)}>{is_shipped ? "Reset to what it was" : "Delete"}</MenuItem>
         </>
       )}
-    </Menu>
+    </>
   );
 }

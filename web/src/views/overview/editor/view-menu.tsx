@@ -1,5 +1,6 @@
 // What can be done with one view.
 
+import { useMay } from "../../../data/access.ts";
 import type { NamedView } from "../../../data/views.ts";
 import { isMine } from "../../../state/picture.ts";
 import { IconButton } from "../../../widgets/button.tsx";
@@ -19,6 +20,7 @@ export function ViewMenu({ view, editor, views, onRename }: ViewMenuProps) {
   const { picture, document } = view;
   const { library } = editor;
   const isOwn = picture.includes(":");
+  const mayChooseForAll = useMay("operator");
   return (
     <Menu
       side="right"
@@ -32,7 +34,7 @@ export function ViewMenu({ view, editor, views, onRename }: ViewMenuProps) {
       <MenuCheck isOn={library.ownStart === picture} onToggle={() => views.toggleStartHere(picture)}>
         Start with it here
       </MenuCheck>
-      {!isMine(picture) && (
+      {!isMine(picture) && mayChooseForAll && (
         <MenuCheck isOn={library.sharedStart === picture} onToggle={() => void views.toggleStartEverybody(picture)}>
           Start with it for everybody
         </MenuCheck>

@@ -3,6 +3,7 @@
 import { useState } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
 import { toProblem, toSentence } from "../../../base/problem.ts";
+import { useMay } from "../../../data/access.ts";
 import { useMutes, useNoteActions } from "../../../data/violations.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
@@ -12,6 +13,7 @@ import styles from "./book.module.css";
 export function MuteList({ rules }: { rules: readonly RuleAnswer[] }) {
   const mutes = useMutes();
   const { unmute } = useNoteActions();
+  const mayEnd = useMay("operator");
   const [problem, setProblem] = useState<string | null>(null);
   const end = (key: string) => {
     unmute(key).then(
@@ -38,7 +40,7 @@ export function MuteList({ rules }: { rules: readonly RuleAnswer[] }) {
                   <small>
                     by {mute.author}, ends <RelativeTime at={mute.expires_at} />
                   </small>
-                  <Button onClick={() => end(mute.key)}>End</Button>
+                  {mayEnd && <Button onClick={() => end(mute.key)}>End</Button>}
                 </li>
               ))}
             </ul>

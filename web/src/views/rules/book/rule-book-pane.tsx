@@ -3,6 +3,7 @@
 import { useState } from "react";
 import type { RuleAnswer, RuleList } from "../../../api/generated.ts";
 import type { Loadable } from "../../../base/loadable.ts";
+import { useMay } from "../../../data/access.ts";
 import { RuleEditor } from "../../../parts/rules/editor/rule-editor.tsx";
 import type { RuleColors } from "../../../parts/rules/rule-colors.ts";
 import type { RuleChanges } from "../../../parts/rules/use-rule-changes.ts";
@@ -22,6 +23,7 @@ interface RuleBookPaneProps {
 
 export function RuleBookPane({ list, colors, changes }: RuleBookPaneProps) {
   const [edited, setEdited] = useState<RuleAnswer | "new" | null>(null);
+  const mayChange = useMay("operator");
   return (
     <div className={styles.book}>
       <Frame source={list} what="rules">
@@ -41,9 +43,11 @@ export function RuleBookPane({ list, colors, changes }: RuleBookPaneProps) {
                   />
                 ))}
               </ol>
-              <Button onClick={() => setEdited("new")}>
-                <Icon name="plus" size={14} /> New rule
-              </Button>
+              {mayChange && (
+                <Button onClick={() => setEdited("new")}>
+                  <Icon name="plus" size={14} /> New rule
+                </Button>
+              )}
             </section>
             <Unreadable faults={unreadable} />
             {edited && (

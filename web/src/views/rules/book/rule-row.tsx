@@ -3,6 +3,7 @@
 import { useId, useState } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
 import { formatPlural } from "../../../base/format.ts";
+import { useMay } from "../../../data/access.ts";
 import { type RuleColors, toCssColor } from "../../../parts/rules/rule-colors.ts";
 import { describeCounts } from "../../../parts/rules/rule-words.ts";
 import type { RuleChanges } from "../../../parts/rules/use-rule-changes.ts";
@@ -26,6 +27,7 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
   const [isOpen, setOpen] = useState(false);
   const change = useChangeScreen();
   const id = useId();
+  const mayChange = useMay("operator");
   const { key, name, text, severity, is_enabled: isEnabled } = rule;
   const canReset = !rule.is_shipped || rule.is_changed;
   return (
@@ -38,6 +40,7 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
         data-tip={isEnabled ? "Switch off" : "Switch on"}
         checked={isEnabled}
         aria-checked={isEnabled}
+        disabled={!mayChange}
         onChange={() => changes.setEnabled(rule, !isEnabled)}
       />
       <i className={styles.mark} style={{ background: toCssColor(colors, key) }} />
@@ -64,13 +67,15 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
       >
         {isEnabled ? shortCounts(rule) : "off"}
       </button>
-      <span className={styles.doing}>
-        <IconButton icon="up" label={`Move ${name} up`} disabled={isFirst} onClick={() => changes.move(key, -1)} />
-        <IconButton icon="down" label={`Move ${name} down`} disabled={isLast} onClick={() => changes.move(key, 1)} />
-        <Button onClick={onEdit} aria-label={`Edit ${name}`}>
-          Edit
-        </Button>
-      </span>
+      {mayChange && (
+        <span className={styles.doing}>
+          <IconButton icon="up" label={`Move ${name} up`} disabled={isFirst} onClick={() => changes.move(key, -1)} />
+          <IconButton icon="down" label={`Move ${name} down`} disabled={isLast} onClick={() => changes.move(key, 1)} />
+          <Button onClick={onEdit} aria-label={`Edit ${name}`}>
+            Edit
+          </Button>
+        </span>
+      )}
       {isOpen && (
         <div id={id} className={styles.why}>
           {rule.reason && <p>{rule.reason}</p>}
@@ -79,7 +84,7 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
               <li key={line}>{line}</li>
             ))}
           </ul>
-          {canReset && (
+          {canReset && mayChange && (
             <Button onClick={() => changes.remove(rule)}>{rule.is_shipped ? "Reset to what it was" : "Delete"}</Button>
           )}
         </div>

@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from "react";
 import { toProblem, toSentence } from "../../../base/problem.ts";
+import { useMay, useSession } from "../../../data/access.ts";
 import { useComments, useNoteActions } from "../../../data/violations.ts";
 import { Card } from "../../../parts/panel/panel.tsx";
 import { Button, IconButton } from "../../../widgets/button.tsx";
@@ -15,7 +16,10 @@ const MOST_TEXT = 4000;
 export function CommentsCard({ workload }: { workload: string }) {
   const comments = useComments(workload);
   const { comment, removeComment } = useNoteActions();
-  const [author, setAuthor] = useAuthor();
+  const login = useSession().value?.who?.login ?? null;
+  const [mayWrite, mayRemoveAll] = [useMay("researcher"), useMay("operator")];
+  const [said, setAuthor] = useAuthor();
+  const author = login ?? said;
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const attempt = async (action: Promise<void>): Promise<boolean> => {
@@ -41,11 +45,13 @@ export function CommentsCard({ workload }: { workload: string }) {
               <li key={each.key}>
                 <header>
                   <b>{each.author}</b> <RelativeTime at={each.created_at} />
-                  <IconButton
-                    icon="close"
-                    label={`Remove the comment of ${each.author}`}
-                    onClick={() => void attempt(removeComment(each.key))}
-                  />
+                  {(mayRemoveAll || each.author === login) && (
+                    <IconButton
+                      icon="close"
+                      label={`Remove the comment of ${each.author}`}
+                      onClick={() => void attempt(removeComment(each.key))}
+                    />
+                  )}
                 </header>
                 <p>{each.text}</p>
               </li>
@@ -53,33 +59,36 @@ export function CommentsCard({ workload }: { workload: string }) {
           </ul>
         )}
       </Frame>
-      <form className={styles.form} onSubmit={submit}>
-        <textarea
-          aria-label="Comment"
-          placeholder="What others should know"
-          rows={2}
-          required
-          maxLength={MOST_TEXT}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-        {text !== "" && (
-          <div className={styles.pair}>
-            <input
-              aria-label="Comment as"
-              placeholder="Your name"
-              required
-              maxLength={100}
-              value={author}
-              onChange={(event) => setAuthor(event.target.value)}
-            />
-            <Button look="primary" type="submit">
-              Comment
-            </Button>
-          </div>
-        )}
-        {problem && <em role="alert">{problem}</em>}
-      </form>
+      {mayWrite && (
+        <form className={styles.form} onSubmit={submit}>
+          <textarea
+            aria-label="Comment"
+            placeholder="What others should know"
+            rows={2}
+            required
+            maxLength={MOST_TEXT}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          {text !== "" && (
+            <div className={styles.pair}>
+              <input
+                aria-label="Comment as"
+                placeholder="Your name"
+                required
+                maxLength={100}
+                readOnly={login !== null}
+                value={author}
+                onChange={(event) => setAuthor(event.target.value)}
+              />
+              <Button look="primary" type="submit">
+                Comment
+              </Button>
+            </div>
+          )}
+          {problem && <em role="alert">{problem}</em>}
+        </form>
+      )}
     </Card>
   );
 }

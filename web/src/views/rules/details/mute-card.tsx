@@ -3,6 +3,7 @@
 import { type FormEvent, useState } from "react";
 import type { MuteAnswer } from "../../../api/generated.ts";
 import { toProblem, toSentence } from "../../../base/problem.ts";
+import { useMay } from "../../../data/access.ts";
 import { useRules } from "../../../data/rules.ts";
 import { useMutes, useNoteActions } from "../../../data/violations.ts";
 import { Card } from "../../../parts/panel/panel.tsx";
@@ -24,6 +25,7 @@ export function MuteCard({ workload, rule }: { workload: string; rule: string })
   const mutes = useMutes().value;
   const known = useRules().value?.rules.find(({ key }) => key === rule);
   const [isOpen, setOpen] = useState(false);
+  const mayMute = useMay("operator");
   const held = mutes?.find((mute) => mute.rule === rule && (mute.workload === null || mute.workload === workload));
   if (!known || !mutes) return null;
   return (
@@ -32,7 +34,7 @@ export function MuteCard({ workload, rule }: { workload: string; rule: string })
       {!held && !isOpen && (
         <div className={styles.quiet}>
           <span>Whoever is to be told is told.</span>
-          <Button onClick={() => setOpen(true)}>Mute …</Button>
+          {mayMute && <Button onClick={() => setOpen(true)}>Mute …</Button>}
         </div>
       )}
       {!held && isOpen && <MuteForm workload={workload} rule={rule} onDone={() => setOpen(false)} />}
@@ -42,6 +44,7 @@ export function MuteCard({ workload, rule }: { workload: string; rule: string })
 
 function Muted({ mute }: { mute: MuteAnswer }) {
   const { unmute } = useNoteActions();
+  const mayEnd = useMay("operator");
   const [problem, setProblem] = useState<string | null>(null);
   return (
     <div className={styles.quiet}>
@@ -50,11 +53,13 @@ function Muted({ mute }: { mute: MuteAnswer }) {
         <RelativeTime at={mute.expires_at} />: {mute.reason}
         {problem && <em role="alert">{problem}</em>}
       </span>
-      <Button
-        onClick={() => unmute(mute.key).catch((error: unknown) => setProblem(toSentence(toProblem(error).message)))}
-      >
-        End
-      </Button>
+      {mayEnd && (
+        <Button
+          onClick={() => unmute(mute.key).catch((error: unknown) => setProblem(toSentence(toProblem(error).message)))}
+        >
+          End
+        </Button>
+      )}
     </div>
   );
 }
