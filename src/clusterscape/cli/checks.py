@@ -10,8 +10,11 @@ from pathlib import Path
 from clusterscape.cli.site import build_collectors, system_clock
 from clusterscape.errors import ClusterScapeError, StoreBusyError
 from clusterscape.model import SourceStatus
+from clusterscape.model.access import Way
+from clusterscape.model.viewers import Role
 from clusterscape.serve.identity.addresses import refuse_open_address
 from clusterscape.settings import Settings
+from clusterscape.store.access import open_access_store
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.records import open_record_store
 from clusterscape.watch.alerts import SPOOL_FILE, build_channels, read_spool
@@ -33,6 +36,7 @@ def check_everything(settings: Settings, config: Path | None) -> list[Check]:
         Check(what="settings", is_ok=True, message=f"{config} is valid" if config else "defaults; no file was given"),
         _check_address(settings),
         *_check_stores(settings),
+        *_check_sign_in(settings),
         *asyncio.run(_check_sources(settings)),
         *_check_alerts(settings),
     ]
@@ -73,6 +77,37 @@ def _check_stores(settings: Settings) -> list[Check]:
         checks.append(Check(what="record store", is_ok=True, message=f"{len(records.nodes()):,} nodes known"))
         records.close()
     return checks
+
+
+def _check_sign_in(settings: Settings) -> list[Check]:
+    """Whether somebody can come in who may let others in, and whether the provider answers."""
+    checks = []
+    if "local" in settings.auth.modes:
+        checks.append(_check_local_accounts(settings))
+    if "oidc" in settings.auth.modes:
+        from clusterscape.serve.identity.oidc import OidcProvider
+
+        try:
+            issuer = asyncio.run(OidcProvider(settings.auth.oidc, clock=system_clock).check())
+        except ClusterScapeError as error:
+            checks.append(Check(what="sign-in by oidc", is_ok=False, message=error.message, hint=error.hint))
+        else:
+            checks.append(Check(what="sign-in by oidc", is_ok=True, message=f"{issuer} answers"))
+    return checks
+
+
+def _check_local_accounts(settings: Settings) -> Check:
+    what = "local accounts"
+    try:
+        store = open_access_store(settings.storage)
+    except ClusterScapeError as error:
+        return Check(what=what, is_ok=False, message=error.message, hint=error.hint)
+    accounts = [each for each in store.accounts() if each.way is Way.LOCAL and not each.is_disabled]
+    store.close()
+    if not any(each.role is Role.ADMIN for each in accounts) and settings.server.token is None:
+        hint = "clusterscape user add NAME --role admin"
+        return Check(what=what, is_ok=False, message="nobody can come in as an administrator", hint=hint)
+    return Check(what=what, is_ok=True, message=f"{len(accounts):,}")
 
 
 def _check_folder(folder: Path, min_free_bytes: int) -> Check:

@@ -102,7 +102,7 @@ function Strip({ session: { who, is_open: isOpen } }: { session: SessionAnswer }
   const facts = [
     { label: "signed in", value: who.title ?? who.login ?? (isOpen ? "nobody in particular" : "the server's token") },
     { label: "role", value: ROLE_WORDS[who.role] },
-    { label: "way", value: who.way === null ? "nobody has to sign in here" : WAY_WORDS[who.way] },
+    { label: "comes in by", value: who.way === null ? "nobody has to sign in here" : WAY_WORDS[who.way] },
     ...(who.projects.length > 0 ? [{ label: "projects", value: who.projects.join(", ") }] : []),
   ];
   return (
