@@ -12,6 +12,7 @@ FOLDER = Path(__file__).parent
 TARGET = FOLDER.parent / "docs/benchmarks.md"
 BENCHMARKS = (
     "scrape_to_store",
+    "kubernetes_poll",
     "embedded_vs_victoria",
     "snapshot_wire",
     "private_snapshot",

@@ -3,8 +3,8 @@
 import uuid
 from typing import Any
 
-from clusterscape.collect.kubernetes.collector import read_snapshot
 from clusterscape.collect.kubernetes.inventory import Inventory
+from clusterscape.collect.kubernetes.reading import read_snapshot
 from clusterscape.collect.kubernetes.resources import RESOURCES
 from clusterscape.collect.kubernetes.snapshot import Snapshot, take_snapshot
 from clusterscape.collect.kubernetes.workloads import Queue

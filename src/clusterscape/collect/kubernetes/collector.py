@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from clusterscape.collect.kubernetes.access import open_access
 from clusterscape.collect.kubernetes.client import KubernetesClient
 from clusterscape.collect.kubernetes.doctor import check_cluster
-from clusterscape.collect.kubernetes.grouping import NAME, group_pods
-from clusterscape.collect.kubernetes.inventory import Inventory, build_inventory
+from clusterscape.collect.kubernetes.grouping import NAME
+from clusterscape.collect.kubernetes.reading import read_snapshot
 from clusterscape.collect.kubernetes.reflector import FIRST_RETRY_S, Reflector, watch_resource
 from clusterscape.collect.kubernetes.resources import RESOURCES, find_paths
 from clusterscape.collect.kubernetes.snapshot import Snapshot, take_snapshot
 from clusterscape.collect.kubernetes.statuses import part_statuses, skew_status, source_status
-from clusterscape.collect.kubernetes.workloads import Queue, build_queue, has_unqueued
 from clusterscape.errors import SourceError
 from clusterscape.model import InventoryObserved, Observation, QueueObserved, SourceStatus, UnixMs
 from clusterscape.settings import KubernetesSettings
@@ -147,9 +146,3 @@ class KubernetesCollector:
                 )
             )
         return told
-
-
-def read_snapshot(seen: Snapshot, settings: KubernetesSettings, now_ms: UnixMs) -> tuple[Inventory, Queue]:
-    """The cluster of one moment in our words. Pure."""
-    inventory = build_inventory(seen, settings, has_unqueued=has_unqueued(group_pods(seen), seen))
-    return inventory, build_queue(seen, inventory, settings, now_ms)

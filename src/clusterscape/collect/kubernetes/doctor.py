@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Mapping
 
 from clusterscape.collect.kubernetes.client import ApiError, KubernetesClient
-from clusterscape.collect.kubernetes.grouping import group_pods
-from clusterscape.collect.kubernetes.inventory import Inventory, build_inventory
+from clusterscape.collect.kubernetes.inventory import Inventory
+from clusterscape.collect.kubernetes.reading import read_snapshot
 from clusterscape.collect.kubernetes.reflector import Reflector, watch_resource
 from clusterscape.collect.kubernetes.resources import RESOURCES
 from clusterscape.collect.kubernetes.snapshot import Snapshot, take_snapshot
 from clusterscape.collect.kubernetes.statuses import describe_queues, find_error, skew_status, source_status
 from clusterscape.collect.kubernetes.values import read_text
-from clusterscape.collect.kubernetes.workloads import Queue, build_queue, has_unqueued
+from clusterscape.collect.kubernetes.workloads import Queue
 from clusterscape.errors import SourceError
 from clusterscape.model import SourceStatus, UnixMs
 from clusterscape.settings import KubernetesSettings
@@ -33,8 +33,7 @@ async def check_cluster(
     finally:
         await asyncio.gather(*(watch.stop() for watch in watches.values()))
     seen = take_snapshot((key, watch.facts) for key, watch in watches.items())
-    inventory = build_inventory(seen, settings, has_unqueued=has_unqueued(group_pods(seen), seen))
-    queue = build_queue(seen, inventory, settings, now_ms)
+    inventory, queue = read_snapshot(seen, settings, now_ms)
     errors = {
         part: find_error((watches[r.key] for r in RESOURCES if r.part == part and r.key in watches), settings)
         for part in dict.fromkeys(resource.part for resource in RESOURCES)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from clusterscape.collect.kubernetes.facts import Ending, PodFacts
-from clusterscape.collect.kubernetes.grouping import Group, group_pods, pod_alias
+from clusterscape.collect.kubernetes.grouping import Group, pod_alias
 from clusterscape.collect.kubernetes.holdings import allocations_of
 from clusterscape.collect.kubernetes.inventory import DEFAULT_QUEUE, Inventory
 from clusterscape.collect.kubernetes.reasons import find_reason
@@ -62,13 +62,15 @@ def has_unqueued(groups: Iterable[Group], seen: Snapshot) -> bool:
     return any(find_queue(group, seen) is None for group in groups if _find_turn(group).state.is_active)
 
 
-def build_queue(seen: Snapshot, inventory: Inventory, settings: KubernetesSettings, now_ms: UnixMs) -> Queue:
-    """All workloads of a snapshot and who holds what."""
+def build_queue(
+    groups: Iterable[Group], seen: Snapshot, inventory: Inventory, settings: KubernetesSettings, now_ms: UnixMs
+) -> Queue:
+    """All workloads of a snapshot, whose pods are ``groups``, and who holds what."""
     workloads: list[Workload] = []
     allocations: list[Allocation] = []
     aliases: dict[WorkloadId, WorkloadId] = {}
     unplaced = 0
-    for group in group_pods(seen):
+    for group in groups:
         gpus = _count_gpus(group, seen)
         if not gpus:
             continue

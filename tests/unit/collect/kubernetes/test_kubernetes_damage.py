@@ -24,7 +24,7 @@ from clusters.kubernetes_snapshots import NOW, SETTINGS, stored
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clusterscape.collect.kubernetes.collector import read_snapshot
+from clusterscape.collect.kubernetes.reading import read_snapshot
 from clusterscape.collect.kubernetes.resources import RESOURCES
 from clusterscape.collect.kubernetes.snapshot import take_snapshot
 
