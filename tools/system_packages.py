@@ -20,6 +20,7 @@ NEEDED = {
     "prometheus-alertmanager": "prometheus-alertmanager",
     "pg_ctl": "postgresql",
     "chromium": "chromium",
+    "openssl": "openssl",
 }
 LIBRARIES = {
     # file below /usr/lib: Debian package

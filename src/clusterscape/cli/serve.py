@@ -35,7 +35,7 @@ def serve(
     if not collectors and settings.server.role != "web":
         errors.print(
             "Nothing is collected: no source is configured. Set collect.dcgm.targets, collect.slurm.mode, "
-            "collect.prometheus.url or collect.nvml.enabled; `clusterscape doctor` checks them.",
+            "collect.kubernetes.mode, collect.prometheus.url or collect.nvml.enabled; `clusterscape doctor` checks them.",
             style="yellow",
         )
     listener = bind(settings.server.host, settings.server.port)
