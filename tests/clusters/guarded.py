@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
@@ -15,8 +17,8 @@ from clusterscape.model import UnixMs
 from clusterscape.model.access import Account, AuditEntry, Scope, Way
 from clusterscape.model.viewers import Role
 from clusterscape.serve.app import create_app
+from clusterscape.serve.identity import passwords
 from clusterscape.serve.identity.identity import Identity
-from clusterscape.serve.identity.passwords import hash_password
 from clusterscape.settings import AuthSettings, StorageSettings
 from clusterscape.store.access import AuditFilter, open_access_store
 
@@ -44,7 +46,7 @@ class GuardedSite:
     def add_account(self, login: str, role: Role, *, way: Way = Way.LOCAL, projects: tuple[str, ...] = ()) -> Account:
         """Somebody whose password is PASSWORD."""
         account = Account(way=way, login=login, role=role, projects=frozenset(projects), created_at=self.cluster.now)
-        hashed = hashed_password() if way is Way.LOCAL else None
+        hashed = passwords.hash_password(PASSWORD) if way is Way.LOCAL else None
         assert self.identity.store.add_account(account, password_hash=hashed)
         return account
 
@@ -61,26 +63,24 @@ class GuardedSite:
         return self.identity.store.audit(AuditFilter(**where))[::-1]
 
 
-@lru_cache(maxsize=1)
-def hashed_password() -> str:
-    """Of PASSWORD; made once, as it takes a while on purpose."""
-    return hash_password(PASSWORD)
-
-
 @contextmanager
 def guarded_site(
     cluster: SmallCluster, folder: Path, *, token: str | None = None, **auth: Any
 ) -> Iterator[GuardedSite]:
-    """A site with these settings of auth."""
+    """A site with these settings of auth. Its passwords cost next to nothing: tests sign in often."""
     static = folder / "static"
     static.mkdir(exist_ok=True)
     (static / "index.html").write_text("<title>ClusterScape</title>")
     store = open_access_store(StorageSettings(data_dir=folder / "access"))
     identity = Identity(store, AuthSettings(**auth), static_token=token, clock=lambda: cluster.now)
     cluster.now = NOW
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     try:
-        yield GuardedSite(cluster, identity, static)
+        with patch.object(passwords, "_HASHER", cheap):
+            passwords._decoy.cache_clear()
+            yield GuardedSite(cluster, identity, static)
     finally:
+        passwords._decoy.cache_clear()
         identity.close()
 
 

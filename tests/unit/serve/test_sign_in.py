@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
 from clusters.guarded import FROM_PAGE, PASSWORD, GuardedSite, guarded_site, sign_in
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
@@ -269,13 +270,17 @@ def test_sign_ins_are_noted_when_right_or_wrong(site: GuardedSite, client: TestC
     ]
 
 
-def test_hash_is_made_anew_when_it_was_weaker(site: GuardedSite, client: TestClient) -> None:
-    from argon2 import PasswordHasher
-
-    weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    site.identity.store.set_password("ada", weak)
+def test_hash_is_made_anew_when_it_was_weaker(
+    site: GuardedSite, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stronger = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)
+    monkeypatch.setattr(passwords, "_HASHER", stronger)
     sign_in(client, "ada")
     renewed = site.identity.store.password_hash("ada")
     assert renewed is not None
-    assert renewed.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert renewed.startswith("$argon2id$v=19$m=16,t=2,p=1$")
     sign_in(client, "ada")
+
+
+def test_passwords_are_hashed_as_rfc_9106_says_when_nothing_else_is_set() -> None:
+    assert passwords.hash_password(PASSWORD).startswith("$argon2id$v=19$m=65536,t=3,p=4$")

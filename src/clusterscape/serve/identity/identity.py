@@ -58,8 +58,8 @@ class Identity:
         self._clock = clock
         self._static_token = static_token
         self._proxy_users: OrderedDict[str, Account] = OrderedDict()
-        # Apart from the threads that answer questions: a slow one must not keep people out. Each password takes 64 MiB for
-        # 50 ms, so few at once.
+        # Apart from the threads that answer questions: a slow one must not keep people out. Each password takes 64 MiB
+        # for a moment, so few at once.
         self._lookups = ThreadPoolExecutor(max_workers=4, thread_name_prefix="access")
         self._hashing = ThreadPoolExecutor(max_workers=2, thread_name_prefix="passwords")
 

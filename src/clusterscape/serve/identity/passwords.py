@@ -12,7 +12,7 @@ MOST_CHARACTERS = 1024
 """Longer ones would only keep the processor busy."""
 LOGIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")
 
-# RFC 9106, second recommended option: 64 MiB, three passes; about 50 ms of a core.
+# RFC 9106, second recommended option: 64 MiB, three passes; a fifth of a second of one core.
 _HASHER = PasswordHasher(time_cost=3, memory_cost=64 * 1024, parallelism=4)
 
 
