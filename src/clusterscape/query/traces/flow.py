@@ -13,6 +13,7 @@ from clusterscape.analyze.trace.flow_graph import ORDERING, FlowGraph
 from clusterscape.analyze.trace.flow_modules import NamedModules, add_shards, find_layers, paths_of
 from clusterscape.analyze.trace.flow_spans import spans_to_operators
 from clusterscape.errors import QueryError
+from clusterscape.model.operators import FlowMark
 from clusterscape.model.spans import Activation
 from clusterscape.query.traces.answers import TraceStage
 from clusterscape.query.traces.describing import describe_stages
@@ -157,7 +158,7 @@ def _node(operators: Operators, part: FlowPart, columns: Mapping[str, list[Any]]
         operators=len(part.operators),
         matches=sum(row in found for row in part.operators),
         types=dict(kinds.most_common(6)),
-        marks=[FlowMarks(mark=mark, count=count) for mark, count in marks.most_common()],
+        marks=[FlowMarks(mark=FlowMark(mark), count=count) for mark, count in marks.most_common()],
         shards=None if is_group else columns["shards"][first],
         shape=None if is_group else columns["shape"][first],
         data_type=None if is_group else columns["data_type"][first],
