@@ -5,7 +5,6 @@ one core, 300 ms; the first read 5 s; 3 kB for each pod.
 """
 
 import argparse
-import copy
 import json
 import os
 import time
@@ -172,9 +171,9 @@ def main() -> None:
     held = read_all(cluster)
 
     def poll() -> object:
-        return read_snapshot(take_snapshot(copy.copy(held).items()), SETTINGS, NOW)
+        return read_snapshot(take_snapshot(held.items(), now_ms=NOW), SETTINGS, NOW)
 
-    inventory, queue = read_snapshot(take_snapshot(held.items()), SETTINGS, NOW)
+    inventory, queue = read_snapshot(take_snapshot(held.items(), now_ms=NOW), SETTINGS, NOW)
     assert len(inventory.units) == options.gpus // 8 * 8
     assert len(queue.workloads) == len(cluster["owner jobs.batch"])
     load = os.getloadavg()[0]

@@ -52,7 +52,7 @@ def look(*things: Json, settings: KubernetesSettings = SETTINGS) -> Snapshot:
         fact = parse[key](thing, settings)
         if fact is not None:
             held.setdefault(key, {})[thing["metadata"]["uid"]] = fact
-    return take_snapshot(held.items())
+    return take_snapshot(held.items(), now_ms=NOW)
 
 
 def read(*things: Json, settings: KubernetesSettings = SETTINGS) -> tuple[Inventory, Queue]:

@@ -17,6 +17,7 @@ from servers.programs import free_port, need_program
 from clusterscape.collect.kubernetes import KubernetesCollector
 from clusterscape.collect.kubernetes import client as client_module
 from clusterscape.collect.kubernetes import collector as collector_module
+from clusterscape.model import WorkloadState
 from clusterscape.settings import KubernetesSettings
 
 pytestmark = pytest.mark.server
@@ -162,6 +163,17 @@ async def test_a_kind_is_read_when_it_is_installed_while_running(
         api.install([definition("kueue.x-k8s.io", "v1beta1", "clusterqueues", "ClusterQueue", namespaced=False)])
         seen = await look(collector)
         assert seen.statuses["kubernetes kueue"].is_ok
+
+
+async def test_a_deleted_workload_was_cancelled_when_it_had_not_ended(server: StandIn) -> None:
+    async with collecting(make_settings(server.url)) as collector:
+        assert (await look(collector)).workloads["train"].state is WorkloadState.RUNNING
+        Api(server.url, "secret").delete(pod("train"))
+        seen = await look_until(collector, lambda seen: seen.workloads["train"].state is not WorkloadState.RUNNING)
+        found = seen.workloads["train"]
+        assert (found.state, found.tags["exit_reason"]) == (WorkloadState.CANCELLED, "Deleted")
+        assert found.ended_at is not None
+        assert not (await look(collector)).workloads
 
 
 async def test_the_token_is_named_when_the_server_does_not_take_it(server: StandIn) -> None:

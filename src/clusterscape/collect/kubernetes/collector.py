@@ -64,7 +64,8 @@ class KubernetesCollector:
                 await asyncio.gather(*(watch.settle() for watch in watches.values()))
         except TimeoutError:
             pass  # what is not there yet says so below
-        seen = take_snapshot((key, watch.facts) for key, watch in watches.items())
+        departed = [watch.take_departed() for watch in watches.values()]
+        seen = take_snapshot(((key, watch.facts) for key, watch in watches.items()), departed, now_ms=now_ms)
         for observation in await asyncio.to_thread(self._observe, seen, now_ms):
             yield observation
         for status in part_statuses(watches, seen, self._settings, now_ms):

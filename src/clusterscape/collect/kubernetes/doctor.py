@@ -32,7 +32,7 @@ async def check_cluster(
         pass
     finally:
         await asyncio.gather(*(watch.stop() for watch in watches.values()))
-    seen = take_snapshot((key, watch.facts) for key, watch in watches.items())
+    seen = take_snapshot(((key, watch.facts) for key, watch in watches.items()), now_ms=now_ms)
     inventory, queue = read_snapshot(seen, settings, now_ms)
     errors = {
         part: find_error((watches[r.key] for r in RESOURCES if r.part == part and r.key in watches), settings)

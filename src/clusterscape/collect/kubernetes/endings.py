@@ -14,7 +14,7 @@ from clusterscape.collect.kubernetes.values import (
     read_text,
     read_time,
 )
-from clusterscape.model import WorkloadState
+from clusterscape.model import UnixMs, WorkloadState
 
 _SIGNALLED = 128
 """A shell's, and the kubelet's, code for "ended by signal n" is 128 + n."""
@@ -71,6 +71,11 @@ def read_pod_ending(status: Json, conditions: Mapping[str, Condition]) -> Ending
     return Ending(
         state=_STATES.get(reason or "", WorkloadState.FAILED), at=at, reason=reason, exit_code=code, exit_signal=signal
     )
+
+
+def end_deleted(reason: str | None, at: UnixMs) -> Ending:
+    """Of what was deleted before it had ended: whoever did that cancelled it, unless the server says that it had to go."""
+    return Ending(state=_STATES.get(reason or "", WorkloadState.CANCELLED), at=at, reason=reason or "Deleted")
 
 
 def read_exit(ended: Json) -> tuple[int | None, int | None]:

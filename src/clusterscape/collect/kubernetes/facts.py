@@ -83,6 +83,7 @@ class PodFacts:
     ending: Ending | None
     restarts: int
     waiting: Condition | None  # the scheduler's word while it is not bound
+    disruption: str | None  # why it is being taken away: PreemptionByScheduler, …
     trouble: str | None  # why a bound pod's container does not run: ImagePullBackOff, …
     uuids: tuple[GpuUuid, ...]  # as the kubelet or an annotation names them
     are_uuids_kubelets: bool

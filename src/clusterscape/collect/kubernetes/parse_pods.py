@@ -84,6 +84,7 @@ def parse_pod(item: Json, settings: KubernetesSettings) -> PodFacts | None:
         ending=read_pod_ending(status, conditions),
         restarts=sum(read_int(each.get("restartCount")) or 0 for each in _containers(status)),
         waiting=None if node else _waiting(conditions),
+        disruption=target.reason if (target := conditions.get("DisruptionTarget")) and target.is_true else None,
         trouble=_read_trouble(status) if node else None,
         uuids=allocated or tuple(GpuUuid(found) for text in noted for found in _UUID.findall(text)),
         are_uuids_kubelets=bool(allocated),

@@ -50,6 +50,7 @@ class Reflector(Generic[Fact]):
         self._parse = parse
         self._first_retry_s = first_retry_s
         self._facts: dict[str, Fact] = {}
+        self._departed: dict[str, Fact] = {}
         self._version: str | None = None
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -58,6 +59,11 @@ class Reflector(Generic[Fact]):
     def facts(self) -> Mapping[str, Fact]:
         """By UID."""
         return self._facts
+
+    def take_departed(self) -> Mapping[str, Fact]:
+        """Objects that were deleted since this was last asked, as they were at the end."""
+        departed, self._departed = self._departed, {}
+        return departed
 
     @property
     def has_listed(self) -> bool:
@@ -148,10 +154,15 @@ class Reflector(Generic[Fact]):
                     self.error = None
                     continue
                 if event.type == "DELETED":
-                    self._facts.pop(_uid(event.object) or "", None)
+                    self._remove(event.object)
                 elif event.type != "BOOKMARK":
                     self._put(self._facts, event.object, self.dropped)
                 self._version = event.version or self._version
+
+    def _remove(self, item: Json) -> None:
+        uid, fact = _uid(item), self._parse(item)
+        if uid is not None and fact is not None and self._facts.pop(uid, None) is not None:
+            self._departed[uid] = fact
 
     def _put(self, facts: dict[str, Fact], item: Json, dropped: Counter[str]) -> None:
         uid = _uid(item)
@@ -163,6 +174,7 @@ class Reflector(Generic[Fact]):
             facts.pop(uid, None)
         else:
             facts[uid] = fact
+            self._departed.pop(uid, None)
 
 
 def watch_resource(

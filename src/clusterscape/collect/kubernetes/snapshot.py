@@ -1,8 +1,9 @@
 """All that the watches hold at one moment, by kind. Sorted by UID, so that the same cluster always reads the same."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from clusterscape.collect.kubernetes.endings import end_deleted
 from clusterscape.collect.kubernetes.facts import (
     Claim,
     Device,
@@ -16,6 +17,7 @@ from clusterscape.collect.kubernetes.facts import (
     QueueFacts,
     Slice,
 )
+from clusterscape.model import UnixMs
 
 
 @dataclass(slots=True)
@@ -35,9 +37,17 @@ class Snapshot:
     pod_groups: list[PodGroup] = field(default_factory=list)
 
 
-def take_snapshot(held: Iterable[tuple[str, Mapping[str, object]]]) -> Snapshot:
-    """From (key of the kind, facts by UID)."""
+def take_snapshot(
+    held: Iterable[tuple[str, Mapping[str, object]]], departed: Iterable[Mapping[str, object]] = (), *, now_ms: UnixMs
+) -> Snapshot:
+    """From (key of the kind, facts by UID), and what was deleted since the last look: pods and owners, which have ended now."""
     seen = Snapshot()
+    for facts in departed:
+        for uid, fact in sorted(facts.items()):
+            if isinstance(fact, PodFacts):
+                seen.pods[uid] = replace(fact, ending=fact.ending or end_deleted(fact.disruption, now_ms))
+            elif isinstance(fact, OwnerFacts):
+                seen.owners[uid] = replace(fact, ending=fact.ending or end_deleted(None, now_ms))
     for key, facts in held:
         for uid in sorted(facts):
             _put(seen, key, uid, facts[uid])

@@ -23,6 +23,7 @@ _WORST_FIRST = (
     WorkloadState.TIMEOUT,
     WorkloadState.PREEMPTED,
     WorkloadState.FAILED,
+    WorkloadState.CANCELLED,
     WorkloadState.COMPLETED,
 )
 

@@ -75,7 +75,7 @@ def test_nothing_raises_when_any_part_of_an_object_is_replaced(data: st.DataObje
             fact = resource.parse(thing, SETTINGS)  # of whatever kind it is
             if fact is not None:
                 held.setdefault(resource.key, {})[f"{number:08d}"] = fact
-    inventory, queue = read_snapshot(take_snapshot(held.items()), SETTINGS, NOW)
+    inventory, queue = read_snapshot(take_snapshot(held.items(), now_ms=NOW), SETTINGS, NOW)
     known = {unit.id for unit in inventory.units}
     for allocation in queue.allocations:
         assert allocation.unit in known or ":" not in allocation.unit
