@@ -65,7 +65,7 @@ function saySpread(spread: Spread | null, { unit }: RunQuantity) {
   return (
     <>
       {sayNumber(spread.mean, unit)}
-      {half !== null && <small> ± {sayNumber(half, unit)}</small>}
+      {half !== null && <small> ± {sayNumber(Number(half.toPrecision(2)), unit)}</small>}
     </>
   );
 }

@@ -34,7 +34,7 @@ export default function Runs() {
     <ViewLayout
       strip={<Strip tree={tree.value} page={shown} />}
       controls={
-        tree.value ? (
+        tree.value && tree.value.rows.length > 0 ? (
           <div className={styles.controls}>
             <Picker tree={tree.value} page={shown} />
             {shown.drawing === "lines" && <Settings page={shown} />}
@@ -101,8 +101,8 @@ function NoRuns() {
   return (
     <>
       <strong>No run was tracked yet</strong>
-      <span>Put `clusterscape run` before the command that trains; the script stays as it is.</span>
-      <code>clusterscape run model.py --batch-size 256</code>
+      <span>Put this before the command that trains; the script stays as it is:</span>
+      <code>clusterscape run --server {window.location.origin} model.py --batch-size 256</code>
     </>
   );
 }

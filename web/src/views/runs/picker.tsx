@@ -25,7 +25,7 @@ export function Picker({ tree, page }: PickerProps) {
     <section className={styles.picker} aria-label="Runs to compare">
       <h2>Runs</h2>
       <TextSearch
-        label="Search name, param>value, state"
+        label="Search, as lr>0.1"
         value={page.text}
         onChange={(text) => change(changeRuns({ text }), "replace")}
       />
@@ -102,9 +102,11 @@ function Workload({ workload, rows, found, page }: BranchProps & { workload: Run
       chosen={page.runs}
       isOpenAtFirst
       label={workload.group ?? "together"}
-      detail={[workload.collocation === "-" ? null : workload.collocation, `${mine.length} at once`]
-        .filter(Boolean)
-        .join(" · ")}
+      detail={
+        workload.collocation === null || workload.collocation === "-"
+          ? `${mine.length} at once`
+          : `${mine.length} × ${workload.collocation.replace(/=.*/, "")}`
+      }
     >
       {mine.map((row) => leaf(row, labels.get(row.run) ?? row.run))}
     </Branch>

@@ -1,8 +1,8 @@
 // One run: how it went, what it cost, where its time went, and what one needs to run it again.
 
 import type { ReactNode } from "react";
-import type { RunAnswer } from "../../api/generated.ts";
-import { MISSING } from "../../base/format.ts";
+import type { RunAnswer, RunRow } from "../../api/generated.ts";
+import { formatPlural, MISSING } from "../../base/format.ts";
 import { useRun } from "../../data/runs.ts";
 import { TraceButton } from "../../parts/traces/trace-button.tsx";
 import { diagnose } from "../../state/diagnostics.ts";
@@ -62,12 +62,16 @@ function Content({ answer }: { answer: RunAnswer }) {
         <Facts
           facts={listQuantities([row])
             .filter(({ key }) => !key.includes(":"))
-            .map(({ title, unit, of }) => ({ name: title, value: sayNumber(of(row), unit) }))}
+            .map(({ key, title, unit, of }) => ({
+              name: title,
+              value: sayNumber(of(row), unit) + unitAfter(key, row),
+            }))}
         />
         {row.energy && (
           <p className={styles.note}>
             Energy is {row.energy.method}, {row.energy.scope === "process" ? "its own part of" : "all of"} its GPUs.
-            {row.slowdown && ` Slowdown by ${row.slowdown.basis} against ${row.slowdown.baseline.length} alone.`}
+            {row.slowdown &&
+              ` Slowdown by ${row.slowdown.basis} against ${formatPlural(row.slowdown.baseline.length, "run")} alone.`}
           </p>
         )}
       </Card>
@@ -81,9 +85,11 @@ function Content({ answer }: { answer: RunAnswer }) {
       />
       <Pairs title="Tags" pairs={row.tags} />
       <Card title="To run it again">
-        <code className={styles.code}>clusterscape run --repeat {row.run}</code>
+        <code className={styles.code}>
+          clusterscape run --repeat {row.run} --server {window.location.origin}
+        </code>
         <code className={styles.code}>{answer.command.join(" ")}</code>
-        <Facts facts={environmentFacts(answer.environment)} />
+        <Facts facts={environmentFacts(answer)} />
       </Card>
       <Troubles answer={answer} />
     </>
@@ -109,11 +115,18 @@ function Pairs({ title, pairs }: { title: string; pairs: Readonly<Record<string,
   );
 }
 
+/** What the work is counted in, where a number alone would not say. */
+function unitAfter(key: string, { work }: RunRow): string {
+  if (work === null) return "";
+  if (key === "throughput") return ` ${work.unit}/s`;
+  return key === "joules_per_work" ? ` a ${work.unit.replace(/s$/, "")}` : "";
+}
+
 const PARTS = [
-  ["queued", "queued_s", "var(--track)"],
-  ["barrier", "barrier_s", "var(--warn)"],
-  ["running", "running_s", "var(--accent)"],
-  ["flush", "flush_s", "var(--muted)"],
+  ["Queued", "queued_s", "var(--track)"],
+  ["At the barrier", "barrier_s", "var(--warn)"],
+  ["Running", "running_s", "var(--accent)"],
+  ["Flushing", "flush_s", "var(--muted)"],
 ] as const;
 
 /** Waiting for others is no run time: each part is told by itself. */
@@ -136,22 +149,46 @@ function saySeconds(seconds: number | null): string {
   return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${sayNumber(seconds, null)} s`;
 }
 
-function environmentFacts(environment: RunAnswer["environment"]) {
-  const say = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : null);
+function environmentFacts({ environment, cwd, listens_to }: RunAnswer) {
+  const say = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
   const git = environment.git as Readonly<Record<string, unknown>> | null | undefined;
+  const commit = say(git?.commit)?.slice(0, 12);
+  const packages = Object.keys((environment.packages as Readonly<Record<string, string>> | null | undefined) ?? {});
   return [
-    { name: "commit", value: say(git?.commit)?.slice(0, 12) ?? null },
-    { name: "changed files", value: say(git?.changed) },
-    { name: "python", value: say(environment.python) },
-    { name: "driver", value: say(environment.driver) },
-    { name: "platform", value: say(environment.platform) },
-  ];
+    { name: "folder", value: cwd },
+    { name: "commit", value: commit ? `${commit}${git?.is_dirty ? " with changes" : ""}` : null },
+    { name: "packages", value: packages.length > 0 ? String(packages.length) : null },
+    { name: "driver", value: driverOf(say(environment.driver)) },
+    { name: "processor", value: say(environment.cpu) },
+    { name: "system", value: say(environment.system)?.split(" ").slice(0, 3).join(" ") ?? null },
+    { name: "listeners", value: listens_to.join(", ") || null },
+  ].filter(({ value }) => value !== null);
+}
+
+/** The version, from the table that `nvidia-smi --query-gpu=name,uuid,driver_version,…` gave. */
+function driverOf(table: string | null): string | null {
+  const [heads = "", first = ""] = table?.split("\n") ?? [];
+  const at = heads.split(",").findIndex((head) => head.trim() === "driver_version");
+  return first.split(",")[at]?.trim() || null;
+}
+
+interface ListenerState {
+  readonly state?: string | null;
+  readonly message?: string | null;
+  readonly missed?: number | null;
+}
+
+function sayListener([name, { state, message, missed }]: [string, ListenerState]): readonly string[] {
+  const why = message ? `: ${message}` : "";
+  if (state === "failed" || state === "unavailable") return [`Listener ${name} ${state}${why}.`];
+  return missed ? [`Listener ${name} missed ${missed} of its ticks.`] : [];
 }
 
 function Troubles({ answer }: { answer: RunAnswer }) {
-  const { exceptions, not_finite, dropped, leftovers } = answer;
+  const { exceptions, listeners, not_finite, dropped, leftovers } = answer;
   const lines = [
     ...exceptions,
+    ...Object.entries(listeners as Readonly<Record<string, ListenerState>>).flatMap(sayListener),
     not_finite > 0 ? `${not_finite} values were not finite and are not shown.` : null,
     dropped > 0 ? `${dropped} values could not be kept.` : null,
     leftovers > 0 ? `${leftovers} processes outlived the run.` : null,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunRow, RunTree } from "../../api/generated.ts";
 import { groupRuns, sayApart } from "./groups.ts";
+import { chooseMetrics, sayMetric } from "./metric-menu.tsx";
 import { listQuantities, spreadOf } from "./quantities.ts";
 import { treatLine } from "./smoothing.ts";
 
@@ -101,5 +102,26 @@ describe("lines of runs", () => {
     const values = Float64Array.from({ length: 101 }, (_, at) => (at === 50 ? 1e6 : at));
     const treated = treatLine({ x: values.map((_, at) => at), values }, { smoothing: 0, warmUp: 0, outliers: 1 });
     expect(Math.max(...treated.values)).toBeLessThanOrEqual(100);
+  });
+});
+
+describe("metrics of runs", () => {
+  const named = (metric: string, label: string | null) => ({ metric, label, scopes: ["run"], runs: 1, unit: null });
+
+  it("shows what the script says and what its work cost first", () => {
+    const metrics = [
+      named("power_watts", "Power"),
+      named("process_cpu_cores", null),
+      named("loss", null),
+      named("joules_per_work", "Joules per sample"),
+    ];
+    const known = { metrics, phases: [], has_steps: false, has_epochs: false };
+    expect(chooseMetrics(known)).toEqual(["loss", "joules_per_work", "power_watts"]);
+  });
+
+  it("says names of processes in words", () => {
+    expect(sayMetric("process_cpu_cores", null)).toBe("Process CPU cores");
+    expect(sayMetric("val/acc", null)).toBe("val/acc");
+    expect(sayMetric("power_watts", "Power")).toBe("Power");
   });
 });

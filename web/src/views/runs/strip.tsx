@@ -8,7 +8,7 @@ import { listQuantities, sayNumber } from "./quantities.ts";
 import styles from "./runs.module.css";
 
 export function Strip({ tree, page }: { tree: RunTree | undefined; page: ShownPage }) {
-  if (tree === undefined) return <div className={styles.strip} />;
+  if (tree === undefined || tree.rows.length === 0) return <div className={styles.strip} />;
   const known = new Map(tree.rows.map((row) => [row.run, row]));
   const rows = page.runs.flatMap((run) => known.get(run) ?? []);
   const failed = rows.filter(({ state }) => state !== "completed" && state !== "running").length;
@@ -25,7 +25,7 @@ export function Strip({ tree, page }: { tree: RunTree | undefined; page: ShownPa
         {slowdowns.length > 0 && (
           <Figure
             name="mean slowdown of sharing"
-            value={`${sayNumber(slowdowns.reduce((sum, each) => sum + each, 0) / slowdowns.length, null)}×`}
+            value={`${(slowdowns.reduce((sum, each) => sum + each, 0) / slowdowns.length).toFixed(2)}×`}
           />
         )}
       </dl>

@@ -8,6 +8,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Text } from "../../widgets/data-table/cells.tsx";
 import type { Column } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
+import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { type RunGroup, saySharing } from "./groups.ts";
 import { type RunQuantity, sayNumber } from "./quantities.ts";
 
@@ -55,6 +56,17 @@ export function listColumns(
     word("experiment", "Experiment", ({ experiment }) => experiment, { rank: 3 }),
     word("state", "State", ({ state }) => state, { width: 90, rank: 1 }),
     word("collocation", "Sharing", saySharing, { width: 90, rank: 6 }),
+    {
+      key: "started",
+      title: "Started",
+      width: 110,
+      grow: 0,
+      rank: 4,
+      isLargestFirst: true,
+      cell: ({ started_at }) => (started_at === null ? <Text>{null}</Text> : <RelativeTime at={started_at} />),
+      sortKey: ({ started_at }) => started_at,
+      csv: ({ started_at }) => (started_at === null ? null : new Date(started_at).toISOString()),
+    },
     ...words.map((name) => word(`param:${name}`, name, ({ params }) => params[name] ?? null, { rank: 5 })),
     ...quantities.map((quantity, at) => numeric(quantity, at)),
   ];
