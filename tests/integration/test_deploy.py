@@ -13,6 +13,7 @@ import pytest
 import yaml
 from servers.programs import free_port, need_program
 
+from clusterscape.cli.replicas import check_roles
 from clusterscape.settings import read_settings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -40,27 +41,38 @@ def test_hadolint_accepts_the_containerfile() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_manifests_follow_the_schemas_of_kubernetes_when_validated_strictly() -> None:
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("clusterscape.yaml", {"Deployment", "Service", "ConfigMap", "PersistentVolumeClaim"}),
+        ("replicas.yaml", {"Deployment", "StatefulSet", "Service", "ConfigMap"}),
+    ],
+)
+def test_manifests_follow_the_schemas_of_kubernetes_when_validated_strictly(name: str, kinds: set[str]) -> None:
     import kubernetes_validate
 
-    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes/clusterscape.yaml").read_text()))
-    assert {each["kind"] for each in documents} >= {"Deployment", "Service", "ConfigMap", "PersistentVolumeClaim"}
+    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text()))
+    assert {each["kind"] for each in documents} >= kinds
     for document in documents:
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
 
 
-def test_settings_in_the_manifest_are_known_when_read_as_a_site_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["clusterscape.yaml", "replicas.yaml"])
+def test_settings_in_the_manifest_are_known_when_read_as_a_site_would(tmp_path: Path, name: str) -> None:
     (config,) = (
-        each
-        for each in yaml.safe_load_all((DEPLOY / "kubernetes/clusterscape.yaml").read_text())
-        if each["kind"] == "ConfigMap"
+        each for each in yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text()) if each["kind"] == "ConfigMap"
     )
     file = tmp_path / "clusterscape.toml"
     file.write_text(config["data"]["clusterscape.toml"])
     unit = (DEPLOY / "systemd/clusterscape.service").read_text()
     image = (DEPLOY / "container/Containerfile").read_text()
     environ = dict(re.findall(r"^[^#]*?(CLUSTERSCAPE_\w+)=(\S+)", unit + image, re.MULTILINE))
-    assert read_settings(file, environ=environ).log.format == "json"
+    settings = read_settings(file, environ={**environ, "CLUSTERSCAPE_STORAGE__RECORDS": "postgresql://db/clusterscape"})
+    assert settings.log.format == "json"
+    if name == "replicas.yaml":
+        for role in ("web", "collector"):
+            server = settings.server.model_copy(update={"role": role})
+            check_roles(settings.model_copy(update={"server": server}))
 
 
 def test_the_dashboard_asks_for_what_a_server_tells_and_logs_are_json_when_it_runs(tmp_path: Path) -> None:

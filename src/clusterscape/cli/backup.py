@@ -32,6 +32,8 @@ def backup(
     errors.print(f"{target}: {size:,} bytes, {len(contents.members):,} files, {sum(contents.rows.values()):,} records")
     if contents.samples_elsewhere:
         errors.print(f"The samples are in {contents.samples_elsewhere} and not in this file; back them up there.")
+    if contents.artifacts_elsewhere:
+        errors.print(f"The artifacts are in {contents.artifacts_elsewhere} and not in this file; back them up there.")
 
 
 def restore(

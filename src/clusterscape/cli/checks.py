@@ -13,9 +13,11 @@ from clusterscape.model import SourceStatus
 from clusterscape.model.access import Way
 from clusterscape.model.viewers import Role
 from clusterscape.serve.identity.addresses import refuse_open_address
-from clusterscape.settings import Settings
+from clusterscape.settings import Settings, StorageSettings
 from clusterscape.store.access import open_access_store
+from clusterscape.store.artifacts import open_artifact_store
 from clusterscape.store.metrics import open_metric_store
+from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records import open_record_store
 from clusterscape.watch.alerts import SPOOL_FILE, build_channels, read_spool
 
@@ -65,6 +67,7 @@ def _check_stores(settings: Settings) -> list[Check]:
     except ClusterScapeError as error:
         checks.append(Check(what="metric store", is_ok=False, message=error.message, hint=error.hint))
     else:
+        checks += _check_server(metrics, storage.metrics)
         info = metrics.info()
         held = "empty" if not info.samples else f"{info.samples:,} samples"
         checks.append(Check(what="metric store", is_ok=True, message=f"{info.engine}, {held}"))
@@ -76,7 +79,29 @@ def _check_stores(settings: Settings) -> list[Check]:
     else:
         checks.append(Check(what="record store", is_ok=True, message=f"{len(records.nodes()):,} nodes known"))
         records.close()
-    return checks
+    return [*checks, *_check_artifacts(storage)]
+
+
+def _check_server(metrics: MetricStore, address: str) -> list[Check]:
+    """Whether a metrics server answers questions; the embedded store always does."""
+    if address == "embedded":
+        return []
+    try:
+        metrics.latest(["gpu_util_ratio"], at_ms=system_clock(), lookback_ms=60_000)
+    except ClusterScapeError as error:
+        return [Check(what="metrics server", is_ok=False, message=error.message, hint=error.hint)]
+    return [Check(what="metrics server", is_ok=True, message="answers questions")]
+
+
+def _check_artifacts(storage: StorageSettings) -> list[Check]:
+    """Whether a store of artifacts elsewhere lets itself be listed; a folder is made when it is needed."""
+    if storage.artifacts == "folder":
+        return []
+    try:
+        found = open_artifact_store(storage).list("traces/")
+    except ClusterScapeError as error:
+        return [Check(what="artifacts", is_ok=False, message=error.message, hint=error.hint)]
+    return [Check(what="artifacts", is_ok=True, message=f"{storage.artifacts}, {len(found):,} files of traces")]
 
 
 def _check_sign_in(settings: Settings) -> list[Check]:

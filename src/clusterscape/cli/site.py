@@ -20,7 +20,7 @@ from clusterscape.model import Observation, UnixMs
 from clusterscape.model.jobs import JobTrace
 from clusterscape.model.traces import ImportedTrace
 from clusterscape.query import Queries, QueryContext
-from clusterscape.settings import CollectSettings, PrometheusSettings, Settings, SlurmSettings
+from clusterscape.settings import CollectSettings, KubernetesSettings, PrometheusSettings, Settings, SlurmSettings
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
@@ -255,11 +255,12 @@ def _fastest_scrape_s(collect: CollectSettings) -> float:
 def build_collectors(collect: CollectSettings, clock: Callable[[], UnixMs] = system_clock) -> list[Collector]:
     """A collector for every source that is configured. Imports only what is used: the start stays quick.
 
-    Of several shards, each has its share of the exporters; the first one alone reads the scheduler and Prometheus.
+    Of several shards, each has its share of the exporters; the first one alone reads schedulers and Prometheus.
     """
     shard = parse_shard(collect.shard)
     if not shard.is_first:
-        collect = collect.model_copy(update={"slurm": SlurmSettings(), "prometheus": PrometheusSettings()})
+        unshared = {"slurm": SlurmSettings(), "kubernetes": KubernetesSettings(), "prometheus": PrometheusSettings()}
+        collect = collect.model_copy(update=unshared)
     collectors: list[Collector] = []
     if collect.dcgm.targets or collect.dcgm.targets_file or collect.dcgm.dns:
         from clusterscape.collect.dcgm import DcgmCollector

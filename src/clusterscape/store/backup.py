@@ -1,7 +1,7 @@
 """A whole site in one tar file: records, samples, artifacts; written beside a running server, checked before it is trusted.
 
-Samples in VictoriaMetrics are not taken along (`vmbackup` does that), and the file says so. The last member, ``backup.json``,
-names every other with its size and CRC-32: a file without it was cut short.
+Samples on a server and artifacts in S3 are not taken along (their own tools do that), and the file says so. The last member,
+``backup.json``, names every other with its size and CRC-32: a file without it was cut short.
 """
 
 import gzip
@@ -44,7 +44,7 @@ class BackupMember(msgspec.Struct, frozen=True):
 
 
 class BackupContents(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup holds. ``samples_elsewhere``: the address of the store that has the samples, where they are not in it."""
+    """What a backup holds. ``samples_elsewhere``, ``artifacts_elsewhere``: where they are, where they are not in it."""
 
     version: str
     revision: str
@@ -52,6 +52,7 @@ class BackupContents(msgspec.Struct, frozen=True, kw_only=True):
     members: list[BackupMember]
     rows: dict[str, int]
     samples_elsewhere: str | None = None
+    artifacts_elsewhere: str | None = None
 
 
 def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress: Progress) -> BackupContents:
@@ -85,6 +86,7 @@ def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress
                 members=members,
                 rows=rows,
                 samples_elsewhere=None if storage.metrics == "embedded" else storage.metrics,
+                artifacts_elsewhere=None if storage.artifacts == "folder" else storage.artifacts,
             )
             _add_bytes(tar, CONTENTS, msgspec.json.encode(contents))
         partial.rename(target)

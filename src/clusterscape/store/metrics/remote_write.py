@@ -4,12 +4,13 @@ Source: prometheus/prompb/types.proto and remote.proto. Owns bytes only; sending
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from clusterscape.model import SampleBatch
+from clusterscape.model import Names, SampleBatch
 from clusterscape.model.samples import Float64s, Int64s
 
 # Field 2 of TimeSeries (tag, length 16): Sample with field 1, the value as a double, and field 2, Unix ms as a varint.
@@ -26,37 +27,39 @@ class SeriesEncoder:
     def __init__(self, prefix: str, labels: Mapping[str, str]) -> None:
         self._prefix = prefix
         self._labels = dict(labels)
-        self._encoded: dict[tuple[str, str], bytes] = {}
+        self._names: tuple[Names, Names] = (Names(), Names())
+        self._encoded: dict[int, bytes] = {}  # by series: metric code and unit code
 
     def encode(self, batch: SampleBatch, rows: NDArray[np.intp]) -> bytes:
         """The ``WriteRequest`` of these rows of ``batch``, the samples of one series together and in the order of rows."""
+        if self._names != (batch.units, batch.metrics):  # batches of one source share their dictionaries
+            self._names, self._encoded = (batch.units, batch.metrics), {}
         rows = rows[(batch.time_ms[rows] >= 0) & (batch.time_ms[rows] < _LIMIT_MS)]
         if not len(rows):
             return b""
-        series = batch.metric[rows].astype(np.int64) * max(1, len(batch.units)) + batch.unit[rows]
+        series = (batch.metric[rows].astype(np.int64) << 32) | batch.unit[rows]
         order = np.argsort(series, kind="stable")
         rows, series = rows[order], series[order]
-        samples = memoryview(_encode_samples(batch.value[rows], batch.time_ms[rows]))
+        samples = _encode_samples(batch.value[rows], batch.time_ms[rows])
         starts = np.flatnonzero(np.r_[True, np.diff(series) != 0])
         ends = np.r_[starts[1:], len(series)]
         size = _RECORD.itemsize
-        parts: list[bytes | memoryview] = []
+        known = self._encoded
+        parts: list[bytes] = []
         for start, end, code in zip(starts.tolist(), ends.tolist(), series[starts].tolist(), strict=True):
-            metric, unit = divmod(code, max(1, len(batch.units)))
-            labels = self._labels_of(batch.metrics.values[metric], batch.units.values[unit])
+            labels = known.get(code)
+            if labels is None:
+                labels = known[code] = self._encode_labels(batch, code)
             parts += [
                 b"\x0a" + _varint(len(labels) + (end - start) * size) + labels,
                 samples[start * size : end * size],
             ]
         return b"".join(parts)
 
-    def _labels_of(self, metric: str, unit: str) -> bytes:
-        encoded = self._encoded.get((metric, unit))
-        if encoded is None:
-            own = orjson.loads(unit) if unit.startswith("{") else {"unit": unit}
-            encoded = encode_labels({**own, **self._labels, "__name__": self._prefix + metric})
-            self._encoded[metric, unit] = encoded
-        return encoded
+    def _encode_labels(self, batch: SampleBatch, code: int) -> bytes:
+        metric, unit = batch.metrics.values[code >> 32], batch.units.values[code & 0xFFFF_FFFF]
+        own = orjson.loads(unit) if unit.startswith("{") else {"unit": unit}
+        return encode_labels({**own, **self._labels, "__name__": self._prefix + metric})
 
 
 def labelled_unit(labels: Mapping[str, str]) -> str:
@@ -101,6 +104,7 @@ def _text(tag: int, text: str) -> bytes:
     return bytes([tag]) + _varint(len(content)) + content
 
 
+@lru_cache(4096)
 def _varint(number: int) -> bytes:
     found = bytearray()
     while number > 0x7F:
