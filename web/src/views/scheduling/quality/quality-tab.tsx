@@ -50,11 +50,15 @@ interface StripProps {
 
 function Strip({ models, reliability }: StripProps) {
   const trained = models?.models.filter(({ is_trained }) => is_trained).length;
-  const told = reliability?.told.find(({ nominal }) => nominal === SHOWN_LEVEL);
+  const first = reliability?.told.find(({ nominal }) => nominal === SHOWN_LEVEL);
+  const told = first ?? reliability?.later.find(({ nominal }) => nominal === SHOWN_LEVEL);
   return (
     <div className={styles.strip}>
       <Figure value={models ? `${trained} of ${models.models.length}` : MISSING} title="models learned" />
-      <Figure value={formatCount(reliability?.jobs)} title="forecasts that came due" />
+      <Figure
+        value={formatCount(reliability && reliability.jobs + reliability.later_jobs)}
+        title="forecasts that came due"
+      />
       <Figure value={formatCount(reliability?.open)} title="forecasts still open" />
       <Figure value={told ? formatRatio(told.covered) : MISSING} title="inside the 90 % interval" />
       <Figure value={formatDuration(reliability?.median_error_s)} title="median error of a start" />

@@ -14,7 +14,8 @@ import styles from "./quality.module.css";
 
 export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnswer }) {
   const now = useNow();
-  if (reliability.jobs === 0) {
+  const count = reliability.jobs + reliability.later_jobs;
+  if (count === 0) {
     return (
       <Waits title="No forecast has come due yet">
         {reliability.open > 0
@@ -33,7 +34,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
     <div className={styles.cards}>
       <ChartCard
         title="Reliability of intervals"
-        hint={`${formatCount(reliability.jobs)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
+        hint={`${formatCount(count)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
         twin={{
           header: ["intervals", "should hold", "held", "at least (95 %)", "at most", "forecasts"],
           rows: told.flatMap(({ title, coverage }) =>
