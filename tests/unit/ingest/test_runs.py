@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.errors import NotFoundError, QueryError, StoreFullError
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.runs import RunIntake, batch_of, split_dense
 from clusterscape.model import UnitId, UnixMs, WorkloadId, WorkloadKind, WorkloadState
@@ -118,3 +118,39 @@ def test_gap_and_nonsense_are_refused_when_they_come(site) -> None:  # type: ign
         intake.take("../etc", "tracker.spool", 0, data)
     with pytest.raises(NotFoundError, match="not known yet"):
         intake.take("r1", "script-1.spool", 0, encode_event({"event": "process", "pid": 1}))
+
+
+def test_nothing_is_lost_when_the_disk_was_full(site, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    intake, _, metrics = site
+    data = spool_file()
+    with monkeypatch.context() as full:
+        full.setattr(metrics, "append", refuse)
+        with pytest.raises(StoreFullError):
+            intake.take("r1", "tracker.spool", 0, data)
+    assert intake.offsets("r1") == {}  # the tracker sends it again
+    assert intake.take("r1", "tracker.spool", 0, data).samples == 4
+    found = metrics.series(["loss"], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=NOW)
+    assert found["value"].to_list() == [1.0, 0.5]
+
+
+def refuse(batch: object) -> None:
+    del batch
+    raise StoreFullError("no space left", hint="Free some.")
+
+
+def test_every_name_is_stored_when_a_run_has_ten_thousand(site) -> None:  # type: ignore[no-untyped-def]
+    intake, records, metrics = site
+    names = [f"metric {number}" for number in range(10_000)]
+    parts = [encode_event({"event": "run", "run": "r1", "name": "a.py", "host": "n1", "queued_at": NOW - 1000})]
+    parts += [
+        encode_event(
+            {"event": "series", "code": code, "name": name, "unit": None, "scope": "run", "method": "measured"}
+        )
+        for code, name in enumerate(names)
+    ]
+    codes = list(range(len(names)))
+    parts.append(encode_samples(codes, [NOW * 1000] * len(names), [NO_STEP] * len(names), [float(c) for c in codes]))
+    assert intake.take("r1", "tracker.spool", 0, b"".join(parts)).samples == len(names)
+    assert len(records.document("run-detail", "r1").body["series"]) == len(names)
+    found = metrics.series(names[-2:], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=UnixMs(NOW + 1))
+    assert found["value"].to_list() == [9998.0, 9999.0]

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from tracking.command import Command, is_alive, wait_for
@@ -140,6 +141,17 @@ def test_nothing_runs_and_the_reason_is_told_when_the_words_are_wrong(
     assert "Traceback" not in done.stderr
     assert not (command.folder / "ran").exists()
     assert command.runs() == []
+
+
+def test_nothing_runs_when_the_state_folder_cannot_be_written(command: Command, tmp_path: Path) -> None:
+    command.script("model.py", "open('ran', 'w')")
+    (tmp_path / "file").write_text("")
+    command.home = tmp_path / "file"
+    done = command("run", "model.py")
+    assert done.returncode != 0
+    assert "cannot write to" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (command.folder / "ran").exists()
 
 
 def test_environment_is_recorded_without_secrets_when_a_run_has_ended(command: Command) -> None:

@@ -1,6 +1,7 @@
 """Files of a run: whole frames survive anything, a torn tail and a full disk cost no more than themselves."""
 
 import math
+import resource
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,19 @@ def test_nothing_raises_and_memory_holds_it_when_the_disk_is_full(capsys: pytest
     told = capsys.readouterr().err
     assert told.count("No space left") == 1
     assert "2 samples" in told
+
+
+def test_what_waited_is_written_when_there_is_room_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spool = Spool(tmp_path / "a.spool")
+    spool.add(1, 0, {"loss": 1.0})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # no file of this process may grow
+    try:
+        spool.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / "a.spool").stat().st_size == 0
+    spool.add(2, 1, {"loss": 2.0})
+    spool.close()
+    assert [value for _, _, value in samples_in(tmp_path / "a.spool")] == [1.0, 2.0]
+    assert "the run goes on" in capsys.readouterr().err
