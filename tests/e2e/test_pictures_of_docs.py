@@ -66,3 +66,23 @@ def test_diagnostics_are_pictured_when_the_long_run_is_opened(themed_page: Page,
     expect(themed_page.locator("main[aria-busy=false]")).to_be_visible(timeout=60_000)
     expect(themed_page.get_by_text(re.compile("^Loading"))).to_have_count(0, timeout=60_000)
     take(themed_page, "diagnostics")
+
+
+def recorded_trace(demo_url: str) -> str | None:
+    rows = get_json(f"{demo_url}/api/v1/traces")["traces"]
+    return next(
+        (row["trace_id"] for row in rows if row["state"] == "ready" and row["name"].startswith("Pipeline")), None
+    )
+
+
+def test_the_parallel_page_is_pictured_when_the_recorded_pipeline_is_read(themed_page: Page, demo_url: str) -> None:
+    wait_until(lambda: recorded_trace(demo_url) is not None, 240)
+    themed_page.goto(f"/parallel?trace={recorded_trace(demo_url)}")
+    graph = themed_page.get_by_role("group", name=re.compile("^Marey graph of"))
+    expect(graph).to_have_attribute("aria-busy", "false", timeout=60_000)
+    expect(graph).to_have_attribute("data-drawn", re.compile(r"\d~\d"), timeout=60_000)
+    take(themed_page, "parallel")
+    themed_page.get_by_role("radio", name="Flow").check(force=True)
+    flow = themed_page.get_by_role("application", name=re.compile("^Execution flow"))
+    expect(flow.locator("g[data-class=send_receive]").first).to_be_visible(timeout=60_000)
+    take(themed_page, "execution-flow")

@@ -44,7 +44,7 @@ export function FlowView(props: FlowViewProps) {
   );
 }
 
-const SCALES = [0.25, 0.35, 0.5, 0.7, 1, 1.4] as const;
+const SCALES = [0.25, 0.35, 0.5, 0.7, 1, 1.2, 1.5] as const;
 const USUAL_SCALE = 4;
 /** Where the rows leave room, the drawing is larger. */
 const LARGER_BELOW = 0.66;
