@@ -87,23 +87,20 @@ def find_bands(links: Links, shown: Shown) -> pl.DataFrame:
 
 def _table(pairs: Ints, edges: Floats, kind: str) -> pl.DataFrame:
     """Pairs of output spans come once each, as spans come one output span after another."""
-    return _typed(
-        pl.DataFrame(
-            {
-                "from_span": pairs[:, 0].astype(np.uint32),
-                "to_span": pairs[:, 1].astype(np.uint32),
-                **{name: np.ascontiguousarray(edges[:, at]) for at, name in enumerate(EDGES)},
-                "count": pairs[:, 2].astype(np.uint32),
-                "max_skew_ns": np.ascontiguousarray(edges[:, 4]),
-            }
-        ),
-        kind,
-    )
+    wholes = {
+        name: pl.Series(pairs[:, at].astype(np.uint32)) for at, name in enumerate(("from_span", "to_span", "count"))
+    }
+    reals = {name: pl.Series(np.ascontiguousarray(edges[:, at])) for at, name in enumerate((*EDGES, "max_skew_ns"))}
+    kinds = {"kind": pl.Series([kind], dtype=BAND_KINDS).new_from_index(0, pairs.shape[0])}
+    found = wholes | reals | kinds
+    return pl.DataFrame({name: found[name] for name in BAND_SCHEMA})
 
 
 def _join_passes(shown: Shown) -> pl.DataFrame:
     """Forward and backward of a micro-batch from one stage to the next."""
     at = CODES.index("pass")
+    if not shown.stage.size or (shown.stage == shown.stage[0]).all():
+        return pl.DataFrame(schema=BAND_SCHEMA)
     chosen = np.flatnonzero(shown.is_compute & (shown.order >= 0) & (shown.codes[:, at] >= 0))
     table = pl.DataFrame(
         {

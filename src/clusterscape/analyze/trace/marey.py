@@ -118,10 +118,17 @@ def draw_marey(
         owner[merged.entry] = merged.group
         links = relink(copy.links, owner, merged.worst.size)
     bands = find_bands(links, shown)
-    at = np.lexsort((merged.numbers[:, 0], row))
+    at = _by_row_and_start(row, merged.numbers[:, 0])
     places = np.empty(at.size, np.int64)
     places[at] = np.arange(at.size)
     return MareyGraph(_span_table(trace, merged, row, at), _row_table(rows), renumber(bands, places))
+
+
+def _by_row_and_start(row: NDArray[np.int64], start: NDArray[np.float64]) -> NDArray[np.int64]:
+    """As ``np.lexsort``, but small numbers are sorted by counting."""
+    at = np.argsort(start, kind="stable")
+    ordered: NDArray[np.int64] = at[np.argsort(row[at].astype(np.uint16), kind="stable")]
+    return ordered
 
 
 def _rows_of(rows: Sequence[Row], level: Level, block: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -180,8 +187,10 @@ def _link(trace: DrawnTrace, parts: Sequence[tuple[Level, LevelSpans, Merged]], 
 
 
 def _span_table(trace: DrawnTrace, merged: Merged, row: NDArray[np.int64], at: NDArray[np.int64]) -> pl.DataFrame:
-    number = {name: merged.numbers[at, place] for place, name in enumerate(NUMBERS)}
-    code = {name: merged.codes[at, place] for place, name in enumerate(CODES)}
+    from clusterscape.analyze.trace.marey_kernels import take_columns
+
+    number = dict(zip(NUMBERS, take_columns(merged.numbers, at), strict=True))
+    code = dict(zip(CODES, take_columns(merged.codes, at), strict=True))
     worst, count = merged.worst[at], number["count"].astype(np.uint32)
     total = number["total"]
     share = np.divide(number["critical"], total, out=np.zeros_like(total), where=total > 0)
@@ -222,7 +231,7 @@ def _names(title: str, codes: NDArray[np.int32], names: Sequence[str]) -> pl.Ser
     is_used = np.zeros(len(names) + 1, np.bool_)
     is_used[codes] = True  # null, −1, is the last
     used = np.flatnonzero(is_used[:-1])
-    known = [names[each] for each in used]
+    known = [names[each] for each in used.tolist()]
     place = np.full(is_used.size, used.size, np.uint32)
     place[used] = np.arange(used.size, dtype=np.uint32)
     return pl.Series(title, [*known, None], dtype=pl.Enum(known)).gather(place[codes])

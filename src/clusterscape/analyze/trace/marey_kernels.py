@@ -291,3 +291,13 @@ def join_links(pairs: Ints, edges: Floats, owner: NDArray[np.int32], outputs: in
         last[other] = found
         found += 1
     return joined[:found].copy(), numbers[:found].copy()
+
+
+@njit(cache=True)
+def take_columns(values: NDArray[np.generic], rows: Ints) -> NDArray[np.generic]:
+    """Columns of a table, each in one piece, of the given rows."""
+    taken = np.empty((values.shape[1], rows.size), values.dtype)
+    for place in range(rows.size):
+        for column in range(values.shape[1]):
+            taken[column, place] = values[rows[place], column]
+    return taken
