@@ -306,7 +306,7 @@ def upload_of(person: str) -> bytes:
 
 def fill_kept(site: PrivateSite) -> None:
     """Runs, traces, uploads, views, insights, rules, mutes and comments, by the routes that people use."""
-    first = site.intake.take(sorted(RECORDED.glob("ddp_*")), f"trace {BOB}", job(BOB))
+    first = site.intake.take(sorted(RECORDED.glob("ddp_*")), f"profile of some steps by {BOB}", job(BOB))
     with site.client(is_private=False) as client:
         for person in PEOPLE:
             _keep(site, client, person, first.trace_id)
@@ -333,7 +333,7 @@ def _keep(site: PrivateSite, client: TestClient, person: str, trace: str) -> Non
     comment = {"workload": job(person), "author": "somebody", "text": f"says {person}"}
     site.comments[person] = _ok(client.post("/api/v1/comments", json=comment, headers=who))["key"]
     # A trace is read once: importing is slow, and the others' have the same spans.
-    named = {"name": f"trace {person}", "workload_id": job(person)}
+    named = {"name": f"profile of some steps by {person}", "workload_id": job(person)}
     made = _ok(client.post("/api/v1/traces", json=named, headers=who))["trace_id"]
     for each in artifacts.list(f"traces/{trace}/"):
         with artifacts.open(each.key) as file:

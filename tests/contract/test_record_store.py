@@ -531,3 +531,31 @@ def test_past_states_can_be_added_when_they_are_imported(store: RecordStore) -> 
     turn = NodeTurn(node=FULL_NODE.id, from_at=T0, state=NodeState.DRAINED, reason="disk")
     store.write_node_states([turn])
     assert store.node_states(at_ms=at(1)) == [turn]
+
+
+def test_names_of_others_find_nothing_when_only_some_are_known(store: RecordStore) -> None:
+    known = {"known_to": ("ada", frozenset({"nlp"}))}
+    store.write_workloads(
+        [
+            job(71, user="ada", project="vision", name="train"),
+            job(72, user="bob", project="nlp", name="train"),
+            job(73, user="bob", project="vision", name="train"),
+            job(74, user=None, project=None, name="train"),
+            job(75, id=WorkloadId("kubernetes:train.a.1"), user="eve", project="train", name="train"),
+        ],
+        at_ms=T0,
+    )
+
+    def find(**where: object) -> set[str]:
+        page = store.workloads(WorkloadFilter(**known, **where))  # type: ignore[arg-type]  # fields by name
+        assert page.total == len(page.workloads)
+        return {workload.id for workload in page.workloads}
+
+    assert find(text="train") == {"slurm:71", "slurm:72"}
+    assert find(text="SLURM:7") == {"slurm:71", "slurm:72", "slurm:73", "slurm:74"}
+    assert find(text="kubernetes:train.a.1") == {"kubernetes:train.a.1"}
+    assert find(user="bob", is_known=True) == {"slurm:72"}
+    assert find(user="bob", is_known=False) == {"slurm:73"}
+    assert find(project="vision", is_known=False) == {"slurm:73"}
+    assert find(is_known=False) == {"slurm:73", "slurm:74", "kubernetes:train.a.1"}
+    assert len(find()) == 5

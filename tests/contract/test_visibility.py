@@ -253,9 +253,9 @@ def tables_of(answer: Response) -> list[pl.DataFrame]:
 
 
 def named_in(answer: Response, call: Call) -> set[str]:
-    """Whom an answer names, but for whom the question named itself."""
+    """Whom an answer names. A refusal may repeat what was asked."""
     told = texts_of(answer)
-    asked = f"{call.path} {call.json}".encode()
+    asked = f"{call.path} {call.json}".encode() if answer.status_code >= 400 else b""
     return {name for name in NAMES if name.encode() in told and name.encode() not in asked}
 
 
@@ -375,14 +375,35 @@ def test_everybody_is_named_when_the_site_is_open(site: PrivateSite, role: str) 
                 assert BOB.encode() in told, operation
 
 
-def test_simulations_end_when_they_were_asked_for(site: PrivateSite, private: TestClient) -> None:
-    """So that none goes on when the stores are closed."""
+def test_results_are_for_those_who_see_the_trace_when_it_was_simulated(site: PrivateSite, private: TestClient) -> None:
+    seen = {}
     for trace in ("cluster", site.uploads[ADA]):
         asked = {"trace": trace, "policies": ["fcfs"], "backfills": ["easy"], "processors": 64}
-        found = ask(private, Call("POST", "/simulations", asked), "researcher").json()
-        for _ in range(600):
-            if found["state"] != "running":
-                break
-            time.sleep(0.1)
-            found = ask(private, get(f"/simulations/{found['simulation']}"), "researcher").json()
+        found = wait_for(private, Call("POST", "/simulations", asked), "/simulations/{}", "simulation")
         assert found["state"] == "done", found
+        for role in ("researcher", "viewer"):
+            seen[trace, role] = ask(private, get(f"/simulations/{found['simulation']}"), role).status_code
+    assert list(seen.values()) == [200, 200, 200, 404]
+    assert len(ask(private, get("/simulations"), "researcher").json()["simulations"]) >= 2
+    kept = ask(private, get("/simulations"), "viewer").json()["simulations"]
+    assert {row["asked"]["trace"] for row in kept} == {"cluster"}
+
+
+def test_what_ifs_are_for_those_of_one_sight_when_they_were_begun(private: TestClient) -> None:
+    begun = Call("POST", "/scheduling/whatif/runs", {"futures": 2})
+    found = wait_for(private, begun, "/scheduling/whatif/runs/{}", "run")
+    assert found["state"] == "done", found
+    asked = get(f"/scheduling/whatif/runs/{found['run']}")
+    assert named_in(ask(private, asked, "researcher"), asked) == {ADA}
+    assert [ask(private, asked, role).status_code for role in ("viewer", "lead", "admin")] == [404, 404, 404]
+
+
+def wait_for(client: TestClient, begun: Call, path: str, key: str) -> dict[str, Any]:
+    """Ask as a researcher, and look until it is over."""
+    found: dict[str, Any] = ask(client, begun, "researcher").json()
+    for _ in range(1200):
+        if found["state"] != "running":
+            break
+        time.sleep(0.1)
+        found = ask(client, get(path.replace("{}", found[key])), "researcher").json()
+    return found
