@@ -1,7 +1,6 @@
 """Metrics servers as sites run them: tenants of a cluster and of vmauth, remote write, and servers that are away for a while."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -179,7 +178,3 @@ def test_samples_are_counted_as_lost_when_the_server_will_never_take_them(tmp_pa
         assert values(store, now, now + 2) == [1.0, 3.0]
         assert (store.info().lost_samples, store.info().spooled_samples) == (1, 0)
         store.close()
-
-
-def test_no_thread_stays_when_stores_are_closed() -> None:
-    assert not [thread for thread in threading.enumerate() if thread.name == "spool"]

@@ -30,6 +30,8 @@ from clusterscape.store.metrics import EmbeddedMetricStore
 from clusterscape.store.migration import samples
 from clusterscape.store.migration.samples import find_difference, summarize
 from clusterscape.store.records import WorkloadFilter, open_record_store
+from clusterscape.store.records.engines import record_engine
+from clusterscape.store.records.leadership import Fence, Leadership
 
 pytestmark = pytest.mark.server
 
@@ -210,7 +212,18 @@ def test_nothing_is_changed_when_the_move_makes_no_sense(
     holder = EmbeddedMetricStore(site / "metrics", RetentionSettings())
     with pytest.raises(StoreBusyError, match="in use"):
         migrate(environ, "--to", proxy.url)
+    with pytest.raises(StoreBusyError, match="in use"):  # also where only its records are to be moved
+        migrate(environ, "--to", postgres.new_database())
     holder.close()
+    collected = postgres.new_database()
+    open_record_store(StorageSettings(records=collected)).close()
+    engine = record_engine(StorageSettings(records=collected))
+    collector = Leadership(engine, "collector 1/1", Fence())
+    assert collector.try_take()
+    with pytest.raises(StoreBusyError, match="a server collects"):
+        migrate(environ, "--from", collected, "--to", "sqlite:////nowhere/records.db")
+    collector.release()
+    engine.dispose()
     filled = postgres.new_database()
     other = open_record_store(StorageSettings(records=filled))
     other.write_workloads([job(7)], at_ms=T0)

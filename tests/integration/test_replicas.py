@@ -135,6 +135,13 @@ jitter_s = 0
                 for page in (web, second):
                     assert get_json(f"{page.url}/api/v1/cluster")["units"]["total"] == 6
                 assert get_json(f"{web.url}/healthz")["status"] == "ok"
+                wait_until(lambda: get_json(f"{web.url}/api/v1/rules")["judged_at"] is not None, LIMIT_S)
+
+                postgres.stop()
+                postgres.start()
+                restarted_at = int(time.time() * 1000)
+                wait_until(lambda: collecting(second), LIMIT_S)
+                wait_until(lambda: stream.newest_sample_at > restarted_at, LIMIT_S)
         victoria.flush()
         metrics = VictoriaMetricStore(victoria.url, cluster="replicas")
         found = metrics.read_all(["gpu_util_ratio"], start_ms=UnixMs(0), end_ms=UnixMs(killed_at))

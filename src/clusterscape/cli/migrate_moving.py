@@ -10,20 +10,23 @@ from sqlalchemy import Engine
 
 from clusterscape.cli.migrate_places import different_parts
 from clusterscape.cli.site import system_clock
-from clusterscape.errors import ConfigError
+from clusterscape.errors import ConfigError, StoreBusyError
 from clusterscape.model import UnixMs
 from clusterscape.settings import Settings, StorageSettings
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
 from clusterscape.store.metrics import EmbeddedMetricStore
 from clusterscape.store.metrics.contract import ListedMetricStore
+from clusterscape.store.metrics.embedded.manifest import locked
 from clusterscape.store.metrics.servers import open_server_store
 from clusterscape.store.migration import Journal, move_artifacts, move_records, move_samples
 from clusterscape.store.migration.records import count_records
 from clusterscape.store.migration.samples import Slice, plan_slices
 from clusterscape.store.records.engines import record_engine
+from clusterscape.store.records.leadership import Fence, Leadership
 from clusterscape.store.records.migrations import bring_up_to_date
 
 DAY_MS = 86_400_000
+COLLECTOR_LOCK = "collector 1/1"
 Tell = Callable[[int, int, str], None]
 Report = dict[str, Any]
 
@@ -43,6 +46,10 @@ class Move:
             )
 
     def __enter__(self) -> "Move":
+        with ExitStack() as opening:
+            for storage in (self._source, self._target):
+                self._keep_servers_out(storage, opening)
+            self._open = opening.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -142,6 +149,23 @@ class Move:
         return open_artifact_store(storage)
 
     # both sides
+
+    def _keep_servers_out(self, storage: StorageSettings, opening: ExitStack) -> None:
+        """Hold what a server of that side would need to collect; raises StoreBusyError where one has it."""
+        folder = storage.data_dir / "metrics"
+        if storage.metrics == "embedded" and "metrics" not in self._parts and folder.is_dir():
+            opening.enter_context(locked(folder))
+        if not storage.records.startswith("postgresql"):
+            return
+        engine = record_engine(storage)
+        opening.callback(engine.dispose)
+        collector = Leadership(engine, COLLECTOR_LOCK, Fence())
+        if collector.try_take(announces=False):
+            opening.callback(collector.release)
+        elif collector.trouble is None:
+            raise StoreBusyError(
+                f"a server collects into {_shown(storage, 'records')}", hint="Stop every ClusterScape over it first."
+            )
 
     def _about(self, part: str) -> Report:
         return {"from": _shown(self._source, part), "to": _shown(self._target, part)}

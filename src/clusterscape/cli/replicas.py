@@ -100,15 +100,16 @@ class Replica:
     ) -> None:
         """Collect while this process holds its shard's lock; else wait for it. Until cancelled."""
         loop = asyncio.get_running_loop()
-        is_told = False
+        told: str | None = None
         while True:
             if not await asyncio.to_thread(self._leadership.try_take):
-                if not is_told:
-                    log.info("another process collects shard %s; this one stands by", self.shard)
-                    is_told = True
+                news = self._leadership.trouble or f"another process collects shard {self.shard}; this one stands by"
+                if news != told:
+                    log.log(logging.WARNING if self._leadership.trouble else logging.INFO, "%s", news)
+                    told = news
                 await asyncio.sleep(LOOK_EVERY_S)
                 continue
-            is_told = False
+            told = None
             try:
                 await loop.run_in_executor(writer, take_over)
                 log.info("this process collects shard %s", self.shard)

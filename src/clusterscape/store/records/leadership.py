@@ -5,8 +5,6 @@ writing transaction of a holder checks it, so one that has been cut off and does
 """
 
 import hashlib
-import logging
-import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -14,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Engine, text
 
 from clusterscape.errors import StoreError
-from clusterscape.store.records.faults import explain
+from clusterscape.store.records.faults import explained
 
 if TYPE_CHECKING:
     import psycopg
-
-log = logging.getLogger(__name__)
 
 KIND = "leader"
 """Of the documents that hold the numbers, one for each lock."""
@@ -69,29 +65,37 @@ class Leadership:
         self._fence = fence
         self._key = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
         self._session: psycopg.Connection[Any] | None = None
-        self._lock = threading.Lock()
+        self.trouble: str | None = None
+        """Why it could not even be tried to take the lock; None where somebody simply has it."""
 
     @property
     def is_held(self) -> bool:
         """Whether it was held at the last look."""
         return self._session is not None
 
-    def try_take(self) -> bool:
-        """Take the lock where nobody has it; False where somebody does, or the server is away."""
+    def try_take(self, *, announces: bool = True) -> bool:
+        """Take the lock where nobody has it; False where somebody does, or the server is away.
+
+        One who does not announce it only keeps others from collecting.
+        """
+        import psycopg
+
         if self._session is not None:
             return True
-        session = self._connect()
-        if session is None:
-            return False
+        self.trouble = None
+        session: psycopg.Connection[Any] | None = None
         try:
+            session = self._connect()
             row = session.execute("SELECT pg_try_advisory_lock(%s)", [self._key]).fetchone()
             if row is None or not row[0]:
                 session.close()
                 return False
-            self._fence.raise_to(self._name, self._next_number())
-        except Exception as error:
-            _close(session)
-            log.debug("no election: %s", error)
+            if announces:
+                self._fence.raise_to(self._name, self._next_number())
+        except (psycopg.Error, StoreError) as error:
+            self.trouble = " ".join(str(error).split())
+            if session is not None:
+                _close(session)
             return False
         self._session = session
         return True
@@ -121,33 +125,25 @@ class Leadership:
         if session is not None:
             _close(session)
 
-    def _connect(self) -> "psycopg.Connection[Any] | None":
+    def _connect(self) -> "psycopg.Connection[Any]":
         import psycopg
 
         url = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
         settings = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS.items())
-        try:
-            return psycopg.connect(
-                url,
-                autocommit=True,
-                connect_timeout=5,
-                application_name=f"clusterscape {self._name}",
-                tcp_user_timeout=ANSWER_TIMEOUT_MS,
-                options=settings,
-            )
-        except psycopg.Error as error:
-            log.debug("no election: %s", error)
-            return None
+        return psycopg.connect(
+            url,
+            autocommit=True,
+            connect_timeout=5,
+            application_name=f"clusterscape {self._name}",
+            tcp_user_timeout=ANSWER_TIMEOUT_MS,
+            options=settings,
+        )
 
     def _next_number(self) -> int:
         at = time.time_ns() // 1_000_000
         # As a writer: whoever wrote before has committed, whoever writes later finds the new number.
-        try:
-            with self._engine.execution_options(writes=True).begin() as connection:
-                found = connection.execute(_RAISE, {"kind": KIND, "key": self._name, "at": at}).scalar_one()
-        except Exception as error:
-            raise explain(error, "the election") from error
-        return int(found)
+        with explained("the election"), self._engine.execution_options(writes=True).begin() as connection:
+            return int(connection.execute(_RAISE, {"kind": KIND, "key": self._name, "at": at}).scalar_one())
 
 
 def _close(session: "psycopg.Connection[Any]") -> None:
