@@ -13,6 +13,8 @@ export interface Series {
   readonly xs: readonly number[];
   readonly ys: readonly number[];
   readonly look: "step" | "line" | "area";
+  /** Marks each value, where there are few. */
+  readonly hasDots?: boolean;
 }
 
 interface XyChartProps {
@@ -112,6 +114,13 @@ export function XyChart(props: XyChartProps) {
               strokeLinejoin="round"
             />
           ))}
+          {series
+            .filter(({ hasDots }) => hasDots)
+            .map(({ key, color, xs, ys }) =>
+              xs.map((value, at) => (
+                <circle key={`${key} ${value}`} cx={toX(value)} cy={toY(ys[at] ?? 0)} r={3.5} fill={color} />
+              )),
+            )}
           {pointed !== null && <path className={styles.cursor} d={`M${LEFT_PX + pointed * inner} ${TOP_PX}v${tall}`} />}
         </svg>
       )}

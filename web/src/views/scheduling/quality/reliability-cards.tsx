@@ -6,7 +6,7 @@ import { formatDuration, formatInstant } from "../../../base/time.ts";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { ChartCard } from "../drawing/chart-card.tsx";
 import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { durationScale, linearScale } from "../drawing/scales.ts";
+import { evenDurationScale, linearScale } from "../drawing/scales.ts";
 import { colorAt } from "../drawing/trace-colors.ts";
 import { type Series, XyChart } from "../drawing/xy-chart.tsx";
 import { Waits } from "./nothing-yet.tsx";
@@ -70,7 +70,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
       >
         <IntervalRows
           label="Error by size and queue"
-          scale={durationScale(1, longest)}
+          scale={evenDurationScale(longest * 1.05, 5)}
           groups={reliability.bins.map((bin) => ({
             key: `${bin.size} ${bin.queue}`,
             title: bin.size,
@@ -81,7 +81,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
                 color: colorAt(0),
                 title: bin.queue,
                 dot: bin.median_error_s,
-                bar: [1, bin.median_error_s] as const,
+                bar: [0, bin.median_error_s] as const,
                 text: formatDuration(bin.median_error_s),
                 tip: `${bin.size}, ${bin.queue}: ${formatDuration(bin.median_error_s)}, ${formatCount(bin.jobs)} forecasts`,
               },
@@ -109,6 +109,7 @@ function toSeries(title: string, coverage: readonly Coverage[], color: string): 
     title,
     color,
     look: "line",
+    hasDots: true,
     xs: sorted.map(({ nominal }) => nominal),
     ys: sorted.map(({ covered }) => covered),
   };
