@@ -271,13 +271,19 @@ class Ledger:
 
     def _believe_named(self, seen: QueueObserved) -> list[Allocation]:
         """What exporters said before the scheduler told whose pod it is: believed now, where nobody else holds the unit."""
-        waiting = [key for key in self._disagree_since if key[1] in seen.aliases]
-        if not waiting:
-            return []
-        held = {allocation.unit for allocation in self.open.values()}
+        aliases = seen.aliases
+        waiting = [key for key in self._disagree_since if key[1] in aliases]
         for key in waiting:
             del self._disagree_since[key]
-        return [_labelled(seen.aliases[name], unit, seen.at) for unit, name in waiting if unit not in held]
+        renamed = [a for a in self.open.values() if a.workload in aliases] if aliases else []
+        held = {a.unit for a in self.open.values()} if waiting else set()
+        changes = [_labelled(aliases[name], unit, seen.at) for unit, name in waiting if unit not in held]
+        for allocation in renamed:  # under the pod's own name nothing was held
+            changes += [
+                replace(allocation, to_at=allocation.from_at),
+                replace(allocation, workload=aliases[allocation.workload]),
+            ]
+        return changes
 
     def _place(self, allocations: Sequence[Allocation]) -> Iterable[Allocation]:
         """Units that a source knows only by UUID, at the place where an exporter or a driver has seen it; unseen: left out."""

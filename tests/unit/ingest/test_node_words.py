@@ -100,3 +100,18 @@ def test_an_exporters_pod_is_believed_when_the_scheduler_tells_its_name_later() 
     )
     assert [(each.workload, each.unit) for each in ledger.see_queue(seen).allocations] == [(workload.id, "a:3")]
     assert not ledger.see_labels(ExporterFacts(labels={UnitId("a:3"): [pod]}), UnixMs(3)).allocations
+
+
+def test_a_holder_is_renamed_when_the_exporter_was_heard_before_any_scheduler() -> None:
+    pod, workload = WorkloadId("kubernetes:a/train-0"), WorkloadId("kubernetes:a.train.1")
+    ledger = Ledger()
+    (early,) = ledger.see_labels(ExporterFacts(labels={UnitId("a:3"): [pod]}), UnixMs(1)).allocations
+    assert early.workload == pod
+    running = Workload(id=workload, state=WorkloadState.RUNNING)
+    seen = QueueObserved(
+        source="kubernetes", at=UnixMs(2), workloads=[running], allocations=[], aliases={pod: workload}
+    )
+    changes = ledger.see_queue(seen).allocations
+    assert [(each.workload, each.from_at, each.to_at) for each in changes] == [(pod, 1, 1), (workload, 1, None)]
+    assert not ledger.see_queue(seen).allocations
+    assert not ledger.see_labels(ExporterFacts(labels={UnitId("a:3"): [pod]}), UnixMs(3)).allocations
