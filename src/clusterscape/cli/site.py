@@ -217,15 +217,19 @@ def open_artifacts(settings: Settings) -> ArtifactStore:
 
 
 def open_trace_intake(
-    settings: Settings, artifacts: ArtifactStore, clock: Callable[[], UnixMs] = system_clock
+    settings: Settings,
+    artifacts: ArtifactStore,
+    clock: Callable[[], UnixMs] = system_clock,
+    *,
+    scheduler: str | None = None,
 ) -> TraceIntake:
-    """What takes traces in; they are read in a process of their own."""
+    """What takes traces in; they are read in a process of their own, or on the Dask cluster of a scheduler."""
     stopped = threading.Event()
 
     def import_trace(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
         from clusterscape.cli.trace_importing import import_apart  # multiprocessing is not free to import
 
-        return import_apart(paths, folder, progress, stopped.is_set)
+        return import_apart(paths, folder, progress, stopped.is_set, scheduler)
 
     return TraceIntake(
         artifacts,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clusterscape.cli import trace_diff, trace_store
+from clusterscape.cli.dask_cluster import SchedulerOption
 from clusterscape.cli.options import JsonOption
 from clusterscape.cli.output import answers, errors, print_json
 from clusterscape.errors import SourceError
@@ -30,16 +31,15 @@ def report_trace(
         list[Path], typer.Argument(help="Trace files, folders or tar archives of one run.", metavar="DIR_OR_FILES...")
     ],
     html: Annotated[Path | None, typer.Option(help="Also write the report as a page of its own.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that read files.", show_default="one per core")
-    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Files read at once.", show_default="one per core")] = None,
+    scheduler: SchedulerOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say why a step is slow: ranks, alignment, breakdown, collectives, bubble, critical path, what-if, verdicts."""
     from clusterscape.analyze.trace.document import write_report
     from clusterscape.cli.trace_text import print_report
 
-    document = write_report(_analyze(paths, workers, quiet=as_json))
+    document = write_report(_analyze(paths, workers, scheduler, quiet=as_json))
     if html is not None:
         from clusterscape.cli.trace_page import write_page
 
@@ -55,12 +55,12 @@ def report_trace(
         answers.print(f"\nWritten to {html}.", highlight=False, soft_wrap=True)
 
 
-def _analyze(paths: list[Path], workers: int | None, *, quiet: bool) -> "TraceReport":
+def _analyze(paths: list[Path], workers: int | None, scheduler: str | None, *, quiet: bool) -> "TraceReport":
     import numpy as np
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from clusterscape.analyze.trace.report import analyze_trace
-    from clusterscape.collect.traces import read_traces
+    from clusterscape.cli.trace_reading import read_anywhere
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=quiet) as progress:
@@ -72,5 +72,5 @@ def _analyze(paths: list[Path], workers: int | None, *, quiet: bool) -> "TraceRe
         def tell_step(what: str) -> None:
             progress.update(task, description=what[:1].upper() + what[1:])
 
-        trace = read_traces(paths, workers=workers, progress=tell_read)
+        trace = read_anywhere(paths, scheduler, workers=workers, progress=tell_read)
         return analyze_trace(trace, np.random.default_rng(BOOTSTRAP_SEED), tell_step)

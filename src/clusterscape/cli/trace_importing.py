@@ -26,14 +26,16 @@ STEPS = 6
 """What is told of the analysis before it is over, roughly."""
 
 
-def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
-    """Read and analyze in this process; writes the files to keep into ``folder``."""
+def import_files(
+    paths: Sequence[Path], folder: Path, progress: Callable[[float], None], scheduler: str | None = None
+) -> ImportedTrace:
+    """Read and analyze in this process, or read on a Dask cluster; writes the files to keep into ``folder``."""
     import msgspec
     import numpy as np
 
     from clusterscape.analyze.trace.packing import pack_trace
     from clusterscape.analyze.trace.report import analyze_trace
-    from clusterscape.collect.traces import read_traces
+    from clusterscape.cli.trace_reading import read_anywhere
 
     done = 0
 
@@ -42,7 +44,7 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Callable[[float]
         done += 1
         progress(READING_SHARE + (1 - READING_SHARE) * min(1.0, done / STEPS))
 
-    trace = read_traces(paths, progress=lambda read, total, _: progress(READING_SHARE * read / total))
+    trace = read_anywhere(paths, scheduler, progress=lambda read, total, _: progress(READING_SHARE * read / total))
     report = analyze_trace(trace, np.random.default_rng(BOOTSTRAP_SEED), tell_step)
     packed = pack_trace(report)
     packed.spans.write_parquet(folder / SPANS_FILE, compression="zstd")
@@ -78,12 +80,13 @@ def import_apart(
     folder: Path,
     progress: Callable[[float], None],
     is_stopped: Callable[[], bool] = lambda: False,
+    scheduler: str | None = None,
 ) -> ImportedTrace:
     """The same in a process of its own, which ends soon after ``is_stopped`` says so."""
     # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(sending, list(paths), folder), name="trace import")
+    process = context.Process(target=_work, args=(sending, list(paths), folder, scheduler), name="trace import")
     process.start()
     sending.close()
     outcome: ImportedTrace | ClusterScapeError | None = None
@@ -115,9 +118,9 @@ def import_apart(
     )
 
 
-def _work(sending: Connection, paths: Sequence[Path], folder: Path) -> None:
+def _work(sending: Connection, paths: Sequence[Path], folder: Path, scheduler: str | None) -> None:
     try:
-        sending.send(import_files(paths, folder, lambda share: sending.send(float(share))))
+        sending.send(import_files(paths, folder, lambda share: sending.send(float(share)), scheduler))
     except ClusterScapeError as error:
         sending.send(SourceError(error.message, hint=error.hint))
     finally:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from clusterscape.cli.dask_cluster import SchedulerOption
 from clusterscape.cli.options import ConfigOption, JsonOption, TokenOption
 from clusterscape.cli.output import answers, count, errors, print_json
-from clusterscape.errors import SourceError
+from clusterscape.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ def import_trace(
     workload: Annotated[str | None, typer.Option(help="The workload it belongs to.")] = None,
     name: Annotated[str | None, typer.Option(help="What it is called.", show_default="the folder's name")] = None,
     server: ServerOption = None,
+    scheduler: SchedulerOption = None,
     token: TokenOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -41,6 +43,8 @@ def import_trace(
     """Keep a trace so that the page shows it: read, aligned, analyzed, with its report."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    if server and scheduler:
+        raise ConfigError("a server reads traces by itself", hint="Leave out --server or --scheduler.")
     title = name or _title(paths)
     columns = (
         TextColumn("{task.description}"),
@@ -57,7 +61,7 @@ def import_trace(
         if server:
             row = _send(server, token, paths, title, workload, tell)
         else:
-            row = _describe(_intake(_read(config)).take(paths, title, workload, progress=tell))
+            row = _describe(_intake(_read(config), scheduler).take(paths, title, workload, progress=tell))
     if as_json:
         print_json(row)
         return
@@ -145,11 +149,11 @@ def _read(config: Path | None) -> "Settings":
     return read_settings(config)
 
 
-def _intake(settings: "Settings") -> "TraceIntake":
+def _intake(settings: "Settings", scheduler: str | None = None) -> "TraceIntake":
     from clusterscape.cli.site import open_artifacts, open_trace_intake
 
     settings.storage.data_dir.mkdir(parents=True, exist_ok=True)
-    return open_trace_intake(settings, open_artifacts(settings))
+    return open_trace_intake(settings, open_artifacts(settings), scheduler=scheduler)
 
 
 def _describe(about: Any) -> dict[str, Any]:

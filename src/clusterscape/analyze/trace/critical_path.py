@@ -64,7 +64,7 @@ def find_critical_paths(
     spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFrame, matches: Matches, wanted: Sequence[int]
 ) -> tuple[CriticalPath, ...]:
     """The path of each wanted step that is there."""
-    talk = parts.join(_partners(matches), on="span", how="left").sort("end_ns")
+    talk = parts.join(_partners(matches), on="span", how="left").sort("end_ns", maintain_order=True)
     ranks = {
         int(rank): _Rank(compute_times(spans, int(rank)), talk.filter(pl.col("rank") == rank))
         for rank in steps["rank"].unique().sort()
@@ -86,7 +86,7 @@ def _partners(matches: Matches) -> pl.DataFrame:
 
 def _walk(ranks: Mapping[int, _Rank], window: pl.DataFrame, step: int) -> CriticalPath:
     low, high = int(window["start_ns"].to_numpy().min()), int(window["end_ns"].to_numpy().max())
-    rank = int(window.sort("end_ns")["rank"][-1])
+    rank = int(window.sort("end_ns", "rank")["rank"][-1])
     lanes = {int(each): _lane(ranks[int(each)], low, high) for each in window["rank"]}
     begin = dict(window.select("rank", "start_ns").iter_rows())
     segments: list[Segment] = []
@@ -140,6 +140,8 @@ def _look_back(lane: _Lane, now: int, low: int) -> tuple[str, int, int | None]:
 def middle_step(steps: pl.DataFrame) -> int | None:
     """The step whose length is the median."""
     lengths = (
-        steps.group_by("step").agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("length")).sort("length")
+        steps.group_by("step")
+        .agg((pl.col("end_ns").max() - pl.col("start_ns").min()).alias("length"))
+        .sort("length", "step")
     )
     return int(np.asarray(lengths["step"])[lengths.height // 2]) if lengths.height else None
