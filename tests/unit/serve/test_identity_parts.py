@@ -21,7 +21,7 @@ from clusterscape.serve.identity.groups import find_standing
 from clusterscape.serve.identity.oidc import OidcProvider, decode_pending, find_claim
 from clusterscape.serve.identity.passwords import check_new_password
 from clusterscape.serve.identity.throttle import SignInThrottle, Throttle
-from clusterscape.serve.identity.tokens import needed_scope, opens
+from clusterscape.serve.identity.tokens import find_scopes
 from clusterscape.settings import AuthSettings, OidcSettings, read_settings
 
 PROXY = "10.0.0.5"
@@ -125,22 +125,27 @@ def test_greatest_role_and_all_projects_count_when_somebody_is_in_several_groups
 
 
 @pytest.mark.parametrize(
-    ("path", "is_change", "needed"),
+    ("path", "is_change", "enough"),
     [
-        ("/api/v1/cluster", False, Scope.READ),
-        ("/metrics", False, Scope.READ),
-        ("/api/v1/runs/r1/files/f", True, Scope.RUNS),
-        ("/api/v1/traces", True, Scope.RUNS),
-        ("/api/v1/rules/x", True, Scope.WRITE),
-        ("/api/v1/accounts", False, Scope.ADMIN),
-        ("/api/v1/tokens/x", True, Scope.ADMIN),
-        ("/api/v1/audit", False, Scope.ADMIN),
+        ("/api/v1/cluster", False, {Scope.READ}),
+        ("/metrics", False, {Scope.READ}),
+        ("/api/v1/runs", False, {Scope.READ}),
+        ("/api/v1/runs/r1/files", False, {Scope.READ, Scope.RUNS, Scope.WRITE}),
+        ("/api/v1/runs/r1/files/f", True, {Scope.RUNS, Scope.WRITE}),
+        ("/api/v1/traces", True, {Scope.RUNS, Scope.WRITE}),
+        ("/api/v1/traces/t1", False, {Scope.READ, Scope.RUNS, Scope.WRITE}),
+        ("/api/v1/traces/t1/marey", False, {Scope.READ}),
+        ("/api/v1/traces/diff", False, {Scope.READ}),
+        ("/api/v1/rules/x", True, {Scope.WRITE}),
+        ("/api/v1/session", False, set(Scope)),
+        ("/api/v1/sessions", True, {Scope.ADMIN}),
+        ("/api/v1/accounts", False, {Scope.ADMIN}),
+        ("/api/v1/tokens/x", True, {Scope.ADMIN}),
+        ("/api/v1/audit", False, {Scope.ADMIN}),
     ],
 )
-def test_needed_scope_follows_the_path_when_a_token_is_sent(path: str, is_change: bool, needed: Scope) -> None:
-    assert needed_scope(path, is_change=is_change) is needed
-    assert opens([needed], needed)
-    assert opens([Scope.WRITE], needed) is (needed in (Scope.WRITE, Scope.RUNS))
+def test_scopes_follow_the_path_when_a_token_is_sent(path: str, is_change: bool, enough: set[Scope]) -> None:
+    assert find_scopes(path, is_change=is_change) == frozenset(enough)
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 2000, "aaaaaaaaaaaaaaaaaaaa", "ada-lovelace1"])

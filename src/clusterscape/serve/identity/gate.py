@@ -18,7 +18,7 @@ from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.identity.origins import PAGE_HEADER, SAFE_METHODS, is_foreign
 from clusterscape.serve.identity.security_headers import secure
 from clusterscape.serve.identity.throttle import Throttle
-from clusterscape.serve.identity.tokens import needed_scope, opens
+from clusterscape.serve.identity.tokens import find_scopes
 from clusterscape.serve.problems import problem
 from clusterscape.serve.state import VIEWER_KEY
 
@@ -85,9 +85,11 @@ class Gate:
         if is_unsafe:
             _refuse_foreign(caller, headers, whence)
         if caller.token is not None:
-            needed = needed_scope(path, is_change=is_change(str(scope["method"]), path))
-            if not opens(caller.scopes, needed):
-                raise ForbiddenError(f"the token has not the scope `{needed}`", hint="Make one that has.")
+            enough = find_scopes(path, is_change=is_change(str(scope["method"]), path))
+            if not caller.scopes & enough:
+                raise ForbiddenError(
+                    f"the token has not the scope {' or '.join(sorted(enough))}", hint="Make one that has it."
+                )
 
     def _refuse_rebound(self, whence: Whence) -> None:
         # A site whose name was turned to 127.0.0.1 in between is of the same origin to the browser; only the name tells.

@@ -1,5 +1,6 @@
 """API tokens for scripts: made once, shown once, kept as a digest; and what each scope opens."""
 
+import re
 import secrets
 from collections.abc import Callable, Collection
 
@@ -20,7 +21,14 @@ TOUCHED_EVERY_MS = 60_000
 """How exactly the last use is kept."""
 
 _RUN_ROUTES = ("/api/v1/runs", "/api/v1/traces")
-_ADMIN_ROUTES = ("/api/v1/accounts", "/api/v1/tokens", "/api/v1/audit", "/api/v1/session")
+_ADMIN_ROUTES = ("/api/v1/accounts", "/api/v1/tokens", "/api/v1/audit", "/api/v1/session", "/api/v1/sessions")
+_WHO_AM_I = "/api/v1/session"
+# How much of a run has arrived, and whether a trace is read: who sends must be able to ask.
+_ASKED_BY_SENDERS = re.compile(r"/api/v1/(runs/[^/]+/files|traces/(?!diff$)[^/]+)")
+_READERS = frozenset({Scope.READ})
+_WRITERS = frozenset({Scope.WRITE})
+_SENDERS = frozenset({Scope.RUNS, Scope.WRITE})
+_SENDERS_TOO = _READERS | _SENDERS
 
 
 class ApiTokens:
@@ -90,18 +98,15 @@ def limit_viewer(viewer: Viewer, scopes: Collection[Scope]) -> Viewer:
     return Viewer(login=viewer.login, role=Role.OPERATOR, projects=viewer.projects, title=viewer.title)
 
 
-def needed_scope(path: str, *, is_change: bool) -> Scope:
-    """What a token must have for a request."""
+def find_scopes(path: str, *, is_change: bool) -> frozenset[Scope]:
+    """Those of which a token must have one for a request."""
+    if path == _WHO_AM_I and not is_change:
+        return frozenset(Scope)
     if _is_below(path, _ADMIN_ROUTES):
-        return Scope.ADMIN
+        return frozenset({Scope.ADMIN})
     if not is_change:
-        return Scope.READ
-    return Scope.RUNS if _is_below(path, _RUN_ROUTES) else Scope.WRITE
-
-
-def opens(scopes: Collection[Scope], needed: Scope) -> bool:
-    """Whether one of the scopes is enough."""
-    return needed in scopes or (needed is Scope.RUNS and Scope.WRITE in scopes)
+        return _SENDERS_TOO if _ASKED_BY_SENDERS.fullmatch(path) else _READERS
+    return _SENDERS if _is_below(path, _RUN_ROUTES) else _WRITERS
 
 
 def _is_below(path: str, routes: Collection[str]) -> bool:
