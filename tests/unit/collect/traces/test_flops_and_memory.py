@@ -11,6 +11,7 @@ from unit.collect.traces.trace_files import Json, document, host, kernel, step, 
 from clusterscape.collect.traces import read_traces
 from clusterscape.collect.traces.kineto import EventArguments
 from clusterscape.collect.traces.kineto_flops import estimate_flops
+from clusterscape.collect.traces.kineto_memory import read_memory
 from clusterscape.model.spans import Trace
 
 
@@ -107,3 +108,20 @@ def test_memory_is_that_of_the_host_when_there_is_no_device(tmp_path: Path) -> N
     trace = read(tmp_path, [allocation(10, 7, 0), allocation(20, 9, 0)])
     assert trace.memory is not None
     assert trace.memory["bytes"].to_list() == [7, 9]
+
+
+@pytest.mark.parametrize(
+    ("event", "found"),
+    [
+        (b'"name": "[memory]", "ts": 12.3456, "args": {"Total Allocated": 8}}', (12_345, 8)),
+        (b'"name":"[memory]","ts":"7","args":{"Device Type":"0","Total Allocated":"9"}}', (7_000, 9)),
+        (b'"name": "[memory]", "ts": 1.5, "args": {"Bytes": 8}}, {"ts": 2, "Total Allocated": 3}', None),
+        (b'"name": "[memory]", "args": {"ts": 3, "Total Allocated": 8}}', None),
+        (b'"name": "[memory]", "ts": 1', None),
+    ],
+)
+def test_an_allocation_is_read_when_its_time_and_total_stand_in_its_event(
+    event: bytes, found: tuple[int, int] | None
+) -> None:
+    table = read_memory(b"[{" + event, 0)
+    assert (None if table is None else table.row(0)) == found
