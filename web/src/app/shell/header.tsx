@@ -30,9 +30,11 @@ export function Header({ onSignedOut }: { onSignedOut: () => void }) {
         </Tag>
       )}
       {cluster?.hides_names && (
-        <Tag tip="Others' names are hidden on this site: pseudonyms stand for people and projects that are not yours">
-          names hidden
-        </Tag>
+        <span className={styles.hidden}>
+          <Tag tip="Others' names are hidden on this site: pseudonyms stand for people and projects that are not yours">
+            names hidden
+          </Tag>
+        </span>
       )}
       <Navigation />
       <span className={styles.space} />

@@ -1,6 +1,7 @@
 // Who is signed in, what they are here, and the way out.
 
 import { useAccessChange, useSession } from "../../data/access.ts";
+import { useCluster } from "../../data/queries.ts";
 import { showAccess } from "../../state/access.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { IconButton } from "../../widgets/button.tsx";
@@ -8,6 +9,7 @@ import { Menu, MenuHead, MenuItem, MenuSeparator } from "../../widgets/menu.tsx"
 
 export function UserMenu({ onSignedOut }: { onSignedOut: () => void }) {
   const { value: session } = useSession();
+  const hides = useCluster().value?.hides_names;
   const change = useChangeScreen();
   const doChange = useAccessChange();
   if (!session?.who) return null;
@@ -18,7 +20,10 @@ export function UserMenu({ onSignedOut }: { onSignedOut: () => void }) {
   };
   return (
     <Menu trigger={<IconButton icon="user" label={`Account: ${name}`} />}>
-      <MenuHead title={name} detail={session.is_open ? "Nobody has to sign in here" : describe(who)} />
+      <MenuHead
+        title={name}
+        detail={`${session.is_open ? "Nobody has to sign in here" : describe(who)}${hides ? " · others' names are hidden" : ""}`}
+      />
       <MenuSeparator />
       <MenuItem onSelect={() => change(showAccess("mine"))}>My tokens</MenuItem>
       {who.role === "admin" && (
