@@ -38,6 +38,11 @@ def test_stages_shards_and_stacks_are_drawn_when_a_graph_is_brought_alone(page: 
     trace = next(row["trace_id"] for row in rows if row["format"] == "MindSpore graph")
     page.goto(f"{demo_url}/parallel?trace={trace}")
     expect(page.get_by_text(re.compile(r"5.298\s+operators in"))).to_be_visible(timeout=SLOW_MS)
+    # What has no times cannot be drawn over time.
+    drawn_as = page.get_by_role("group", name="Drawn as")
+    for title in ("Graph", "Table"):
+        expect(drawn_as.get_by_role("radio", name=title)).to_be_disabled()
+    expect(page.get_by_text(re.compile("operator graph only: no times recorded"))).to_be_visible()
     for text in ("Stage 0", "Stage 1"):
         expect(page.get_by_text(text).first).to_be_visible()
     for text in ("split in 4", "gradient aggregation", "redistribution"):
