@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from clusterscape.errors import ClusterScapeError, ThrottledError
+from clusterscape.serve.identity.security_headers import secure
 
 log = logging.getLogger(__name__)
 
@@ -56,4 +57,6 @@ def install_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return problem(500, "internal", "The server failed on this request.", "Its log has the details.")
+        answer = problem(500, "internal", "The server failed on this request.", "Its log has the details.")
+        secure(answer.headers, is_https=False, is_personal=True)  # it is made outside of the gate
+        return answer

@@ -9,7 +9,7 @@ from clusters.guarded import FROM_PAGE, PASSWORD, GuardedSite, guarded_site, sig
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 
-from clusterscape.model.access import Outcome, Way
+from clusterscape.model.access import Outcome, Scope, Way
 from clusterscape.model.viewers import Role
 from clusterscape.serve.identity import passwords
 from clusterscape.serve.identity.security_headers import ALWAYS
@@ -200,6 +200,26 @@ def test_every_answer_forbids_foreign_scripts_and_frames_when_sent(client: TestC
     assert "unsafe-eval" not in policy
     assert "script-src 'self';" in policy
     assert "strict-transport-security" not in headers
+
+
+def test_failures_forbid_them_too_when_the_server_is_at_fault(site: GuardedSite) -> None:
+    @site.app.get("/api/broken")
+    def fail() -> None:
+        raise RuntimeError("a defect")
+
+    site.app.router.routes.insert(0, site.app.router.routes.pop())  # before the page, which takes every path
+    bearer = {"Authorization": f"Bearer {site.make_token(site.add_account('bob', Role.OPERATOR), Scope.READ)}"}
+    client = TestClient(site.app, raise_server_exceptions=False)
+    answer = client.get("/api/broken", headers=bearer)
+    assert answer.status_code == 500
+    assert answer.headers["content-security-policy"] == ALWAYS["Content-Security-Policy"]
+
+
+def test_what_was_typed_is_not_told_back_when_a_form_is_wrong(client: TestClient) -> None:
+    for form in ({"login": "ada", "password": [PASSWORD]}, {"token": {"x": PASSWORD}}, {"password": PASSWORD * 100}):
+        answer = client.post("/api/v1/session", json=form)
+        assert answer.status_code == 422
+        assert PASSWORD not in answer.text
 
 
 def test_https_is_held_to_when_the_page_came_by_it(site: GuardedSite) -> None:
