@@ -84,7 +84,7 @@ def test_gpu_values_carry_scope_and_method_when_a_run_shares_a_gpu(command: Comm
     }
     command.script(
         "model.py",
-        f"import os, time\nopen({str(processes)!r}, 'w').write(f'1 {{os.getpid()}} 1000 30\\n1 1 500 60\\n')\ntime.sleep(2.5)\n",
+        f"import os, time\nopen({str(processes)!r}, 'w').write(f'1 {{os.getpid()}} 1000 30\\n1 1 500 60\\n')\ntime.sleep(4.5)\n",
     )
     assert command("run", "-l", "nvml=5", "model.py").returncode == 0
     run = command.only_run()

@@ -58,3 +58,12 @@ def test_shorter_repeats_leave_the_band_when_they_have_ended() -> None:
     assert band.mean.tolist() == [0.5, 0.5, 1.0]
     assert band.high[2] == 1.0
     assert len(join_repeats([], points=3).x) == 0
+
+
+def test_extremes_stay_when_a_run_has_no_repeats() -> None:
+    y = np.zeros(5000)
+    y[4321] = 9.0
+    band = join_repeats([Line(np.arange(5000.0), y)], points=100)
+    assert len(band.x) <= 102
+    assert band.mean.max() == band.high.max() == 9.0
+    assert set(band.lines.tolist()) == {1}
