@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
-from os import fsync
+from os import fsync, walk
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,12 +68,12 @@ class FolderArtifactStore:
         parent = prefix.rpartition("/")[0]
         root = self._path(parent) if parent else self._folder
         found = []
-        for path in root.rglob("*"):
-            key = path.relative_to(self._folder).as_posix()
-            if path.name.startswith(TEMPORARY_PREFIX) or not key.startswith(prefix):
-                continue
-            with suppress(FileNotFoundError):  # deleted meanwhile
-                if path.is_file():
+        for folder, _, names in walk(root):  # unlike rglob, passes over a folder that is deleted meanwhile
+            for path in (Path(folder, name) for name in names):
+                key = path.relative_to(self._folder).as_posix()
+                if path.name.startswith(TEMPORARY_PREFIX) or not key.startswith(prefix):
+                    continue
+                with suppress(FileNotFoundError):  # deleted meanwhile
                     about = path.stat()
                     found.append(ArtifactInfo(key, about.st_size, UnixMs(about.st_mtime_ns // 1_000_000)))
         return sorted(found, key=lambda each: each.key)
