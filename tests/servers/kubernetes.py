@@ -250,9 +250,9 @@ class Handler(BaseHTTPRequestHandler):
         while not state.stopped and turn == state.streams and time.monotonic() < end:
             with state.changed:
                 events = [event for event in state.history if event[0] > since and event[2] == key]
+                latest = state.version  # what comes while waiting is told the next time round
                 if not events:
                     state.changed.wait(0.05)
-                latest = state.version
             for version, kind, _, thing in events:
                 since = version
                 if namespace in ("", thing["metadata"].get("namespace", "")):
