@@ -65,7 +65,7 @@ class Api:
     def delete(self, thing: Json) -> None:
         """Remove an object at once."""
         name = thing["metadata"]["name"]
-        self.ask("DELETE", f"{self._path(thing)}/{name}?gracePeriodSeconds=0")
+        self.ask("DELETE", f"{self._path(thing)}/{name}?gracePeriodSeconds=0&propagationPolicy=Background")
 
     def install(self, definitions: list[Json]) -> None:
         """Make kinds known, and wait until the server serves them."""
