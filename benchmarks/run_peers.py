@@ -87,8 +87,8 @@ def _sample_beside(home: Path) -> tuple[float, float]:
     share = (processor_s(process.pid) - used) / (time.perf_counter() - begun)
     process.wait()
     run = read_run(list_runs(home / "clusterscape")[0])
-    told = run.listeners["nvml"]
-    ticks, missed = int(str(told["ticks"])), int(str(told["missed"]))
+    sampler = run.listeners["nvml"]
+    ticks, missed = int(str(sampler["ticks"])), int(str(sampler["missed"]))
     return share, ticks / (ticks + missed)
 
 
