@@ -102,6 +102,11 @@ def test_the_flow_is_a_table_and_a_file_when_asked_for(wide: Page, traces: dict[
     wide.keyboard.press("ArrowDown")
     wide.keyboard.press("Enter")
     expect(wide.get_by_role("complementary", name="Selected node")).to_be_visible()
+    # A link to the table leads to the drawing, too.
+    wide.reload()
+    expect(table).to_be_visible(timeout=SLOW_MS)
+    wide.get_by_role("radio", name="Drawing").check(force=True)
+    expect(flow(wide).locator("g[data-selected]")).to_be_in_viewport(timeout=SLOW_MS)
 
 
 def test_graph_and_flow_lead_to_each_other_when_an_operator_is_selected(wide: Page, traces: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ interface BarProps {
   onShown(shown: ReadonlySet<string>): void;
   onNext(): void;
   onFirst(): void;
-  onScale(by: number): void;
+  onScale(by: -1 | 1): void;
   readonly form: FlowForm;
   onForm(form: FlowForm): void;
 }

@@ -1,13 +1,13 @@
 // The execution flow of a trace: operators from left to right as they run, a row per pipeline stage, the parallel strategy on
 // it. Namespaces open and close; long edges show by class; a node tells what it is and leads to its time in the graph.
 
-import { type KeyboardEvent, type RefObject, type UIEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
-import { useInk, useSize } from "../../../charts/canvas.tsx";
+import { useInk } from "../../../charts/canvas.tsx";
 import { useFlow } from "../../../data/traces.ts";
 import type { ParallelPage } from "../../../state/parallel.ts";
 import { Frame } from "../../../widgets/frame.tsx";
-import { saveFlowPng, saveFlowSvg } from "./export.ts";
+import { type FlowFile, saveFlowPng, saveFlowSvg } from "./export.ts";
 import styles from "./flow.module.css";
 import { FlowBar } from "./flow-bar.tsx";
 import { FlowDetails } from "./flow-details.tsx";
@@ -16,8 +16,9 @@ import { FlowLabels } from "./flow-labels.tsx";
 import { FlowLegend } from "./flow-legend.tsx";
 import { FlowTable } from "./flow-table.tsx";
 import { nodeBeside } from "./geometry.ts";
-import { layOut } from "./layout.ts";
+import { type FlowLayout, layOut } from "./layout.ts";
 import { Minimap } from "./minimap.tsx";
+import { type Sight, useSight } from "./use-sight.ts";
 
 export type SaveFlow = (kind: "png" | "svg") => void;
 
@@ -44,58 +45,20 @@ export function FlowView(props: FlowViewProps) {
   );
 }
 
-const SCALES = [0.25, 0.35, 0.5, 0.7, 1, 1.2, 1.5] as const;
-const USUAL_SCALE = 4;
-/** Where the rows leave room, the drawing is larger. */
-const LARGER_BELOW = 0.66;
-const AIR = 40;
+interface FlowProps extends FlowViewProps {
+  readonly flow: FlowAnswer;
+}
 
-function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowViewProps & { readonly flow: FlowAnswer }) {
+function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowProps) {
   const layout = useMemo(() => layOut(flow), [flow]);
-  const ink = useInk();
-  const [chosen, setChosen] = useState<{ readonly flow: FlowAnswer; readonly node: number | null } | null>(null);
-  const selected = chosen === null ? flow.at : chosen.flow === flow ? chosen.node : null;
   const [shown, setShown] = useState<ReadonlySet<string>>(new Set());
-  const scroll = useRef<HTMLElement>(null);
-  const size = useSize(scroll);
-  const [chosenStep, setStep] = useState<number | null>(null);
-  const step = chosenStep ?? (layout.size.height < LARGER_BELOW * size.height ? USUAL_SCALE + 1 : USUAL_SCALE);
-  const scale = SCALES[step] ?? 1;
-  const [corner, setCorner] = useState({ left: 0, top: 0 });
-  const sight = {
-    x: corner.left / scale,
-    y: corner.top / scale,
-    width: size.width / scale,
-    height: size.height / scale,
-  };
-  const select = (node: number | null) => {
-    setChosen({ flow, node });
-    const span = node === null ? null : (flow.nodes[node]?.span ?? null);
-    if (!flow.is_recorded && span !== page.span) onChange({ span });
-  };
-  const moveTo = (x: number, y?: number) =>
-    scroll.current?.scrollTo({
-      left: x * scale - size.width / 2,
-      ...(y === undefined ? {} : { top: y * scale - size.height / 2 }),
-    });
+  const [selected, select] = useSelected(flow, page.span, (span) => onChange({ span }));
+  const sight = useSight(layout, flow.at);
+  useSaves(saves, { flow, layout, title: `${title} execution flow`, selected, shown });
   const show = (at: number) => {
     select(at);
-    const [left, top] = [layout.x[at] ?? 0, layout.y[at] ?? 0];
-    const isSeen =
-      left >= sight.x &&
-      left + (layout.width[at] ?? 0) <= sight.x + sight.width &&
-      top >= sight.y &&
-      top <= sight.y + sight.height;
-    if (!isSeen) moveTo(left, top);
+    sight.reveal(at);
   };
-  useArrival(flow, size.width, (at) => moveTo(layout.x[at] ?? 0, layout.y[at] ?? 0));
-  useEffect(() => {
-    const file = { flow, layout, title: `${title} execution flow`, selected, shown, ink };
-    saves.current = (kind) => (kind === "svg" ? saveFlowSvg(file) : void saveFlowPng(file));
-    return () => {
-      saves.current = null;
-    };
-  }, [flow, layout, title, selected, shown, ink, saves]);
   const openNode = ({ opens }: FlowNode) => opens !== null && onChange({ flow: [...flow.opened, opens] });
   const closeNamespace = (namespace: number | null) =>
     onChange({ flow: flow.opened.filter((each) => each !== String(namespace) && each !== `*${namespace ?? -1}`) });
@@ -111,6 +74,7 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowViewPro
     event.preventDefault();
   };
   const isTable = page.drawing === "flow_table";
+  const drawn = { flow, layout, sight, selected, shown };
   return (
     <div className={styles.flow}>
       <FlowBar
@@ -120,42 +84,13 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowViewPro
         found={page.text ? found.length : null}
         onNext={() => show(found.find((at) => at > (selected ?? -1)) ?? found[0] ?? 0)}
         onFirst={() => onChange({ flow: null })}
-        onScale={(by) => setStep(Math.max(0, Math.min(SCALES.length - 1, step + by)))}
+        onScale={sight.rescale}
         form={isTable ? "flow_table" : "flow"}
         onForm={(drawing) => onChange({ drawing })}
       />
       <div className={styles.place} data-table={isTable || undefined}>
-        {isTable ? (
-          <FlowTable trace={trace} flow={flow} text={page.text} selected={selected} onSelect={select} />
-        ) : (
-          <>
-            <FlowLabels flow={flow} layout={layout} scale={scale} top={corner.top} />
-            <section
-              ref={scroll}
-              className={styles.scroll}
-              role="application"
-              // biome-ignore lint/a11y/noNoninteractiveTabindex: keys move from node to node
-              tabIndex={0}
-              aria-label="Execution flow: arrow keys go from node to node, Enter opens, Backspace closes the namespace around"
-              aria-activedescendant={selected === null ? undefined : `flow-node-${selected}`}
-              onKeyDown={onKeyDown}
-              onScroll={({ currentTarget }: UIEvent) =>
-                setCorner({ left: currentTarget.scrollLeft, top: currentTarget.scrollTop })
-              }
-            >
-              <FlowDrawing
-                flow={flow}
-                layout={layout}
-                sight={{ ...sight, x: sight.x - AIR, width: sight.width + 2 * AIR }}
-                scale={scale}
-                selected={selected}
-                shown={shown}
-                onSelect={select}
-                onOpen={openNode}
-              />
-            </section>
-          </>
-        )}
+        {isTable && <FlowTable trace={trace} flow={flow} text={page.text} selected={selected} onSelect={select} />}
+        <Drawn {...drawn} isHidden={isTable} onKeyDown={onKeyDown} onSelect={select} onOpen={openNode} />
         {node && (
           <FlowDetails
             flow={flow}
@@ -172,35 +107,93 @@ function Flow({ flow, trace, title, page, saves, onChange, onShow }: FlowViewPro
       {!isTable && (
         <footer className={styles.foot}>
           <FlowLegend flow={flow} />
-          <Minimap layout={layout} sight={sight} onMove={moveTo} />
+          <Minimap layout={layout} sight={sight.box} onMove={sight.moveTo} />
         </footer>
       )}
     </div>
   );
 }
 
+interface DrawnProps {
+  readonly flow: FlowAnswer;
+  readonly layout: FlowLayout;
+  readonly sight: Sight;
+  readonly selected: number | null;
+  readonly shown: ReadonlySet<string>;
+  readonly isHidden: boolean;
+  onKeyDown(event: KeyboardEvent): void;
+  onSelect(node: number): void;
+  onOpen(node: FlowNode): void;
+}
+
+const AIR = 40;
+
+function Drawn({ flow, layout, sight, selected, shown, isHidden, onKeyDown, onSelect, onOpen }: DrawnProps) {
+  const { box, scale } = sight;
+  return (
+    <>
+      {!isHidden && <FlowLabels flow={flow} layout={layout} scale={scale} top={sight.top} />}
+      <section
+        ref={sight.scroller}
+        className={styles.scroll}
+        hidden={isHidden}
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys move from node to node
+        tabIndex={0}
+        aria-label="Execution flow: arrow keys go from node to node, Enter opens, Backspace closes the namespace around"
+        aria-activedescendant={selected === null ? undefined : `flow-node-${selected}`}
+        onKeyDown={onKeyDown}
+        onScroll={sight.onScroll}
+      >
+        <FlowDrawing
+          flow={flow}
+          layout={layout}
+          sight={{ ...box, x: box.x - AIR, width: box.width + 2 * AIR }}
+          scale={scale}
+          selected={selected}
+          shown={shown}
+          onSelect={onSelect}
+          onOpen={onOpen}
+        />
+      </section>
+    </>
+  );
+}
+
+/** What is selected: at first the node of the span one comes with. Another one's span is told, so that a link has it. */
+function useSelected(
+  flow: FlowAnswer,
+  span: number | null,
+  tell: (span: number | null) => void,
+): readonly [number | null, (node: number | null) => void] {
+  const [chosen, setChosen] = useState<{ readonly flow: FlowAnswer; readonly node: number | null } | null>(null);
+  const selected = chosen === null ? flow.at : chosen.flow === flow ? chosen.node : null;
+  const select = (node: number | null) => {
+    setChosen({ flow, node });
+    const own = node === null ? null : (flow.nodes[node]?.span ?? null);
+    if (!flow.is_recorded && own !== span) tell(own);
+  };
+  return [selected, select];
+}
+
+/** Tells those outside how the flow is saved while it is shown. */
+function useSaves(saves: RefObject<SaveFlow | null>, what: Omit<FlowFile, "ink">): void {
+  const ink = useInk();
+  const file = useRef<FlowFile>({ ...what, ink });
+  file.current = { ...what, ink };
+  useEffect(() => {
+    saves.current = (kind) => (kind === "svg" ? saveFlowSvg(file.current) : void saveFlowPng(file.current));
+    return () => {
+      saves.current = null;
+    };
+  }, [saves]);
+}
+
 /** Left and right along the order of execution, up and down to the row above or below; null: no such key or node. */
-function findNext(
-  key: string,
-  selected: number | null,
-  { nodes }: FlowAnswer,
-  layout: ReturnType<typeof layOut>,
-): number | null {
+function findNext(key: string, selected: number | null, { nodes }: FlowAnswer, layout: FlowLayout): number | null {
   const along = { ArrowRight: 1, ArrowLeft: -1 }[key];
   if (along !== undefined) return Math.max(0, Math.min(nodes.length - 1, (selected ?? -along) + along));
   if (selected === null) return null;
   if (key === "ArrowDown") return nodeBeside(layout, selected, 1);
   return key === "ArrowUp" ? nodeBeside(layout, selected, -1) : null;
-}
-
-/** Brings the node one comes for into sight, once. */
-function useArrival({ at }: FlowAnswer, widthPx: number, move: (at: number) => void): void {
-  const isDone = useRef(false);
-  const go = useRef(move);
-  go.current = move;
-  useEffect(() => {
-    if (isDone.current || at === null || widthPx === 0) return;
-    isDone.current = true;
-    go.current(at);
-  }, [at, widthPx]);
 }
