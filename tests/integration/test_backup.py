@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from contract.record_samples import T0, job
 from servers.postgres import PostgresServer, postgres_server
+from servers.reliability import note
 from stores.batches import batch_of
 from typer.testing import CliRunner
 
@@ -128,6 +129,12 @@ def test_damage_is_found_before_anything_is_restored_when_the_file_is_cut_or_cha
         with pytest.raises(StoreError):
             restore_backup(there, target, progress=quiet)
         assert not there.data_dir.exists()
+    note(
+        "fault",
+        what="a backup is cut or changed",
+        promised="found before anything is restored",
+        measured="found",
+    )
 
 
 def test_the_commands_say_what_was_done_when_used_one_after_the_other(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from clusters.kubernetes_objects import RUNNING, definition, node, pod
 from servers.kubernetes import StandIn, stand_in
 from servers.kubernetes_api import Api
 from servers.programs import free_port, need_program
+from servers.reliability import note
 
 from clusterscape.collect.kubernetes import KubernetesCollector
 from clusterscape.collect.kubernetes import client as client_module
@@ -69,6 +70,12 @@ async def test_the_past_is_kept_back_and_the_present_told_again_when_the_server_
             assert seen.queue.is_complete
     finally:
         await collector.close()
+    note(
+        "fault",
+        what="the Kubernetes API restarts",
+        promised="the past is not told again as new, the present is",
+        measured="as promised",
+    )
 
 
 async def test_everything_is_listed_anew_when_the_server_has_forgotten_the_past(server: StandIn) -> None:
@@ -190,6 +197,12 @@ async def test_the_skew_is_told_when_the_servers_clock_is_off(server: StandIn) -
         assert list(seen.failing()) == ["kubernetes clock"]
         assert "s ahead of" in seen.failing()["kubernetes clock"]
         assert "train" in seen.workloads
+    note(
+        "fault",
+        what="the Kubernetes server's clock is off",
+        promised="the skew is told",
+        measured="told",
+    )
 
 
 def make_certificate(folder: Path, name: str, *, authority: str | None = None) -> None:

@@ -5,6 +5,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
+from servers.reliability import note
 from stores.batches import NOON, Sample, batch_of
 from stores.killing import run_and_kill
 
@@ -122,3 +123,9 @@ def test_statistics_equal_an_uninterrupted_run_when_the_process_is_killed_again_
         first = stop
     calm_store.close()
     assert first > KILLS
+    note(
+        "fault",
+        what="kill −9 of the process that keeps statistics of lives",
+        promised="they equal an uninterrupted run",
+        measured="equal",
+    )

@@ -6,6 +6,7 @@ import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from servers.reliability import note
 from stores.batches import DAY, NOON, Sample, batch_of, window
 from stores.killing import run_and_kill
 
@@ -78,3 +79,9 @@ def test_every_acknowledged_write_is_there_once_when_the_writer_is_killed_twenty
     with contextlib.closing(open_store(folder)) as store:
         store.maintain(now_ms=UnixMs(NOON + 2 * DAY))
         assert read_all(store) == expected
+    note(
+        "fault",
+        what="kill −9 of the metric writer, twenty times",
+        promised="every acknowledged write is there, once",
+        measured="all there",
+    )

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from contract.record_samples import T0, job
 from servers.postgres import PostgresServer, postgres_server
+from servers.reliability import note
 from sqlalchemy import Engine, text
 
 from clusterscape.errors import StoreBusyError, StoreError
@@ -59,6 +60,12 @@ def test_the_store_goes_on_when_the_server_was_restarted(postgres: PostgresServe
     store.write_workloads([job(2)], at_ms=T0)
     assert len(store.active_workloads()) == 2
     store.close()
+    note(
+        "fault",
+        what="PostgreSQL is restarted",
+        promised="the store goes on by itself",
+        measured="went on",
+    )
 
 
 def test_a_statement_is_ended_when_it_takes_too_long(postgres: PostgresServer) -> None:

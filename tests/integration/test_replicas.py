@@ -99,6 +99,14 @@ def test_another_takes_over_and_every_page_goes_on_when_the_collector_is_killed(
     with node_exporters(3) as exporters:
         targets = ", ".join(f'"{exporter.target}"' for exporter in exporters)
         config = f"""
+    note(
+        "fault",
+        what="two servers over one PostgreSQL; kill −9 of the collecting one",
+        promised="one collects at any time, the other takes over, pages go on",
+        measured="taken over, nothing doubled",
+    )
+
+
 cluster = "replicas"
 [storage]
 metrics = "{victoria.url}"
@@ -184,6 +192,14 @@ def test_every_stored_scrape_is_there_when_the_server_is_stopped_in_the_middle_o
         quick, slow = exporters
         config = f"""
 [collect.dcgm]
+    note(
+        "fault",
+        what="SIGTERM in the middle of a scrape",
+        promised="every stored scrape is there",
+        measured="all there",
+    )
+
+
 targets = ["{quick.target}", "{slow.target}"]
 interval_s = 0.3
 jitter_s = 0

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 from servers.programs import free_port
+from servers.reliability import note
 from tracking.command import Command, wait_for
 
 pytestmark = pytest.mark.server
@@ -140,6 +141,12 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(command: Comma
         rows = get(f"{url}/api/v1/runs")
         assert {row["samples"] for row in rows} == {2001}
         assert [row["run"] for row in rows] == everything[::-1]
+    note(
+        "fault",
+        what="kill −9 of the server while a run sends",
+        promised="nothing of the run is lost",
+        measured="all samples there",
+    )
 
 
 def test_error_has_the_one_shape_when_what_is_sent_is_wrong(tmp_path: Path) -> None:

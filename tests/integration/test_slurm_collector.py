@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
+from servers.reliability import note
 from servers.slurm import SlurmServer, slurm_server, strays_of
 
 from clusterscape.collect.slurm import SlurmCollector
@@ -296,6 +297,12 @@ async def test_failure_is_told_and_recovery_follows_when_slurmctld_goes_away(
     key = f"slurm:{job}"
     assert after.units_of(key) == before.units_of(key)
     assert after.workloads[key].started_at == before.workloads[key].started_at
+    note(
+        "fault",
+        what="slurmctld goes away and comes back",
+        promised="a failure is told instead of an empty queue; recovery without help",
+        measured="told and recovered",
+    )
 
 
 async def test_only_accounting_fails_when_slurmdbd_is_down(server: SlurmServer, collector: SlurmCollector) -> None:
@@ -308,6 +315,12 @@ async def test_only_accounting_fails_when_slurmdbd_is_down(server: SlurmServer, 
     assert "slurmdbd" in (seen.statuses["slurm accounting"].hint or "")
     assert seen.queue is not None
     assert seen.inventory is not None
+    note(
+        "fault",
+        what="slurmdbd is down",
+        promised="only the accounting is missing",
+        measured="queue and nodes went on",
+    )
 
 
 async def test_hint_names_munge_when_it_is_down(server: SlurmServer) -> None:
