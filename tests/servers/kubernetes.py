@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
             self._route(body)
         except Refusal as refusal:
             self._send(refusal.status["code"], refusal.status)
-        except (BrokenPipeError, ConnectionResetError):
+        except OSError:  # who asked has gone
             self.close_connection = True
 
     def _check_token(self) -> None:

@@ -27,6 +27,10 @@ SILENT_S = 180.0
 """An idle watch gets a bookmark every minute; one that is silent for longer has lost its connection."""
 
 CONNECT_TIMEOUT_S = 5.0
+
+CLOSING_S = 0.05
+"""A TLS connection that was cut is gone some turns of the event loop later, and nobody tells when."""
+
 GONE = 410
 
 HINT_RBAC = "Give ClusterScape's user the ClusterRole of deploy/kubernetes/clusterscape.yaml."
@@ -77,8 +81,11 @@ class KubernetesClient:
     async def close(self) -> None:
         """Close the connections."""
         if self._session is not None:
+            if self._session.connector is not None:
+                await self._session.connector.close(abort_ssl=True)
             await self._session.close()
             self._session = None
+            await asyncio.sleep(CLOSING_S)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, object]:
         """One JSON object; raises ApiError."""
@@ -130,9 +137,12 @@ class KubernetesClient:
                 self._note_clock(response)
                 if response.status >= 400:
                     raise self._refused(path, response.status, await response.content.read(2**20))
-                yield None
-                async for line in _lines(response.content):
-                    yield self._read_event(path, line)
+                try:
+                    yield None
+                    async for line in _lines(response.content):
+                        yield self._read_event(path, line)
+                finally:
+                    _cut(response)
         except (TimeoutError, aiohttp.ClientError) as error:
             raise self._unreachable(path, error) from None
 
@@ -213,6 +223,13 @@ class KubernetesClient:
             f"the API server at {self.url} broke off ({type(error).__name__}: {error})",
             hint="Is it the API server that listens there, and http or https as it expects?",
         )
+
+
+def _cut(response: aiohttp.ClientResponse) -> None:
+    """End a stream that has no end. Closed politely, TLS would wait for an answer from a server that is telling something."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:

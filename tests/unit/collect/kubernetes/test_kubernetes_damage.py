@@ -59,7 +59,7 @@ def iter_paths(thing: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_raises_when_any_part_of_an_object_is_replaced(data: st.DataObject) -> None:
     things = copy.deepcopy(THINGS)
     for _ in range(data.draw(st.integers(1, 3))):
