@@ -102,6 +102,15 @@ def is_same(data: Bytes, at: int, word: Bytes) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def is_equal(data: Bytes, one: int, other: int, length: int) -> bool:
+    """Whether the same bytes stand in two places."""
+    differs = False
+    for place in range(length):
+        differs |= data[one + place] != data[other + place]
+    return not differs
+
+
+@njit(cache=True, nogil=True)
 def next_member(data: Bytes, at: int, is_first: bool) -> tuple[int, int, int]:
     """Where the name of an object's next member begins and ends, and where its value begins.
 
@@ -193,13 +202,9 @@ def find_token(
         code = slots[np.int64(slot)]
         if code < 0:
             break
-        if hashes[code] == value and ends[code] - begins[code] == end - begin:
-            differs = False
-            other = begins[code]
-            for place in range(end - begin):
-                differs |= data[begin + place] != data[other + place]
-            if not differs:
-                return int(code)
+        is_as_long = hashes[code] == value and ends[code] - begins[code] == end - begin
+        if is_as_long and is_equal(data, begin, begins[code], end - begin):
+            return int(code)
         slot = (slot + np.uint64(1)) & mask
     slots[np.int64(slot)] = count
     begins[count], ends[count], hashes[count] = begin, end, value

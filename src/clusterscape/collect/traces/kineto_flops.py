@@ -4,6 +4,7 @@ convolutions; put on the kernels that do them.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -22,13 +23,15 @@ _WHOLES = msgspec.json.Decoder(list[int])
 
 def estimate_flops(name: str, own: EventArguments) -> float | None:
     """Of one call; None where the name is no product's or the profiler did not record its shapes."""
-    formula = FORMULAS.get(name)
-    if formula is None or not bytes(own.input_shapes):
-        return None
+    shapes = bytes(own.input_shapes)
+    return _estimate(name, shapes, bytes(own.settings)) if name in FORMULAS and shapes else None
+
+
+@lru_cache(maxsize=65536)
+def _estimate(name: str, shapes: bytes, settings: bytes) -> float | None:
+    """A run repeats the same products: what they come to is found once."""
     try:
-        shapes = _SHAPES.decode(own.input_shapes)
-        settings = _SETTINGS.decode(own.settings) if bytes(own.settings) else []
-        return formula(shapes, settings)
+        return FORMULAS[name](_SHAPES.decode(shapes), _SETTINGS.decode(settings) if settings else [])
     except (msgspec.DecodeError, IndexError, ValueError, ZeroDivisionError):  # shapes of lists of tensors, or cut off
         return None
 

@@ -31,6 +31,7 @@ from clusterscape.collect.traces.json_kernels import (
     Ints,
     find_token,
     grow_slots,
+    is_equal,
     is_same,
     next_member,
     read_number,
@@ -258,8 +259,15 @@ def read_event(
             if whole[row, column] >= 0 or not (data[begin] == QUOTE or (is_number and column != CATEGORY)):
                 is_odd = True
                 continue
-            code = find_token(data, begin, at, slots, begins, ends, hashes, tokens)
-            tokens += code == tokens
+            # Events that follow one another are often of one category and thread.
+            code = whole[row - 1, column] if row else -1
+            if (
+                code < 0
+                or ends[code] - begins[code] != at - begin
+                or not is_equal(data, begin, begins[code], at - begin)
+            ):
+                code = find_token(data, begin, at, slots, begins, ends, hashes, tokens)
+                tokens += code == tokens
             whole[row, column] = code
         elif length == 4 and is_same(data, name, _ARGS):
             is_odd |= not is_null

@@ -1,7 +1,9 @@
 """What Kineto's events mean: spans with their class, step, phase and collective. Decoding is ``kineto.py``."""
 
+import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 import polars as pl
@@ -197,22 +199,25 @@ def _size_bytes(own: EventArguments) -> int | None:
     if elements is not None and own.data_type:
         width = ELEMENT_BYTES.get(own.data_type.lower())
         return None if width is None else elements * width
-    if not bytes(own.input_shapes) or not bytes(own.input_types):
-        return None
+    shapes, types = bytes(own.input_shapes), bytes(own.input_types)
+    return _sum_bytes(shapes, types) if shapes and types else None
+
+
+@lru_cache(maxsize=65536)
+def _sum_bytes(shapes: bytes, types: bytes) -> int | None:
+    """Of all tensors; a run repeats the same ones."""
     try:
-        shapes = msgspec.json.decode(own.input_shapes, type=list[list[int]])
-        types = msgspec.json.decode(own.input_types, type=list[str])
+        pairs = zip(
+            msgspec.json.decode(shapes, type=list[list[int]]), msgspec.json.decode(types, type=list[str]), strict=False
+        )
     except msgspec.DecodeError:
         return None
     total = 0
-    for shape, kind in zip(shapes, types, strict=False):
+    for shape, kind in pairs:
         width = ELEMENT_BYTES.get(kind.lower())
         if width is None:
             return None
-        count = 1
-        for extent in shape:
-            count *= extent
-        total += count * width
+        total += math.prod(shape) * width
     return total
 
 

@@ -30,7 +30,7 @@ COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH, TraceFo
 """Read with a timeline, never alone."""
 ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
 """Formats with a file per rank."""
-PARALLEL_BYTES = 4 << 20  # as they lie on the disk; below, getting ready takes longer than reading
+PARALLEL_BYTES = 2 << 20  # as they lie on the disk; below, getting ready takes longer than reading
 
 
 @dataclass(frozen=True, slots=True)
