@@ -11,7 +11,7 @@ from fuzz.seeds import SEEDS, WORDS
 from servers.reliability import note
 
 RUNS = {"exposition": 2_000, "slurm": 1_000, "swf": 60, "kineto": 200}
-SOAK_S = os.environ.get("CLUSTERSCAPE_FUZZ_SECONDS")
+SOAK_S = os.environ.get("FUZZ_SECONDS")
 """How long each reader is fuzzed in a soak; without it so many inputs are tried, always the same."""
 
 

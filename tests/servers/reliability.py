@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-FILE = "CLUSTERSCAPE_RELIABILITY"
+FILE = "RELIABILITY_ROWS"
 """The environment's name of the file to note in; without it nothing is noted."""
 
 
