@@ -28,8 +28,12 @@ def test_starts_measures_and_notes_are_told_when_a_trace_is_simulated(tmp_path: 
     written = read_trace(output)
     assert written.frame["wait_s"].to_list() == [0.0, 9.0, 0.0]
     assert said["fingerprint"] in output.read_text()
-    plain = run("sched", "simulate", str(trace), "--jitter", "3")
+    assert 0 < said["measures"]["fairness"] <= 1
+    assert [(one["low"], one["high"], one["reference_p99_s"]) for one in said["sizes"]] == [(2, 2, None), (5, 8, None)]
+    plain = run("sched", "simulate", str(trace), "--jitter", "3", "--policy", "sjf", "--estimates", "predicted")
     assert "bounded slowdown" in plain.stdout
+    assert "fairness over users" in plain.stdout
+    assert "FCFS p99, s" in plain.stdout
     assert "1 dropped: larger than the machine (8 processors) (line 5)" in plain.stderr
 
 
