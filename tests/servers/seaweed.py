@@ -53,7 +53,8 @@ def seaweed_server() -> Iterator[SeaweedServer]:
         json.dumps({"identities": [{"name": "test", "credentials": keys, "actions": actions}]})
     )
     words = [str(weed), "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=20",
-             "-master.volumeSizeLimitMB=64", "-s3", f"-s3.config={folder}/s3.json", f"-s3.port={server.port}"]  # fmt: skip
+             "-master.volumeSizeLimitMB=64", "-s3", f"-s3.config={folder}/s3.json", f"-s3.port={server.port}",
+             "-s3.port.iceberg=0", "-s3.port.lance=0"]  # fmt: skip
     for part in ("master", "volume", "filer", "s3"):
         words += [f"-{part}.port.grpc={free_port()}"]
         if part != "s3":

@@ -35,7 +35,6 @@ class Proxy:
     is_away: bool = False
     takes: int | None = None
     """So many more writes pass; the next one waits until ``release``."""
-    answered: int = 0
     _released: threading.Event = field(default_factory=threading.Event)
     holding: threading.Event = field(default_factory=threading.Event)
     """Set while a write waits."""
@@ -97,7 +96,6 @@ def cluster_proxy(backend: str) -> Iterator[Proxy]:
             response = connection.getresponse()
             content = response.read()
             connection.close()
-            proxy.answered += 1
             with suppress(ConnectionError):  # who asked was killed
                 self._answer(response.status, content)
 

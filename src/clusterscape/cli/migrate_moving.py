@@ -47,8 +47,11 @@ class Move:
 
     def __enter__(self) -> "Move":
         with ExitStack() as opening:
-            for storage in (self._source, self._target):
-                self._keep_servers_out(storage, opening)
+            folders = {storage.data_dir / "metrics" for storage in (self._source, self._target) if _is_kept(storage)}
+            for folder in folders if "metrics" not in self._parts else ():  # else the stores themselves hold them
+                opening.enter_context(locked(folder))
+            for storage in {side.records: side for side in (self._source, self._target)}.values():
+                self._keep_collectors_out(storage, opening)
             self._open = opening.pop_all()
         return self
 
@@ -150,11 +153,8 @@ class Move:
 
     # both sides
 
-    def _keep_servers_out(self, storage: StorageSettings, opening: ExitStack) -> None:
-        """Hold what a server of that side would need to collect; raises StoreBusyError where one has it."""
-        folder = storage.data_dir / "metrics"
-        if storage.metrics == "embedded" and "metrics" not in self._parts and folder.is_dir():
-            opening.enter_context(locked(folder))
+    def _keep_collectors_out(self, storage: StorageSettings, opening: ExitStack) -> None:
+        """Hold the lock that a server over that PostgreSQL would collect with; raises StoreBusyError where one has it."""
         if not storage.records.startswith("postgresql"):
             return
         engine = record_engine(storage)
@@ -174,6 +174,11 @@ class Move:
         """Of the target: another move has another journal."""
         told = [_shown(side, part) for side in (self._source, self._target) for part in self._parts]
         return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+
+
+def _is_kept(storage: StorageSettings) -> bool:
+    """Whether a server with these settings would hold the embedded store."""
+    return storage.metrics == "embedded" and (storage.data_dir / "metrics").is_dir()
 
 
 _PLANS: dict[str, Callable[[Move], Report]] = {
