@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 GATHERED = ROOT / "build/docs"
 BESIDE = {name: f"project/{name.lower()}" for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")}
 """Documents of the repository's root, by where they lie in the site."""
+_LINK_BESIDE = re.compile(rf"\]\(((?:\.\./)*)\.\./({'|'.join(BESIDE)})\)")
+"""From a page of docs/ to one of them: a folder further up than in the site."""
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
 
 
@@ -25,6 +27,9 @@ def gather() -> None:
     shutil.rmtree(GATHERED, ignore_errors=True)
     shutil.copytree(ROOT / "docs", GATHERED)
     shutil.copy(ROOT / "web/public/favicon.svg", GATHERED / "images")
+    for page in GATHERED.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(_LINK_BESIDE.sub(lambda link: f"]({link[1]}{BESIDE[link[2]]})", text), encoding="utf-8")
     (GATHERED / "project").mkdir()
     for name, place in BESIDE.items():
         text = (ROOT / name).read_text(encoding="utf-8")
