@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -46,7 +47,7 @@ def test_server_answers_when_requests_follow_the_document(api: BaseSchema, metho
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    def ask(case: schemathesis.Case) -> None:
+    def ask(case: "schemathesis.Case[Any]") -> None:
         case.call_and_validate(checks=[not_a_server_error], headers=AS_ADMIN)
 
     ask()
