@@ -12,6 +12,7 @@ import pytest
 from servers.demo import get_json, wait_until
 from servers.exporters import node_exporters
 from servers.postgres import PostgresServer, postgres_server
+from servers.reliability import note
 from servers.serving import Served, serving
 from servers.victoria import VictoriaServer, run_victoria
 
@@ -99,14 +100,6 @@ def test_another_takes_over_and_every_page_goes_on_when_the_collector_is_killed(
     with node_exporters(3) as exporters:
         targets = ", ".join(f'"{exporter.target}"' for exporter in exporters)
         config = f"""
-    note(
-        "fault",
-        what="two servers over one PostgreSQL; kill −9 of the collecting one",
-        promised="one collects at any time, the other takes over, pages go on",
-        measured="taken over, nothing doubled",
-    )
-
-
 cluster = "replicas"
 [storage]
 metrics = "{victoria.url}"
@@ -155,6 +148,12 @@ jitter_s = 0
         found = metrics.read_all(["gpu_util_ratio"], start_ms=UnixMs(0), end_ms=UnixMs(killed_at))
         metrics.close()
         assert found.height >= stored, "nothing that was stored is lost"
+    note(
+        "fault",
+        what="two servers over one PostgreSQL; kill −9 of the collecting one",
+        promised="one collects at any time, the other takes over, pages go on",
+        measured="taken over, nothing doubled",
+    )
 
 
 async def test_three_collectors_scrape_each_exporter_once_when_they_share_them() -> None:
@@ -165,11 +164,11 @@ async def test_three_collectors_scrape_each_exporter_once_when_they_share_them()
             collector = DcgmCollector(settings, lambda: UnixMs(0), owns=Shard(number, 3).owns)
             found: list[str] = []
 
-            async def note(each: Observation, found: list[str] = found) -> None:
+            async def keep(each: Observation, found: list[str] = found) -> None:
                 assert isinstance(each, ScrapeObserved)
                 found.extend(scrape.node or "" for scrape in each.scrapes)
 
-            await poll_once(collector, note, lambda: UnixMs(0))
+            await poll_once(collector, keep, lambda: UnixMs(0))
             await collector.close()
             seen.append(found)
         assert sorted(node for nodes in seen for node in nodes) == sorted(each.node for each in exporters)
@@ -192,14 +191,6 @@ def test_every_stored_scrape_is_there_when_the_server_is_stopped_in_the_middle_o
         quick, slow = exporters
         config = f"""
 [collect.dcgm]
-    note(
-        "fault",
-        what="SIGTERM in the middle of a scrape",
-        promised="every stored scrape is there",
-        measured="all there",
-    )
-
-
 targets = ["{quick.target}", "{slow.target}"]
 interval_s = 0.3
 jitter_s = 0
@@ -219,3 +210,9 @@ timeout_s = 60
         rows = store.series(["gpu_util_ratio"], units, start_ms=UnixMs(0), end_ms=UnixMs(2**50))
         store.close()
         assert rows.height >= stored
+    note(
+        "fault",
+        what="SIGTERM in the middle of a scrape",
+        promised="every stored scrape is there",
+        measured="all there",
+    )

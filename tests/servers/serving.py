@@ -55,7 +55,9 @@ def serving(folder: Path, config: str, *words: str) -> Iterator[Served]:
             line = child.stdout.readline().decode()
             assert line, log_path.read_text()
             text += line
-        yield Served(json.loads(text)["url"], child, log_path)
+        told = json.loads(text)
+        assert "url" in told, text + log_path.read_text()
+        yield Served(told["url"], child, log_path)
     finally:
         if child.poll() is None:
             child.send_signal(signal.SIGTERM)
