@@ -181,6 +181,11 @@ export class GraphStage {
     return row === null ? this.#hitBand(timeNs, below) : null;
   }
 
+  /** Draws in this task what waits for the next frame: the renderer works while the page does. */
+  flush(): void {
+    if (this.#stale !== 0) this.#drawStale();
+  }
+
   /** Draws in this task, so that what is on the canvases can be copied right after. */
   drawNow(): void {
     this.#stale = ALL;

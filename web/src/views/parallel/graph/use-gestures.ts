@@ -96,6 +96,8 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
         else if (held.kind === "brush") {
           const window = brushTo(held, x);
           stage?.setWindow(window);
+          // Before the page renders anew: what is at hand is seen first.
+          stage?.flush();
           onWindow(window, true);
         }
       },
