@@ -209,7 +209,9 @@ def main() -> None:
     ):
         answer = bring_trace(url, options.lanes, options.spans)
         trace, extent_ns = answer["row"]["trace_id"], answer["extent_ns"]
-        page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # what looks is no script of ours
+        page = browser.new_page(
+            viewport={"width": 1440, "height": 900}, bypass_csp=True
+        )  # what looks is no script of ours
         page.goto(f"{url}/parallel?trace={trace}&ns=0~{extent_ns:.0f}&show=compute,communication")
         page.wait_for_selector("[data-drawn*='~']", timeout=READY_MS)
         page.wait_for_timeout(1000)

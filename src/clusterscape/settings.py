@@ -60,7 +60,9 @@ class _Section(BaseModel):
 class ServerSettings(_Section):
     """Where the page and the API are served."""
 
-    host: str = Field("127.0.0.1", description="Address to listen on; another than loopback needs a token or `auth.modes`.")
+    host: str = Field(
+        "127.0.0.1", description="Address to listen on; another than loopback needs a token or `auth.modes`."
+    )
     port: int = Field(8321, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     token: str | None = Field(
         None, min_length=16, repr=False, description="Static token that every request must carry."

@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 def draw_curves(
     spans: pl.DataFrame, start_ns: int, end_ns: int, bins: int, memory: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """``rank``, ``time_ns`` (begin of the bin, since ``start_ns``), ``compute`` and ``communication`` (shares of the bin, 0–1), ``flops`` (per
-    second), ``memory_bytes`` (most in the bin); the last two null where the recorder gave none.
+    """``rank``, ``time_ns`` (begin of the bin, since ``start_ns``), ``compute`` and ``communication`` (shares of the bin, 0–1),
+    ``flops`` (per second), ``memory_bytes`` (most in the bin); the last two null where the recorder gave none.
     """
     # Relative to the start: as floats, nanoseconds since 1970 are whole multiples of 256.
     edges = np.linspace(0.0, end_ns - start_ns, bins + 1)
