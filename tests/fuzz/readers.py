@@ -24,6 +24,7 @@ with atheris.instrument_imports(
     from clusterscape.collect.slurm.parse_jobs import parse_jobs
     from clusterscape.collect.slurm.parse_nodes import Inventory, parse_nodes, parse_partitions
     from clusterscape.collect.traces import read_traces
+    from clusterscape.collect.traces.kineto_scan import scan_kineto
 
 from fuzz.json_mutator import mutate_json
 from fuzz.seeds import WORDS
@@ -58,7 +59,8 @@ def fuzz_swf(data: bytes, folder: Path) -> None:
 
 
 def fuzz_kineto(data: bytes, folder: Path) -> None:
-    """As the only rank."""
+    """As the only rank, and by the compiled way that large files go."""
+    scan_kineto(data)
     path = folder / "rank1.json"
     path.write_bytes(data)
     read_traces([path], workers=1)

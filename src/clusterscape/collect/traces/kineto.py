@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 
@@ -15,6 +16,12 @@ from clusterscape.collect.traces.files import Content
 from clusterscape.errors import SourceError
 
 Number = int | float | str | None
+
+MOST_US = 4 * 10**15
+"""Beyond the year 2096: no clock told that, and as nanoseconds it would not fit into 64 bits."""
+_WITHIN = msgspec.Meta(ge=-MOST_US, le=MOST_US)
+Microseconds = Annotated[int, _WITHIN] | Annotated[float, _WITHIN]
+BaseNanoseconds = Annotated[int, msgspec.Meta(ge=0, le=MOST_US * 1000)]
 
 
 class EventArguments(msgspec.Struct, gc=False):
@@ -49,8 +56,8 @@ class Event(msgspec.Struct, gc=False):
     name: str | int | None = None
     pid: Number = None
     tid: Number = None
-    ts: int | float | None = None
-    dur: int | float | None = None
+    ts: Microseconds | None = None
+    dur: Microseconds | None = None
     args: EventArguments | None = None
 
 
@@ -83,14 +90,14 @@ class Document(msgspec.Struct):
     events: list[Event] = msgspec.field(default_factory=list, name="traceEvents")
     distributed: DistributedInfo | None = msgspec.field(default=None, name="distributedInfo")
     devices: list[Device] = msgspec.field(default_factory=list, name="deviceProperties")
-    base_ns: int | None = msgspec.field(default=None, name="baseTimeNanoseconds")
+    base_ns: BaseNanoseconds | None = msgspec.field(default=None, name="baseTimeNanoseconds")
 
 
 class _LooseDocument(msgspec.Struct):
     """The same where some events are odd: each is then decoded by itself."""
 
     events: list[msgspec.Raw] = msgspec.field(default_factory=list, name="traceEvents")
-    base_ns: int | None = msgspec.field(default=None, name="baseTimeNanoseconds")
+    base_ns: BaseNanoseconds | None = msgspec.field(default=None, name="baseTimeNanoseconds")
 
 
 @dataclass(frozen=True, slots=True)

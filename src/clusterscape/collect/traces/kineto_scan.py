@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from clusterscape.collect.traces import kineto_kernels as kernels
 from clusterscape.collect.traces.json_kernels import ODD, skip_space, skip_value
-from clusterscape.collect.traces.kineto import Document, EventArguments
+from clusterscape.collect.traces.kineto import MOST_US, Document, EventArguments
 from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
 from clusterscape.collect.traces.kineto_memory import MEMORY_SCHEMA, choose_device
 from clusterscape.collect.traces.kineto_spans import (
@@ -72,11 +72,19 @@ def scan_kineto(data: bytes) -> Scanned | None:
             return None
         document, events = found
         _read_hard(events, data)
+        if _is_beyond_time(events):
+            return None
         base_ns = document.base_ns or 0
         spans, notes = _build(events, base_ns, data)
     except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
         return None
     return Scanned(document, spans, _read_memory(events, base_ns, data), notes)
+
+
+def _is_beyond_time(events: _Events) -> bool:
+    """Whether a time is one that no clock told; the decoder counts such events and leaves them out."""
+    whole, real = events.whole[:, kernels.START], events.real[:, [kernels.START_REAL, kernels.DURATION]]
+    return bool((np.abs(whole[whole != kernels.NOTHING]) > MOST_US).any() or (np.abs(real) > MOST_US).any())
 
 
 def _scan(data: bytes) -> tuple[Document, _Events] | None:

@@ -44,12 +44,19 @@ _COMMS = "record_param_comms"
 
 
 def to_whole(value: Number) -> int | None:
-    """The number, where it is one."""
-    if value is None or isinstance(value, int):
-        return value
+    """The number, where it is one that 64 bits hold."""
     try:
-        return int(float(value))
-    except ValueError:
+        number = value if value is None or isinstance(value, int) else int(float(value))
+    except (ValueError, OverflowError):
+        return None
+    return number if number is None or abs(number) < 2**63 else None
+
+
+def to_real(value: Number) -> float | None:
+    """The number, where it is one."""
+    try:
+        return None if value is None else float(value)
+    except (ValueError, OverflowError):
         return None
 
 
@@ -79,7 +86,7 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
             "start_ns": starts,
             "end_ns": starts + (durations * 1000).round().cast(pl.Int64),
             "bytes": [to_whole(each.bytes) for each in arguments],
-            "flops": [None if each.flops is None else float(each.flops) for each in arguments],
+            "flops": [to_real(each.flops) for each in arguments],
             "correlation": [to_whole(each.correlation) for each in arguments],
         },
         len(kept),
