@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,8 @@ LOCAL_EXPORTER = "127.0.0.1:9400"
 LOCAL_PROMETHEUS = "http://127.0.0.1:9090"
 
 SlurmMode = Literal["off", "cli", "rest"]
+KubernetesMode = Literal["off", "in_cluster", "kubeconfig"]
+KUBECONFIG = Path("~/.kube/config")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,7 @@ class Answers:
     cluster: str = "cluster"
     slurm: SlurmMode = "off"
     slurm_url: str | None = None
+    kubernetes: KubernetesMode = "off"
     exporters: tuple[str, ...] = ()
     prometheus: str | None = None
     nvml: bool = False
@@ -34,16 +38,18 @@ class Answers:
     @property
     def has_source(self) -> bool:
         """Whether anything would be collected."""
-        return self.slurm != "off" or bool(self.exporters) or self.prometheus is not None or self.nvml
+        schedulers = self.slurm != "off" or self.kubernetes != "off"
+        return schedulers or bool(self.exporters) or self.prometheus is not None or self.nvml
 
 
-def look_around() -> Answers:
-    """What can be found on this machine without being told: Slurm's commands, an exporter, a Prometheus, a driver."""
+def look_around(environ: Mapping[str, str]) -> Answers:
+    """What can be found on this machine without being told: schedulers, an exporter, a Prometheus, a driver."""
     slurm_name = _slurm_cluster_name()
     has_exporter = _answers(f"http://{LOCAL_EXPORTER}/metrics", "DCGM_")
     return Answers(
         cluster=slurm_name or "cluster",
         slurm="cli" if slurm_name else "off",
+        kubernetes=_kubernetes_mode(environ),
         exporters=(LOCAL_EXPORTER,) if has_exporter else (),
         prometheus=LOCAL_PROMETHEUS if _answers(f"{LOCAL_PROMETHEUS}/api/v1/status/buildinfo", "success") else None,
         # An exporter already reads the GPUs of this machine.
@@ -64,6 +70,12 @@ def _slurm_cluster_name() -> str | None:
     return found[1] if found else None
 
 
+def _kubernetes_mode(environ: Mapping[str, str]) -> KubernetesMode:
+    if "KUBERNETES_SERVICE_HOST" in environ:
+        return "in_cluster"
+    return "kubeconfig" if KUBECONFIG.expanduser().is_file() else "off"
+
+
 def _answers(url: str, expected: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=LOOK_TIMEOUT_S) as answer:  # noqa: S310 – a constant of this file
@@ -74,7 +86,8 @@ def _answers(url: str, expected: str) -> bool:
 
 def config_text(answers: Answers) -> str:
     """The whole file: what was answered, and beside it what else could be said, as comments."""
-    parts = (_HEAD, _cluster(answers), _slurm(answers), _dcgm(answers), _prometheus(answers), _nvml(answers), _REST)
+    schedulers = (_slurm(answers), _kubernetes(answers))
+    parts = (_HEAD, _cluster(answers), *schedulers, _dcgm(answers), _prometheus(answers), _nvml(answers), _REST)
     return "\n".join(part.strip("\n") + "\n" for part in parts)
 
 
@@ -116,6 +129,14 @@ def _slurm(answers: Answers) -> str:
         '# user = "clusterscape"  # and the token in CLUSTERSCAPE_COLLECT__SLURM__TOKEN',
     )
     return "\n".join(lines)
+
+
+def _kubernetes(answers: Answers) -> str:
+    return f"""
+# Kubernetes, alone or beside Slurm: pods by their owner, Kueue and Volcano queues, device claims.
+[collect.kubernetes]
+mode = "{answers.kubernetes}"  # "in_cluster": this pod's service account; "kubeconfig": ~/.kube/config; "url"; "off"
+"""
 
 
 def _dcgm(answers: Answers) -> str:

@@ -1,5 +1,6 @@
 """``clusterscape init``: asks what there is, writes a commented configuration and has it checked."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,7 @@ def init(
     slurm: Annotated[
         str | None, typer.Option(help="cli, off, or the address of slurmrestd.", show_default="asked")
     ] = None,
+    kubernetes: Annotated[str | None, typer.Option(help="in_cluster, kubeconfig or off.", show_default="asked")] = None,
     exporters: Annotated[
         str | None, typer.Option(help="dcgm-exporters, such as gpu-[001-128]:9400, with commas.", show_default="asked")
     ] = None,
@@ -30,20 +32,23 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     check: Annotated[bool, typer.Option(help="Check every connection afterwards, as `doctor` does.")] = True,
 ) -> None:
-    """Write a first configuration: asks for Slurm, exporters or Prometheus, then checks that they answer."""
+    """Write a first configuration: asks for Slurm, Kubernetes, exporters or Prometheus, then checks that they answer."""
     from clusterscape.cli.first_config import config_text, look_around
 
     if config.exists() and not force:
         raise ConfigError(f"{config} is already there", hint="Give another --config, or --force to overwrite it.")
     errors.print("Looking at what this machine offers …", style="dim")
-    found = look_around()
+    found = look_around(os.environ)
     told = replace(found, **given(cluster=cluster, prometheus=prometheus or None))
     if slurm is not None:
         told = _with_slurm(told, slurm)
+    if kubernetes is not None:
+        told = _with_kubernetes(told, kubernetes)
     if exporters is not None:
         told = replace(told, exporters=parse_exporters(exporters))
     if not yes:
-        told = _ask(told, is_asked=(cluster is None, slurm is None, exporters is None, prometheus is None))
+        answers = {"cluster": cluster, "slurm": slurm, "kubernetes": kubernetes, "exporters": exporters}
+        told = _ask(told, {*(name for name, given in {**answers, "prometheus": prometheus}.items() if given is None)})
     if not told.has_source:
         errors.print("Nothing is collected yet: name a source in the file.", style="yellow")
     config.write_text(config_text(told), encoding="utf-8")
@@ -55,17 +60,19 @@ def init(
     errors.print(f"Next: clusterscape serve --config {config}", soft_wrap=True)
 
 
-def _ask(told: "Answers", *, is_asked: tuple[bool, bool, bool, bool]) -> "Answers":
+def _ask(told: "Answers", asked: set[str]) -> "Answers":
     """Question by question; what is found is the default, a dash means none."""
-    ask_cluster, ask_slurm, ask_exporters, ask_prometheus = is_asked
-    if ask_cluster:
+    if "cluster" in asked:
         told = replace(told, cluster=typer.prompt("Name of the cluster", default=told.cluster, err=True))
-    if ask_slurm:
+    if "slurm" in asked:
         question = "Slurm: `cli` (its commands work here), the address of slurmrestd, or `off`"
         told = _with_slurm(told, typer.prompt(question, default=told.slurm_url or told.slurm, err=True))
-    if ask_exporters:
+    if "kubernetes" in asked:
+        question = "Kubernetes: `in_cluster`, `kubeconfig` (~/.kube/config), or `off`"
+        told = _with_kubernetes(told, typer.prompt(question, default=told.kubernetes, err=True))
+    if "exporters" in asked:
         told = replace(told, exporters=_ask_exporters(told))
-    if ask_prometheus and not told.exporters:
+    if "prometheus" in asked and not told.exporters:
         question = "Address of a Prometheus that scrapes them (- for none)"
         answer = typer.prompt(question, default=told.prometheus or "-", err=True)
         told = replace(told, prometheus=None if answer == "-" else answer)
@@ -111,4 +118,14 @@ def _with_slurm(told: "Answers", answer: str) -> "Answers":
     raise ConfigError(
         f"Slurm cannot be reached by `{answer}`",
         hint="Say `cli`, `off`, or the address of slurmrestd: http://host:6820 or unix:/path/to/socket.",
+    )
+
+
+def _with_kubernetes(told: "Answers", answer: str) -> "Answers":
+    match answer:
+        case "off" | "in_cluster" | "kubeconfig":
+            return replace(told, kubernetes=answer)
+    raise ConfigError(
+        f"Kubernetes cannot be reached by `{answer}`",
+        hint="Say `in_cluster`, `kubeconfig` or `off`; for an address and a token edit the file.",
     )

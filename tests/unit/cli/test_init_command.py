@@ -28,7 +28,7 @@ def read(path: Path) -> Settings:
 
 def test_answers_are_in_the_file_when_every_question_is_answered(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
-    told = run_init(path, typed='Old "Tom"\nhttp://slurm:6820\ngpu-[001-003,7]:9400, 10.0.0.5\n')
+    told = run_init(path, typed='Old "Tom"\nhttp://slurm:6820\noff\ngpu-[001-003,7]:9400, 10.0.0.5\n')
     settings = read(path)
     assert settings.cluster == 'Old "Tom"'
     assert (settings.collect.slurm.mode, settings.collect.slurm.url) == ("rest", "http://slurm:6820")
@@ -38,14 +38,28 @@ def test_answers_are_in_the_file_when_every_question_is_answered(tmp_path: Path)
 
 
 def test_question_is_asked_again_when_a_target_makes_no_sense(tmp_path: Path) -> None:
-    told = run_init(tmp_path / "site.toml", "--cluster", "a", "--slurm", "off", typed="gpu-[9-1]\n-\n-\n")
+    told = run_init(
+        tmp_path / "site.toml", "--cluster", "a", "--slurm", "off", "--kubernetes", "off", typed="gpu-[9-1]\n-\n-\n"
+    )
     assert "is wrong" in told
     assert read(tmp_path / "site.toml").collect.dcgm.targets == ()
 
 
 def test_nothing_is_asked_when_all_is_given(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
-    run_init(path, "--yes", "--cluster", "a", "--slurm", "off", "--prometheus", "http://prom:9090")
+    run_init(
+        path,
+        "--yes",
+        "--cluster",
+        "a",
+        "--slurm",
+        "off",
+        "--kubernetes",
+        "in_cluster",
+        "--prometheus",
+        "http://prom:9090",
+    )
+    assert read(path).collect.kubernetes.mode == "in_cluster"
     assert read(path).collect.prometheus.url == "http://prom:9090"
 
 
