@@ -17,6 +17,8 @@ from servers.reliability import note
 EXAMPLES = int(os.environ.get("SCHEMA_EXAMPLES", "4"))
 """Of each operation; `make soak` asks for many."""
 AS_ADMIN = {"x-as": "admin"}
+PATIENCE_S = 600
+"""What is asked for the first time may be compiled first."""
 ENDLESS = {"/api/v1/live"}
 DOCUMENT = json.loads((Path(__file__).parents[2] / "web/openapi.json").read_text())
 OPERATIONS = [
@@ -48,6 +50,6 @@ def test_server_answers_when_requests_follow_the_document(api: BaseSchema, metho
         suppress_health_check=list(HealthCheck),
     )
     def ask(case: "schemathesis.Case[Any]") -> None:
-        case.call_and_validate(checks=[not_a_server_error], headers=AS_ADMIN)
+        case.call_and_validate(checks=[not_a_server_error], headers=AS_ADMIN, timeout=PATIENCE_S)
 
     ask()
