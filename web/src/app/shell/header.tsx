@@ -23,6 +23,7 @@ export function Header({ onSignedOut }: { onSignedOut: () => void }) {
   return (
     <header className={styles.header}>
       <Logo />
+      <Heading />
       {cluster && cluster.cluster !== "demo" && <span className={styles.cluster}>{cluster.cluster}</span>}
       {cluster?.is_demo && (
         <Tag tone="warn" tip="A pretend cluster: nothing here is real">
@@ -55,6 +56,11 @@ function useTitle(cluster: string | undefined): void {
   }, [selection, cluster]);
 }
 
+function Heading() {
+  const { view } = useScreen();
+  return <h1 className={styles.heading}>{VIEWS.find(({ name }) => name === view)?.title}</h1>;
+}
+
 function Navigation() {
   const screen = useScreen();
   const change = useChangeScreen();
@@ -79,6 +85,7 @@ function Navigation() {
 }
 
 const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
+const SHORTCUT = IS_APPLE ? "⌘K" : "Ctrl K";
 
 function SearchBox() {
   const [isOpen, setOpen] = useState(false);
@@ -96,13 +103,13 @@ function SearchBox() {
       <button
         type="button"
         className={styles.search}
-        aria-label="Find workload, user, project or node"
+        aria-label={`Find workload, user, node… ${SHORTCUT}`}
         aria-keyshortcuts={IS_APPLE ? "Meta+K" : "Control+K"}
         onClick={() => setOpen(true)}
       >
         <Icon name="search" size={14} />
         <span>Find workload, user, node…</span>
-        <Kbd>{IS_APPLE ? "⌘K" : "Ctrl K"}</Kbd>
+        <Kbd>{SHORTCUT}</Kbd>
       </button>
       <Palette isOpen={isOpen} onOpenChange={setOpen} />
     </>

@@ -52,13 +52,14 @@ interface RuleToggleProps extends RuleChipProps {
 }
 
 export function RuleToggle({ rule, color, counts, isShown, isBrief, onToggle, onPoint, listeners }: RuleToggleProps) {
+  const count = counts === null ? MISSING : formatCount(counts.workloads);
   return (
     <button
       type="button"
       {...listeners}
       className={styles.toggle}
       aria-pressed={isShown}
-      aria-label={isBrief ? rule.name : undefined}
+      aria-label={isBrief ? `${rule.name} ${count}` : undefined}
       data-rule={rule.key}
       data-tip={describeRule(rule, counts)}
       onClick={onToggle}
@@ -69,7 +70,7 @@ export function RuleToggle({ rule, color, counts, isShown, isBrief, onToggle, on
     >
       <i style={{ "--rule": color } as React.CSSProperties} />
       {!isBrief && <span>{rule.name}</span>}
-      <b>{counts === null ? MISSING : formatCount(counts.workloads)}</b>
+      <b>{count}</b>
     </button>
   );
 }

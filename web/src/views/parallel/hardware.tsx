@@ -6,6 +6,7 @@ import { formatQuantity, type Quantity } from "../../base/format.ts";
 import { useSize } from "../../charts/canvas.tsx";
 import { type ChartLine, LineChart } from "../../charts/line-chart.tsx";
 import { useLines } from "../../data/diagnosis.ts";
+import { useWorkload } from "../../data/queries.ts";
 import { changeDiagnostics, diagnose, toWindow } from "../../state/diagnostics.ts";
 import type { NsWindow } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
@@ -40,7 +41,9 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
   const startMs = Math.floor((shown.fromMs - AROUND_MS) / 1000) * 1000;
   const endMs = Math.ceil((shown.toMs + AROUND_MS) / 1000) * 1000;
   const points = Math.max(0, Math.floor(width / METRICS.length / 50) * 50);
-  const lines = useLines(workload, { startMs, endMs, metrics: METRICS, units: [], points, summary: "median" });
+  const wasThere = useHeldUnits(workload, startMs, endMs);
+  const query = { startMs, endMs, metrics: METRICS, units: [], points, summary: "median" } as const;
+  const lines = useLines(workload, query, wasThere === true);
   const known = METRICS.filter((metric) =>
     lines.value?.some((line) => line.metric === metric && line.values.length > 0),
   );
@@ -50,7 +53,9 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
         <h2>Hardware of {workload} around this window</h2>
         {known.length === 0 && (
           <span>
-            {lines.value === undefined && !lines.problem ? "Asking…" : "Its GPUs were not measured at this time."}
+            {wasThere !== false && lines.value === undefined && !lines.problem
+              ? "Asking…"
+              : "Its GPUs were not measured at this time."}
           </span>
         )}
         <Button
@@ -78,6 +83,13 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
       )}
     </section>
   );
+}
+
+/** Whether the workload held GPUs at some time of the window: a trace may be of another run. Null: not known yet. */
+function useHeldUnits(workload: string, startMs: number, endMs: number): boolean | null {
+  const detail = useWorkload(workload).value;
+  if (detail === undefined) return null;
+  return detail.allocations.some(({ from_at, to_at }) => from_at < endMs && (to_at ?? Infinity) > startMs);
 }
 
 interface MetricChartProps {

@@ -35,7 +35,7 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
   const percent = (value: number) => `${scale.place(value) * 100}%`;
   const ticks = thinTicks(scale);
   return (
-    <section className={styles.chart} aria-label={label}>
+    <figure className={styles.chart} aria-label={label}>
       {groups.map((group) => (
         <div key={group.key} className={styles.group}>
           <span className={styles.name} title={group.title}>
@@ -84,7 +84,7 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
           ))}
         </div>
       </div>
-    </section>
+    </figure>
   );
 }
 

@@ -19,6 +19,7 @@ export default function QualityTab() {
   const reliability = useReliability();
   return (
     <ViewLayout
+      hasNoControls
       strip={<Strip models={models.value} reliability={reliability.value} />}
       controls={
         <div className={styles.controls}>

@@ -1,0 +1,66 @@
+"""Every view, in both themes, as axe-core judges it: names, roles, contrast, order. What canvases draw is in tables, too."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+from servers.demo import get_json
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+WAIT_MS = 60_000
+RULES = {"label-content-name-mismatch": {"enabled": False}}
+"""Left out: numbers of the summary are named by what they count, and the name of a square's tip is longer than its sign."""
+VIEWS = {
+    "overview": ("/", '[aria-label="Picture of all units"][data-unit-count]'),
+    "workloads": ("/?table=workloads", '[role="grid"]'),
+    "rules": ("/rules", '[role="grid"]'),
+    "diagnostics": ("/diagnostics?workload={job}", "main[aria-busy=false]"),
+    "parallel": ("/parallel", '[aria-label="Traces"] li'),
+    "queue": ("/scheduling", '[role="grid"]'),
+    "history": ("/scheduling?tab=history", "main h2"),
+    "simulator": ("/scheduling?tab=simulator", "main"),
+    "predictions": ("/scheduling?tab=quality", "main"),
+    "runs": ("/runs", "main canvas, main svg"),
+}
+"""Address, and what is there once it is drawn."""
+
+
+@pytest.fixture(params=["dark", "light"])
+def themed(request: pytest.FixtureRequest, browser: Browser, demo_url: str) -> Iterator[Page]:
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, base_url=demo_url, color_scheme=request.param, bypass_csp=True
+    )
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    yield page
+    context.close()
+
+
+def find_job(url: str) -> str:
+    running = get_json(f"{url}/api/v1/workloads?state=running&limit=100")["workloads"]
+    return str(max(running, key=lambda job: job["gpus_requested"])["workload"])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_is_found_when_axe_looks_at_a_view(view: str, themed: Page, demo_url: str) -> None:
+    address, drawn = VIEWS[view]
+    themed.goto(address.format(job=find_job(demo_url)))
+    themed.locator(drawn).first.wait_for()
+    themed.wait_for_timeout(1_000)  # what fades in is judged as it stays
+    themed.add_script_tag(path=AXE)
+    found: Any = themed.evaluate("rules => axe.run(document, {resultTypes: ['violations'], rules})", RULES)
+    told = [
+        f"{each['id']} ({each['impact']}): {each['help']}; "
+        + json.dumps(
+            [node["html"][:160] + " | " + (node["any"][0]["message"] if node["any"] else "") for node in each["nodes"]][
+                :6
+            ]
+        )
+        for each in found["violations"]
+    ]
+    assert not told, "\n".join(told)
