@@ -34,7 +34,7 @@ def main(path: Path) -> None:
     ]
     for kind, heading in HEADINGS.items():
         # A test that ran twice is told once, by its last run.
-        told = {(row["test"], row["what"]): row for row in rows if row["kind"] == kind}
+        told = {(row["test"].partition("[")[0], row["what"]): row for row in rows if row["kind"] == kind}
         if told:
             parts.append(f"\n## {heading}\n\n| what was done | promised | measured | test |\n|---|---|---|---|\n")
             parts.extend(_line(row) for row in sorted(told.values(), key=lambda row: (row["test"], row["what"])))

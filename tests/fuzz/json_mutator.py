@@ -1,5 +1,6 @@
 """Mutates JSON as JSON, so that most inputs get past the parser: a part is replaced, dropped, doubled or swapped with another."""
 
+import copy
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -34,23 +35,23 @@ def mutate_json(
 def _mutate(document: Any, rng: random.Random, words: Sequence[str]) -> Any:
     places = list(_places(document))
     if not places:
-        return rng.choice(ODD_VALUES)
+        return copy.deepcopy(rng.choice(ODD_VALUES))
     holder, key = rng.choice(places)
     match rng.randrange(6):
         case 0 | 1:
-            holder[key] = rng.choice(ODD_VALUES)
+            holder[key] = copy.deepcopy(rng.choice(ODD_VALUES))
         case 2:
             holder[key] = rng.choice(words).strip('"')
         case 3:
             del holder[key]
         case 4:
             other, other_key = rng.choice(places)
-            holder[key] = json.loads(json.dumps(other[other_key]))
+            holder[key] = copy.deepcopy(other[other_key])
         case _:
             if isinstance(holder, list):
-                holder.append(json.loads(json.dumps(holder[key])))
+                holder.append(copy.deepcopy(holder[key]))
             else:
-                holder[rng.choice(words).strip('"')] = json.loads(json.dumps(holder[key]))
+                holder[rng.choice(words).strip('"')] = copy.deepcopy(holder[key])
     return document
 
 

@@ -35,7 +35,7 @@ CLASSES = {
 DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
 SPEAKING_CATEGORIES = frozenset({"kernel", "user_annotation"})
 """Of these the name tells the class, too."""
-STEP_NAME = re.compile(r"^ProfilerStep#(\d+)$")
+STEP_NAME = re.compile(r"^ProfilerStep#(\d{1,9})$")
 ELEMENT_BYTES = {
     "float": 4, "int": 4, "double": 8, "long": 8, "long int": 8, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2,
     "char": 1, "byte": 1, "bool": 1, "signed char": 1, "unsigned char": 1, "short": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
@@ -50,6 +50,12 @@ def to_whole(value: Number) -> int | None:
     except (ValueError, OverflowError):
         return None
     return number if number is None or abs(number) < 2**63 else None
+
+
+def to_rank(value: Number) -> int | None:
+    """The rank, where it can be one."""
+    number = to_whole(value)
+    return number if number is not None and 0 <= number < 2**31 else None
 
 
 def to_real(value: Number) -> float | None:
@@ -197,7 +203,7 @@ def describe(place: int, own: EventArguments, name: str) -> Facts:
     kind = find_kind(own.collective) if own.collective else None
     kind = kind or (annotation[1] if annotation else None if name == _COMMS else find_kind(name))
     group = None if own.group is None else str(own.group)
-    peer = to_whole(own.target_rank if kind == "send" else own.source_rank if kind == "recv" else None)
+    peer = to_rank(own.target_rank if kind == "send" else own.source_rank if kind == "recv" else None)
     return place, kind, group, to_whole(own.sequence), peer, _size_bytes(own)
 
 
@@ -205,9 +211,9 @@ def _size_bytes(own: EventArguments) -> int | None:
     elements = to_whole(own.input_elements)
     if elements is not None and own.data_type:
         width = ELEMENT_BYTES.get(own.data_type.lower())
-        return None if width is None else elements * width
+        return None if width is None else to_whole(elements * width)
     shapes, types = bytes(own.input_shapes), bytes(own.input_types)
-    return _sum_bytes(shapes, types) if shapes and types else None
+    return to_whole(_sum_bytes(shapes, types)) if shapes and types else None
 
 
 @lru_cache(maxsize=65536)

@@ -18,7 +18,7 @@ from clusterscape.collect.traces.kineto import Document, parse_kineto, paused_co
 from clusterscape.collect.traces.kineto_context import place_in_steps
 from clusterscape.collect.traces.kineto_flops import find_source
 from clusterscape.collect.traces.kineto_memory import read_memory
-from clusterscape.collect.traces.kineto_spans import build_spans, describe_rank, to_whole
+from clusterscape.collect.traces.kineto_spans import build_spans, describe_rank, to_rank
 from clusterscape.collect.traces.naming import assign_ranks
 from clusterscape.errors import ClusterScapeError, SourceError
 from clusterscape.model.spans import RankFacts, Trace
@@ -187,7 +187,7 @@ def parse_rank(file: TraceFile, content: Content, *, is_large: bool) -> RankSpan
     facts = describe_rank(parsed.document, file.title, parsed.notes, is_complete=parsed.is_complete)
     facts = replace(facts, flops_source=find_source(parsed.spans, content.data))
     info = parsed.document.distributed
-    rank = to_whole(info.rank) if info else None
+    rank = to_rank(info.rank) if info else None
     return RankSpans(file, facts, rank, place_in_steps(parsed.spans), parsed.memory)
 
 
