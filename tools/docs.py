@@ -60,7 +60,7 @@ def settings_page() -> str:
 
 Given in a TOML file (`clusterscape serve --config clusterscape.toml`), or as environment variables such as
 `CLUSTERSCAPE_SERVER__PORT=9000` (two underscores per level; lists are comma-separated). The environment wins over the file, the
-command line over both. From `settings.py`."""
+command line over both. From `settings/`."""
     return "\n".join([head, *_settings(Settings)])
 
 
