@@ -1,14 +1,24 @@
-"""``make bench``: every benchmark, one after another, and the tables in docs/benchmarks.md. ``--only NAME`` runs one."""
+"""``make bench``: every benchmark, one after another, and docs/benchmarks.md from what they measured.
+
+``--only NAME …`` runs some again and renews their part of the page. One that fails keeps its former part, and is told at the end.
+"""
 
 import argparse
 import datetime
+import json
 import os
 import platform
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
+from benchmarks.page import write_page
+from benchmarks.report import KEPT_AT
+
 FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "results"
 TARGET = FOLDER.parent / "docs/benchmarks.md"
 BENCHMARKS = (
     "scrape_to_store",
@@ -47,29 +57,37 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, {system}"
 
 
+def run(name: str) -> bool:
+    """Run one benchmark and keep what it reported; False when it failed."""
+    load, begun = os.getloadavg()[0], time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = Path(scratch) / "reports.jsonl"
+        command = [sys.executable, "-m", f"benchmarks.{name}"]
+        done = subprocess.run(command, cwd=FOLDER.parent, env=os.environ | {KEPT_AT: str(kept)}, check=False)
+        if done.returncode or not kept.exists():
+            return False
+        reports = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    result = {
+        "date": f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}",
+        "machine": machine(),
+        "load": round(load, 1),
+        "seconds": round(time.monotonic() - begun),
+        "reports": reports,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return True
+
+
 def main() -> int:
-    """Run, print, and write the page when all ran."""
+    """Run what is asked for and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=BENCHMARKS)
-    options = parser.parse_args()
-    texts: dict[str, str] = {}
-    for name in [options.only] if options.only else BENCHMARKS:
-        done = subprocess.run(
-            [sys.executable, "-m", f"benchmarks.{name}"],
-            cwd=FOLDER.parent,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-        print(done.stdout, flush=True)
-        if done.returncode:
-            return done.returncode
-        texts[name] = done.stdout.strip("\n")
-    if not options.only:
-        head = f"# Benchmarks\n\nWritten by `make bench` on {datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}: {machine()}."
-        parts = [f"## `benchmarks/{name}.py`\n\n```text\n{text}\n```" for name, text in texts.items()]
-        TARGET.write_text("\n\n".join([head, *parts]) + "\n", encoding="utf-8")
-    return 0
+    parser.add_argument("--only", choices=BENCHMARKS, nargs="+", default=BENCHMARKS)
+    failed = [name for name in parser.parse_args().only if not run(name)]
+    write_page(RESULTS, BENCHMARKS, TARGET)
+    if failed:
+        print(f"Failed, and left as they were in {TARGET.name}: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

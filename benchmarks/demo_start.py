@@ -69,7 +69,7 @@ def main() -> None:
     report.add("  of it: filling in", first["history"] - first["ready"], "s", budget=10)
     report.add("second start: page answered", second["page"], "s", budget=8)
     report.add("second start: every GPU shown", second["cluster"], "s", budget=8)
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

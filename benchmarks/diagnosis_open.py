@@ -6,7 +6,6 @@ the processor time beside it is what it costs.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -173,7 +172,7 @@ def main() -> int:
     for name in rounds[0]:
         report.add(name, min(each[name][0] for each in rounds), "ms", budget=BUDGETS_MS.get(name))
         report.add("  processor time", min(each[name][1] for each in rounds), "ms")
-    print(json.dumps(report.rows, indent=1) if options.json else report.text())
+    report.publish(as_json=options.json)
     return 0
 
 

@@ -5,7 +5,6 @@ scrapes are 48 M samples: about two minutes and 3 GB of memory.
 """
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -194,7 +193,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = compare(Cluster(options.gpus), options.scrapes, Path(folder))
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def main() -> int:
         )  # fmt: skip
         report.add("  the first time, not yet compiled", case["first_ms"], "ms")
         report.add("  left empty by packing", 100 * case["waste_ratio"], "%")
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
     faults = [case["fault"] for case in cases if case["fault"] is not None]
     if faults:
         print("; ".join(faults), file=sys.stderr)

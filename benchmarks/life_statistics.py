@@ -282,7 +282,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = measure(options.gpus, options.scrapes, Path(folder))
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def main() -> None:
     prepared = prepare(queue, QueueWhatIf(), Future({}))
     simulate_standing(prepared.scenario, prepared.standing)  # compiles
     report.add("one future on nodes, EASY", measure_ms(lambda: _play(queue), 3), "ms")
-    print(report.text())
+    report.publish()
 
 
 def _look(before: LiveQueue, after: LiveQueue) -> None:

@@ -232,7 +232,7 @@ def main() -> None:
         report.add(f"{what}, p95", float(np.percentile(times or [0.0], 95)), "ms", budget=budget)
         report.add(f"{what}, median", float(np.median(times or [0.0])), "ms")
     report.add("work of the page's main thread for a brush, median", float(np.median(brushes.worked)), "ms of CPU")
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def main() -> int:
     for case in cases:
         report.add(case["what"], case["ours_ms"], "ms", case["rows_ms"], "objects and closures", budget=25)
         report.add("  the first time, not yet compiled", case["first_ms"], "ms")
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
     faults = [case["what"] for case in cases if not case["is_same"]]
     if faults:
         print(f"not the same units by rows: {'; '.join(faults)}", file=sys.stderr)

@@ -5,7 +5,6 @@ heap, typed arrays, decoded fonts, the canvases' pixels). The peer is the same b
 """
 
 import argparse
-import json
 import os
 import time
 from pathlib import Path
@@ -83,7 +82,7 @@ def main() -> None:
     else:
         with served_site(options.gpus) as url:
             measure(url, options.minutes, report)
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,10 @@ instanced WebGL2 layer with as many squares and nothing else. CPU time, of all o
 """
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser, Page
 from servers.browser import chromium
@@ -132,8 +130,7 @@ def main() -> None:
             continue
         with served_site(gpus) as url:
             measure(url, gpus, report)
-    rows: list[dict[str, Any]] = report.rows
-    print(json.dumps(rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

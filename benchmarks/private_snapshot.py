@@ -4,7 +4,6 @@ Budget: ≤ 1.5 times the plain picture, uncached; a viewer of the same sight ge
 """
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -71,7 +70,7 @@ def main() -> None:
         packed = len(_compress(to_ipc(seen.cluster.build_picture()), "zstd")) / 1000
         usual = len(_compress(to_ipc(plain.cluster.build_picture()), "zstd")) / 1000
         report.add("on the wire, zstd", packed, "KB", usual, "plain picture", budget=500)
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

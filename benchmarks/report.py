@@ -1,7 +1,54 @@
-"""How benchmarks print: one table, each row ours beside a peer, with the ratio and the budget."""
+"""How benchmarks report: rows of ours beside a peer, with the ratio and the budget, printed and kept for docs/benchmarks.md."""
 
-from dataclasses import dataclass, field
-from typing import Any
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+KEPT_AT = "BENCHMARK_ROWS"
+"""Environment variable of `make bench`: the file that a benchmark appends its report to."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement of ours, and the peer's where there is one."""
+
+    what: str
+    ours: float
+    unit: str
+    peer: float | None
+    peer_name: str | None
+    budget: float | None
+    higher_is_better: bool
+
+    @property
+    def times_better(self) -> float | None:
+        """Ours beside the peer's, above 1 where ours is better."""
+        if not self.peer or not self.ours:
+            return None
+        return self.ours / self.peer if self.higher_is_better else self.peer / self.ours
+
+    @property
+    def is_within_budget(self) -> bool | None:
+        """None without a budget."""
+        if self.budget is None:
+            return None
+        return self.ours >= self.budget if self.higher_is_better else self.ours <= self.budget
+
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """As text: what, ours, peer, times better, budget."""
+        better, within = self.times_better, self.is_within_budget
+        return (
+            self.what,
+            f"{self.ours:,.4g} {self.unit}",
+            "" if self.peer is None else f"{self.peer:,.4g} {self.unit} ({self.peer_name})",
+            "" if better is None else f"{better:,.2f}×",
+            "" if within is None else f"{self.budget:,.4g} {'kept' if within else 'MISSED'}",
+        )
+
+
+HEAD = ("", "ours", "peer", "times better", "budget")
 
 
 @dataclass
@@ -9,7 +56,12 @@ class Report:
     """Rows of one benchmark. Lower is better unless a row says otherwise."""
 
     title: str
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    @classmethod
+    def from_dict(cls, kept: dict[str, Any]) -> Self:
+        """What :meth:`publish` kept."""
+        return cls(kept["title"], [Row(**row) for row in kept["rows"]])
 
     def add(
         self,
@@ -23,31 +75,31 @@ class Report:
         higher_is_better: bool = False,
     ) -> None:
         """One measurement."""
-        better = None if peer is None else (ours / peer if higher_is_better else peer / ours)
-        within = None if budget is None else (ours >= budget if higher_is_better else ours <= budget)
         self.rows.append(
-            {
-                "what": what, "ours": ours, "unit": unit, "peer": peer, "peer_name": peer_name,
-                "times_better": better, "budget": budget, "within_budget": within,
-            }
-        )  # fmt: skip
+            Row(
+                what,
+                float(ours),
+                unit,
+                None if peer is None else float(peer),
+                peer_name,
+                None if budget is None else float(budget),
+                higher_is_better,
+            )
+        )
+
+    def publish(self, *, as_json: bool = False) -> None:
+        """Print it, and keep it where `make bench` asked for it."""
+        if place := os.environ.get(KEPT_AT):
+            with Path(place).open("a", encoding="utf-8") as kept:
+                kept.write(json.dumps(asdict(self)) + "\n")
+        print(json.dumps([asdict(row) for row in self.rows]) if as_json else self.text(), flush=True)
 
     def text(self) -> str:
-        """The table."""
-        head = ("", "ours", "peer", "times better", "budget")
-        body = [
-            (
-                row["what"],
-                f"{row['ours']:,.4g} {row['unit']}",
-                "" if row["peer"] is None else f"{row['peer']:,.4g} {row['unit']} ({row['peer_name']})",
-                "" if row["times_better"] is None else f"{row['times_better']:.2f}×",
-                "" if row["budget"] is None else f"{row['budget']:,.4g} {'kept' if row['within_budget'] else 'MISSED'}",
-            )
-            for row in self.rows
-        ]
-        widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
+        """The table for a terminal."""
+        body = [row.cells() for row in self.rows]
+        widths = [max(len(line[i]) for line in (HEAD, *body)) for i in range(len(HEAD))]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in (head, *body)
+            for line in (HEAD, *body)
         ]
         return "\n".join([f"\n{self.title}", *lines])

@@ -63,7 +63,7 @@ def main() -> int:
             report.add(f"{name}: off what was asked for", 100 * abs(cores - asked), "points", budget=5)
             report.add(f"{name}: off what the kernel charged", 100 * abs(cores - kernel), "points", budget=5)
         report.add("added up, as radT reads each of them", 100 * sum(read), "% of a core")
-    print(report.text())
+    report.publish()
     print(json.dumps(os.getloadavg()), "load average at the end")
     return 0
 

@@ -146,7 +146,7 @@ def main() -> int:
         home = Path(folder)
         peer = measure_peer(home, need_venv("mlflow") / "python")
         measure(report, home, peer)
-    print(report.text())
+    report.publish()
     print(json.dumps(os.getloadavg()), "load average at the end")
     return 0
 

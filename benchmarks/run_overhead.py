@@ -121,7 +121,7 @@ def main() -> int:
         measure_sampler(report, home, 1, 30)
         measure_sampler(report, home, 10, 30)
         measure_logging(report, home)
-    print(report.text())
+    report.publish()
     print(json.dumps(os.getloadavg()), "load average at the end")
     return 0
 

@@ -113,7 +113,7 @@ def main() -> int:
         build_stub("gcc", home)
         measure_monitor(report, home, need_venv("mlflow"))
         measure_added(report, home, need_venv("radt"))
-    print(report.text())
+    report.publish()
     print(json.dumps(os.getloadavg()), "load average at the end")
     return 0
 

@@ -124,7 +124,7 @@ def main() -> int:
                 RunServer(url, timeout_s=600).send(home / "runs" / run)
             measure_server(report, home, url, peer_s)
             measure_page(report, url)
-    print(report.text())
+    report.publish()
     print(json.dumps(os.getloadavg()), "load average at the end")
     return 0
 

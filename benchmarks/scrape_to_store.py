@@ -8,7 +8,6 @@ import asyncio
 import functools
 import gc
 import itertools
-import json
 import multiprocessing
 import resource
 import statistics
@@ -255,7 +254,7 @@ def main() -> None:
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
     report = measure(chosen.nodes, chosen.rounds)
-    print(json.dumps(report.rows, indent=1) if chosen.json else report.text())
+    report.publish(as_json=chosen.json)
 
 
 if __name__ == "__main__":

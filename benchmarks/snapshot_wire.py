@@ -4,7 +4,6 @@ Budget: ≤ 50 ms uncached, ≤ 500 KB compressed, ≤ 5 ms to decode; a tick of
 """
 
 import argparse
-import json
 import statistics
 import tempfile
 import threading
@@ -220,7 +219,7 @@ def main() -> None:
                 "KB",
                 budget=120,
             )
-    print(json.dumps(report.rows) if options.json else report.text())
+    report.publish(as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -222,7 +222,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as name:
         measure(report, Path(name), options.ranks, events, are_made=are_made, scheduler=options.scheduler)
-    print(report.text())
+    report.publish()
 
 
 def measure(

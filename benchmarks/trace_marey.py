@@ -86,7 +86,7 @@ def main() -> None:
             size = f"{graph.spans.height:,} drawn, {graph.bands.height:,} bands"
             what = f"{ROWS} rows × {per_row:,} spans, {share:.1%} of the time: {size}"
             report.add(what, float(np.median(spent)), "ms", budget=BUDGET_MS)
-    print(report.text())
+    report.publish()
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def main() -> None:
     measure_answer(report)
     for name, (parts, total) in LOGS.items():
         measure_log(report, name, parts, total, options.sample)
-    print(report.text())
+    report.publish()
 
 
 if __name__ == "__main__":

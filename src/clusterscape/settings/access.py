@@ -4,10 +4,10 @@ import ipaddress
 import re
 from typing import Literal
 
-from clusterscape.settings.section import Section
 from pydantic import Field, field_validator, model_validator
 
 from clusterscape.model.viewers import Role
+from clusterscape.settings.section import Section
 
 
 class OidcSettings(Section):

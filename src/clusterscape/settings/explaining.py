@@ -3,11 +3,11 @@
 import difflib
 from collections.abc import Mapping
 
-from clusterscape.settings.telling import CHANNEL_KINDS
-from clusterscape.settings.whole import Settings
 from pydantic import BaseModel, ValidationError
 
 from clusterscape.errors import ConfigError
+from clusterscape.settings.telling import CHANNEL_KINDS
+from clusterscape.settings.whole import Settings
 
 
 def explain(error: ValidationError, where: Mapping[str, str]) -> ConfigError:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_origin
 
-from clusterscape.settings.explaining import explain, section_at
-from clusterscape.settings.telling import CHANNEL_KINDS
-from clusterscape.settings.whole import Settings
 from pydantic import ValidationError
 
 from clusterscape.errors import ConfigError
+from clusterscape.settings.explaining import explain, section_at
+from clusterscape.settings.telling import CHANNEL_KINDS
+from clusterscape.settings.whole import Settings
 
 ENV_PREFIX = "CLUSTERSCAPE_"
 ENV_NOT_SETTINGS = frozenset(

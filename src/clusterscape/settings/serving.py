@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from clusterscape.settings.section import Section
 from pydantic import Field
+
+from clusterscape.settings.section import Section
 
 
 class ServerSettings(Section):

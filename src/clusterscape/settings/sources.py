@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Literal
 
-from clusterscape.settings.section import Section
 from pydantic import Field
+
+from clusterscape.settings.section import Section
 
 
 class DcgmSettings(Section):

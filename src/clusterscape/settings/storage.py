@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from clusterscape.settings.section import Section
 from pydantic import Field, field_validator
+
+from clusterscape.settings.section import Section
 
 
 class MetricsServerSettings(Section):

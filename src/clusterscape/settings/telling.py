@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from clusterscape.settings.section import Section
 from pydantic import Field
 
 from clusterscape.model.rules import Severity
+from clusterscape.settings.section import Section
 
 
 class RulesSettings(Section):

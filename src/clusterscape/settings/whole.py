@@ -1,12 +1,13 @@
 """The whole configuration."""
 
+from pydantic import Field
+
 from clusterscape.settings.access import AuthSettings, SiteSettings
 from clusterscape.settings.section import Section
 from clusterscape.settings.serving import LogSettings, ServerSettings
 from clusterscape.settings.sources import CollectSettings
 from clusterscape.settings.storage import RetentionSettings, StorageSettings
 from clusterscape.settings.telling import AlertsSettings, RemoteWriteSettings, RulesSettings
-from pydantic import Field
 
 
 class Settings(Section):
