@@ -6,16 +6,15 @@ Budget: ≤ 50 ms uncached, ≤ 500 KB compressed, ≤ 5 ms to decode; a tick of
 import argparse
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import orjson
-import uvicorn
 from numpy.typing import NDArray
 from servers.browser import chromium
+from servers.in_thread import served_in_thread
 
 from benchmarks.report import Report
 from clusterscape.model import (
@@ -36,7 +35,6 @@ from clusterscape.model import (
 )
 from clusterscape.query import Queries, QueryContext
 from clusterscape.query.picture import SNAPSHOT_COLUMNS
-from clusterscape.serve.app import create_app
 from clusterscape.serve.wire import _compress, to_ipc
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
@@ -142,20 +140,12 @@ def median_ms(work: Callable[[], object], repeat: int = 15) -> float:
 
 def decode_in_browser(queries: Queries, rows: bytes) -> tuple[float, float]:
     """Median ms to decode the Arrow snapshot (every column touched) and to parse the same as JSON rows, in Chromium."""
-    server = uvicorn.Server(uvicorn.Config(create_app(queries), log_level="warning", port=0))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
     library = (ROOT / "web/node_modules/@uwdata/flechette/dist/flechette.min.js").read_text(encoding="utf-8")
-    with chromium() as browser:
+    with served_in_thread(queries) as url, chromium() as browser:
         page = browser.new_page(bypass_csp=True)  # the library that decodes is handed in as text
-        page.goto(f"http://127.0.0.1:{port}/healthz")
+        page.goto(f"{url}/healthz")
         page.add_script_tag(content=library)
         arrow, parse = page.evaluate(_DECODE, rows.decode())
-    server.should_exit = True
-    thread.join()
     return arrow, parse
 
 

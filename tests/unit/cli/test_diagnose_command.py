@@ -2,16 +2,13 @@
 
 import json
 import re
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import uvicorn
 from clusters.run_site import HOUR_MS, JOB, NOW, RunSite, run_site
+from servers.in_thread import served_in_thread
 from typer.testing import CliRunner
 
 from clusterscape.cli.diagnose import parse_moment
@@ -19,23 +16,14 @@ from clusterscape.cli.diagnosis_charts import draw_lines, draw_strips, format_va
 from clusterscape.cli.entry import app
 from clusterscape.errors import QueryError, SourceError
 from clusterscape.model import WorkloadState
-from clusterscape.serve.app import create_app
 
 __all__ = ["run_site"]
 
 
 @pytest.fixture
 def url(run_site: RunSite) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(run_site.queries), log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
-    listener.close()
+    with served_in_thread(run_site.queries) as url:
+        yield url
 
 
 def diagnose(url: str, *arguments: str) -> str:

@@ -1,21 +1,18 @@
 """``clusterscape rules mute|unmute|mutes|comment|comments|uncomment`` against a server of the small cluster."""
 
 import json
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import uvicorn
 from clusters.small import SmallCluster, small_cluster
+from servers.in_thread import served_in_thread
 from typer.testing import CliRunner
 
 from clusterscape.cli.entry import app
 from clusterscape.errors import ClusterScapeError
 from clusterscape.model import UnixMs
-from clusterscape.serve.app import create_app
 
 __all__ = ["small_cluster"]
 
@@ -24,16 +21,8 @@ __all__ = ["small_cluster"]
 def url(small_cluster: SmallCluster) -> Iterator[str]:
     # The command tells how long a mute lasts by its own clock.
     small_cluster.now = UnixMs(int(time.time() * 1000))
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(small_cluster.queries), log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
-    listener.close()
+    with served_in_thread(small_cluster.queries) as url:
+        yield url
 
 
 def rules(url: str, *arguments: str) -> str:

@@ -1,36 +1,25 @@
 """``clusterscape status`` against a server of the small cluster."""
 
 import json
-import socket
-import threading
 import time
 from collections.abc import Iterator
 
 import pytest
-import uvicorn
 from clusters.small import HOUR_MS, NOW, SmallCluster, small_cluster
+from servers.in_thread import served_in_thread
 from typer.testing import CliRunner
 
 from clusterscape.cli.entry import app
 from clusterscape.cli.status import describe_startable, parse_moment
 from clusterscape.errors import QueryError, SourceError
-from clusterscape.serve.app import create_app
 
 __all__ = ["small_cluster"]
 
 
 @pytest.fixture
 def url(small_cluster: SmallCluster) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(small_cluster.queries), log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
-    listener.close()
+    with served_in_thread(small_cluster.queries) as url:
+        yield url
 
 
 def test_past_minute_is_shown_when_one_is_named(url: str) -> None:

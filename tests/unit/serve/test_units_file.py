@@ -1,16 +1,14 @@
 """Units as a file, and what was wasted by unit, over HTTP and in the terminal."""
 
 import io
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 import pytest
-import uvicorn
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
+from servers.in_thread import served_in_thread
 from typer.testing import CliRunner
 
 from clusterscape.cli.entry import app as command
@@ -21,21 +19,6 @@ from clusterscape.serve.app import create_app
 def client(small_cluster: SmallCluster) -> Iterator[TestClient]:
     with TestClient(create_app(small_cluster.queries)) as client:
         yield client
-
-
-@contextmanager
-def served(cluster: SmallCluster) -> Iterator[str]:
-    """The address of a server on a free port."""
-    server = uvicorn.Server(uvicorn.Config(create_app(cluster.queries), port=0, log_level="error"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            thread.join(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def read_parquet(body: bytes) -> pl.DataFrame:
@@ -71,7 +54,7 @@ def test_waste_of_units_is_a_table_when_asked(client: TestClient) -> None:
 
 def test_list_writes_the_same_units_when_a_file_is_asked_for(small_cluster: SmallCluster, tmp_path: Path) -> None:
     run = CliRunner().invoke
-    with served(small_cluster) as url:
+    with served_in_thread(small_cluster.queries) as url:
         whole = run(command, ["list", "units", "--url", url, "--format", "csv"])
         target = tmp_path / "units.parquet"
         done = run(command, ["list", "units", "--url", url, "--format", "parquet", "-o", str(target), "--user", "ada"])
