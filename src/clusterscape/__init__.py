@@ -3,15 +3,16 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from clusterscape.remote import connect
     from clusterscape.track import trace
     from clusterscape.track.api import Run, run
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "run", "trace"]
+__all__ = ["Run", "__version__", "connect", "run", "trace"]
 
 
 def __getattr__(name: str) -> object:
-    """``clusterscape.run`` and ``clusterscape.trace`` are imported when a script asks for them: nothing else pays for them."""
+    """What scripts use is imported when they ask for it: nothing else pays for it."""
     if name in ("Run", "run"):
         from clusterscape.track import api
 
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> object:
         from clusterscape.track import trace
 
         return trace
+    if name == "connect":
+        from clusterscape.remote import connect
+
+        return connect
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -188,6 +188,7 @@ def writes(site: PrivateSite) -> dict[str, list[Call]]:
             Call("POST", "/simulations", asked | {"trace": trace}) for trace in ("cluster", *site.uploads.values())
         ],
         "stop_simulation": [Call("DELETE", "/simulations/0")],
+        "remove_simulation": [Call("DELETE", "/simulations/0/result")],
         "sign_in": [Call("POST", "/session", {"token": "no"})],
         "sign_out": [Call("DELETE", "/session")],
         "sign_out_everywhere": [Call("DELETE", "/sessions")],
@@ -389,6 +390,24 @@ def test_results_are_for_those_who_see_the_trace_when_it_was_simulated(site: Pri
     assert {row["asked"]["trace"] for row in kept} == {"cluster"}
 
 
+def test_results_are_forgotten_by_who_asked_for_them_when_they_are_removed(
+    site: PrivateSite, private: TestClient
+) -> None:
+    asked = {"trace": site.uploads[ADA], "policies": ["sjf"], "backfills": ["none"], "processors": 64, "jitter": 0}
+    found = wait_for(private, Call("POST", "/simulations", asked), "/simulations/{}", "simulation")
+    remove = Call("DELETE", f"/simulations/{found['simulation']}/result")
+    assert [ask(private, remove, role).status_code for role in ("viewer", "researcher", "researcher")] == [
+        403,
+        204,
+        404,
+    ]
+    everybodys = wait_for(
+        private, Call("POST", "/simulations", asked | {"trace": "cluster"}), "/simulations/{}", "simulation", "operator"
+    )
+    remove = Call("DELETE", f"/simulations/{everybodys['simulation']}/result")
+    assert [ask(private, remove, role).status_code for role in ("researcher", "operator")] == [403, 204]
+
+
 def test_what_ifs_are_for_those_of_one_sight_when_they_were_begun(private: TestClient) -> None:
     begun = Call("POST", "/scheduling/whatif/runs", {"futures": 2})
     found = wait_for(private, begun, "/scheduling/whatif/runs/{}", "run")
@@ -398,12 +417,12 @@ def test_what_ifs_are_for_those_of_one_sight_when_they_were_begun(private: TestC
     assert [ask(private, asked, role).status_code for role in ("viewer", "lead", "admin")] == [404, 404, 404]
 
 
-def wait_for(client: TestClient, begun: Call, path: str, key: str) -> dict[str, Any]:
-    """Ask as a researcher, and look until it is over."""
-    found: dict[str, Any] = ask(client, begun, "researcher").json()
+def wait_for(client: TestClient, begun: Call, path: str, key: str, role: str = "researcher") -> dict[str, Any]:
+    """Ask in a role, and look until it is over."""
+    found: dict[str, Any] = ask(client, begun, role).json()
     for _ in range(1200):
         if found["state"] != "running":
             break
         time.sleep(0.1)
-        found = ask(client, get(path.replace("{}", found[key])), "researcher").json()
+        found = ask(client, get(path.replace("{}", found[key])), role).json()
     return found

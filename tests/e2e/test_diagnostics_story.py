@@ -184,8 +184,9 @@ def test_selection_is_shared_by_all_panels_when_a_cluster_is_chosen(page: Page, 
     expect_two_clusters(page)
     page.get_by_role("combobox", name="Drawn as").select_option("table")
     expect(page.get_by_role("row")).to_have_count(JOB_GPUS + 1, timeout=SLOW_MS)
+    page.get_by_role("button", name="Export GPU utilisation, one plot per GPU").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
+        page.get_by_role("menuitem", name="CSV").click()
     assert download.value.path().read_text().count("\n") == JOB_GPUS + 1
 
 
@@ -210,7 +211,7 @@ def test_every_drawing_can_be_kept_when_the_reader_wants_it(page: Page, demo_url
     for panel in ("GPU utilisation, one plot per GPU", "Two metrics", "Timeline"):
         expect(timeline(page).get_by_role("group").first).to_be_visible(timeout=SLOW_MS)
         for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
-            page.get_by_role("button", name=f"{panel} as a picture").click()
+            page.get_by_role("button", name=f"Export {panel}").click()
             with page.expect_download() as download:
                 page.get_by_role("menuitem", name=kind).click()
             written = download.value.path().read_bytes()

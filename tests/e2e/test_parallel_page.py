@@ -57,9 +57,10 @@ def open_graph(page: Page, trace: str, query: str = "") -> None:
     expect(graph(page).first).to_have_attribute("data-drawn", re.compile(r"\d~\d"), timeout=SLOW_MS)
 
 
-def download(page: Page, button: str) -> tuple[Download, bytes]:
+def download(page: Page, what: str, kind: str) -> tuple[Download, bytes]:
+    page.get_by_role("button", name=f"Export {what}", exact=True).click()
     with page.expect_download(timeout=SLOW_MS) as waiting:
-        page.get_by_role("button", name=button, exact=True).click()
+        page.get_by_role("menuitem", name=kind).click()
     return waiting.value, Path(waiting.value.path()).read_bytes()
 
 
@@ -70,13 +71,13 @@ def png_size(data: bytes) -> tuple[int, int]:
 
 def test_the_graph_is_a_file_when_it_is_saved(wide: Page, traces: dict[str, str]) -> None:
     open_graph(wide, traces["pipe"])
-    saved, picture = download(wide, "PNG")
+    saved, picture = download(wide, "the graph", "PNG")
     assert saved.suggested_filename.startswith("pipeline-of-4-stages-8-micro-batches-step-")
     width, height = png_size(picture)
     assert width > 1000
     assert height > 400
     assert len(picture) > 20_000, "what WebGL has drawn is in it"
-    _, drawing = download(wide, "SVG")
+    _, drawing = download(wide, "the graph", "SVG")
     text = drawing.decode()
     assert text.count("<polygon") > 50
     assert all(f">stage {stage}</text>" in text for stage in range(4))
@@ -85,17 +86,17 @@ def test_the_graph_is_a_file_when_it_is_saved(wide: Page, traces: dict[str, str]
 def test_the_flow_is_a_table_and_a_file_when_asked_for(wide: Page, traces: dict[str, str]) -> None:
     wide.goto(f"/parallel?trace={traces['pipe']}&drawn=flow")
     expect(flow(wide).locator("g[data-class=send_receive]").first).to_be_visible(timeout=SLOW_MS)
-    _, drawing = download(wide, "SVG")
+    _, drawing = download(wide, "the flow", "SVG")
     nodes = drawing.decode().count('<text x="9"')
     assert ">Stage 3</text>" in drawing.decode()
-    _, picture = download(wide, "PNG")
+    _, picture = download(wide, "the flow", "PNG")
     assert png_size(picture)[0] > 1000
     wide.get_by_role("radio", name="Table").nth(1).check(force=True)
     wide.wait_for_url(re.compile("drawn=flow_table"))
     table = wide.get_by_role("grid", name="Nodes of the flow")
     expect(table).to_have_attribute("aria-rowcount", str(nodes + 1), timeout=SLOW_MS)
     expect(table).to_contain_text("pipeline message")
-    saved, rows = download(wide, "CSV")
+    saved, rows = download(wide, "these nodes", "CSV")
     assert saved.suggested_filename.endswith("-flow.csv")
     assert rows.decode().count("\n") >= nodes
     table.focus()
@@ -175,7 +176,7 @@ def test_two_runs_are_compared_when_the_second_is_chosen(wide: Page, traces: dic
     changed = wide.get_by_role("region", name="What changed")
     expect(changed.get_by_role("table", name="Changes")).to_be_visible(timeout=SLOW_MS)
     expect(changed.get_by_role("row").nth(1)).to_contain_text("step")
-    saved, rows = download(wide, "CSV")
+    saved, rows = download(wide, "the differences", "CSV")
     assert saved.suggested_filename == "trace-diff.csv"
     assert rows.decode().startswith("kind,name,rank,before_s,after_s")
     for each in (graph(wide).first, graph(wide).last):

@@ -53,11 +53,11 @@ def test_the_cost_of_sharing_is_told_when_bars_are_drawn(runs_page: Page) -> Non
 
 
 def test_runs_are_found_by_what_they_were_given_when_searched(runs_page: Page) -> None:
-    runs_page.get_by_role("textbox", name="Search").fill("batch-size=512")
+    runs_page.get_by_role("textbox", name="Filter runs").fill("batch-size=512")
     picker = runs_page.get_by_role("region", name="Runs to compare")
     expect(picker.get_by_role("button", name="batch size")).to_be_visible()
     expect(picker.get_by_role("button", name=EXPERIMENT)).to_have_count(0)
-    runs_page.get_by_role("textbox", name="Search").fill("batch-size>4000")
+    runs_page.get_by_role("textbox", name="Filter runs").fill("batch-size>4000")
     expect(picker).to_contain_text("No run is like that.")
 
 
@@ -88,7 +88,7 @@ def test_everything_is_in_the_table_and_its_file_when_asked_for(runs_page: Page,
     runs_page.get_by_text("Table", exact=True).click()
     grid = runs_page.get_by_role("grid", name="Runs")
     expect(grid).to_contain_text("completed")
-    runs_page.get_by_role("button", name="Save", exact=True).click()
+    runs_page.get_by_role("button", name="Export the comparison").click()
     with runs_page.expect_download() as waiting:
         runs_page.get_by_role("menuitem", name=re.compile("CSV")).click()
     file = tmp_path / "runs.csv"
@@ -99,7 +99,7 @@ def test_everything_is_in_the_table_and_its_file_when_asked_for(runs_page: Page,
 
 
 def test_a_page_without_a_server_shows_the_charts_when_it_is_saved(runs_page: Page, tmp_path: Path) -> None:
-    runs_page.get_by_role("button", name="Save", exact=True).click()
+    runs_page.get_by_role("button", name="Export the comparison").click()
     with runs_page.expect_download() as waiting:
         runs_page.get_by_role("menuitem", name=re.compile("HTML")).click()
     file = tmp_path / "runs.html"

@@ -204,7 +204,7 @@ def test_picture_is_a_valid_file_when_saved(page: Page, tmp_path: Path) -> None:
     box = picture.bounding_box()
     assert box is not None
     for kind in ("PNG", "SVG"):
-        page.get_by_role("button", name="Save picture").click()
+        page.get_by_role("button", name="Export the picture").click()
         with page.expect_download() as download:
             page.get_by_role("menuitem", name=kind).click()
         assert download.value.suggested_filename.startswith("clusterscape-who-uses-what-")
@@ -226,8 +226,9 @@ def test_same_units_are_in_every_file_when_a_selection_is_saved(page: Page, tmp_
     count = select_box(page, picture)
     tables: dict[str, pl.DataFrame] = {}
     for kind in ("CSV", "Parquet"):
+        details_of(page).get_by_role("button", name="Export the selected units").click()
         with page.expect_download() as download:
-            details_of(page).get_by_role("button", name=kind).click()
+            page.get_by_role("menuitem", name=kind).click()
         download.value.save_as(tmp_path / kind)
     tables = {"CSV": pl.read_csv(tmp_path / "CSV"), "Parquet": pl.read_parquet(tmp_path / "Parquet")}
     assert len(tables["CSV"]) == count

@@ -14,8 +14,8 @@ import typer
 
 from clusterscape.cli.options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
 from clusterscape.cli.output import answers, count, duration, print_json
-from clusterscape.cli.status import open_url
 from clusterscape.errors import QueryError, SourceError
+from clusterscape.remote import open_url
 
 TIMEOUT_S = 120.0
 NAMED = 8

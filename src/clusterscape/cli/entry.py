@@ -10,6 +10,7 @@ import typer
 from clusterscape import __version__
 from clusterscape.cli import (
     alerts,
+    ask,
     audit,
     backup,
     demo,
@@ -47,6 +48,7 @@ app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("status")(status.status)
 app.command("list")(listing.listing)
+app.command("ask")(ask.ask)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
 app.command("migrate")(migrate.migrate)

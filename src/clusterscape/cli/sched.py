@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from clusterscape.cli import sched_describe, sched_predict, sched_queue, sched_sweep, sched_wait
+from clusterscape.cli import sched_describe, sched_predict, sched_queue, sched_results, sched_sweep, sched_wait
 from clusterscape.cli.options import JsonOption
 from clusterscape.errors import QueryError
 
@@ -21,6 +21,7 @@ app.command("predict")(sched_predict.predict)
 app.command("queue")(sched_queue.queue)
 app.command("why")(sched_queue.why)
 app.command("what-if")(sched_queue.what_if)
+app.command("results")(sched_results.results)
 app.command("sweep")(sched_sweep.sweep)
 app.command("wait")(sched_wait.wait)
 app.command("frontier")(sched_sweep.frontier)

@@ -1,19 +1,17 @@
 """``clusterscape status``: the cluster in the terminal, asked from a running server."""
 
 import json
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from clusterscape.cli.options import JsonOption, TokenOption, UrlOption
 from clusterscape.cli.output import answers, count, percent, print_json
-from clusterscape.errors import AccessError, QueryError, SourceError
+from clusterscape.errors import QueryError, SourceError
+from clusterscape.remote import check_address, open_url
 
 
 def status(
@@ -48,8 +46,7 @@ def parse_moment(text: str) -> int:
 
 def fetch(url: str, token: str | None) -> Any:
     """The JSON answer of ``url``; every failure says what to do."""
-    if not url.startswith(("http://", "https://")):
-        raise SourceError(f"{url} is not an address", hint="Give --url http://HOST:PORT.")
+    check_address(url)
     request = urllib.request.Request(url)  # noqa: S310 – the scheme is checked above
     try:
         with open_url(request, token) as response:
@@ -60,45 +57,13 @@ def fetch(url: str, token: str | None) -> Any:
 
 def send(method: str, url: str, body: Any, token: str | None, *, timeout_s: float = 10.0) -> Any:
     """Send JSON to a running server; its JSON answer, or None where it says nothing."""
-    if not url.startswith(("http://", "https://")):
-        raise SourceError(f"{url} is not an address", hint="Give --url http://HOST:PORT.")
+    check_address(url)
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310 – checked above
     with open_url(request, token, timeout_s=timeout_s) as response:
         answer = response.read()
     return json.loads(answer) if answer else None
-
-
-@contextmanager
-def open_url(request: urllib.request.Request, token: str | None, *, timeout_s: float = 10.0) -> Iterator[IO[bytes]]:
-    """The answer of a running server; every failure says what to do."""
-    url = request.full_url
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
-    try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as response:  # noqa: S310 – made from a checked address
-            yield response
-    except urllib.error.HTTPError as error:
-        if error.code == 401:
-            raise AccessError(f"{url} asks for a token", hint="Give it with --token.") from None
-        message, hint = _problem_of(error)
-        raise SourceError(f"{url} answers {error.code} {error.reason}{message}", hint=hint) from None
-    except (urllib.error.URLError, TimeoutError) as error:
-        reason = getattr(error, "reason", error)
-        raise SourceError(
-            f"no ClusterScape answers at {url}: {reason}",
-            hint="Start one with `clusterscape demo` or `clusterscape serve`, or name another with --url.",
-        ) from None
-
-
-def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
-    """What a ClusterScape says was wrong, and what to do; nothing where something else answered."""
-    try:
-        problem = json.load(error)["error"]
-        return f": {problem['message']}", problem["hint"]
-    except (ValueError, KeyError, TypeError):
-        return "", None
 
 
 def _print(summary: dict[str, Any], waste: dict[str, Any]) -> None:

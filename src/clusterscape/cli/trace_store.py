@@ -177,7 +177,8 @@ def _send(
     import urllib.request
     from urllib.parse import quote
 
-    from clusterscape.cli.status import fetch, open_url, send
+    from clusterscape.cli.status import fetch, send
+    from clusterscape.remote import open_url
 
     base = f"{server.rstrip('/')}/api/v1/traces"
     files = _files_to_send(paths)

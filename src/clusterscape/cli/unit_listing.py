@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterscape.cli.output import answers, count, percent, print_json
-from clusterscape.cli.status import open_url
 from clusterscape.errors import QueryError
+from clusterscape.remote import open_url
 
 if TYPE_CHECKING:
     import polars as pl

@@ -95,16 +95,17 @@ class ViolationQuery:
             )
         return UnitViolations(at=judged.at, rules=rules)
 
-    def timeline(self, *, hours: float = 24.0, steps: int = 96) -> RuleTimeline:
-        """How many GPUs broke each rule over the last ``hours``."""
+    def timeline(self, *, hours: float = 24.0, steps: int = 96, end: int | None = None) -> RuleTimeline:
+        """How many GPUs broke each rule over the last ``hours``, or those before ``end``."""
         if not 1 <= steps <= MOST_STEPS:
             raise QueryError(f"steps must be 1–{MOST_STEPS}, not {steps}")
-        end = self._context.clock()
+        now = self._context.clock()
+        end = now if end is None else min(end, now)
         step_ms = max(1, int(check_hours(hours) * HOUR_MS / steps))
         start = end - step_ms * steps
         spans = self._context.records.violation_spans(start_ms=UnixMs(start), end_ms=UnixMs(end))
         first = np.clip((spans["since"].to_numpy() - start) // step_ms, 0, steps)
-        last = np.clip(-((start - spans["until"].fill_null(end).to_numpy()) // step_ms), 0, steps)
+        last = np.clip(-((start - spans["until"].fill_null(now).to_numpy()) // step_ms), 0, steps)
         gpus, rules = spans["gpus"].to_numpy(), spans["rule"].to_numpy()
         lines: dict[str, list[int]] = {}
         for rule in self._watch.book.rules():

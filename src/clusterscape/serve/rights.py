@@ -26,14 +26,12 @@ _VIEWER = """
     list_job_traces describe_job_trace forecast_wait forecast_waiting list_models report_reliability
     list_queue explain_waiting simulate_what_if start_what_if read_what_if stop_what_if
     list_simulator_options list_simulations read_simulation
-    sign_out_everywhere change_password list_tokens create_token revoke_token
 """
 _RESEARCHER = """
     save_view remove_view save_insight remove_insight write_comment remove_comment try_rule
     list_run_files send_run_file create_trace send_trace_file import_trace delete_trace
-    upload_job_trace remove_job_trace simulate_job_trace stop_simulation
+    upload_job_trace remove_job_trace simulate_job_trace stop_simulation remove_simulation
 """
-_ADMIN = "list_accounts add_account change_account remove_account list_audit"
 _OPERATOR = "save_rule remove_rule order_rules mute_rule unmute_rule set_start_view"
 _ADMIN = "list_accounts add_account change_account remove_account list_audit"
 
@@ -42,7 +40,6 @@ LEAST: Mapping[str, Role | None] = {
     **dict.fromkeys(_VIEWER.split(), Role.VIEWER),
     **dict.fromkeys(_RESEARCHER.split(), Role.RESEARCHER),
     **dict.fromkeys(_OPERATOR.split(), Role.OPERATOR),
-    **dict.fromkeys(_ADMIN.split(), Role.ADMIN),
     **dict.fromkeys(_ADMIN.split(), Role.ADMIN),
 }
 """The least role by the name of the route; None: anybody, signed in or not.

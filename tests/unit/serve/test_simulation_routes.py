@@ -127,6 +127,20 @@ def test_oldest_result_goes_when_enough_are_kept(context: QueryContext, trace: s
     assert kept.find("../secret") is None
 
 
+def test_result_is_gone_when_it_was_removed(context: QueryContext, trace: str, client: TestClient) -> None:
+    asked: dict[str, object] = {"trace": trace, "jitter": 0}
+    made = wait_for(client, asked)
+    path = f"/api/v1/simulations/{made['simulation']}"
+    assert client.delete(f"{path}/result").status_code == 204
+    assert client.get("/api/v1/simulations").json()["simulations"] == []
+    assert [client.get(path).status_code, client.delete(f"{path}/result").status_code] == [404, 404]
+    assert context.artifacts is not None
+    assert context.artifacts.list("simulations/") == []
+    # The same question can be asked again, and has the same answer.
+    again = wait_for(client, asked)
+    assert again | {"made_at": 0} == made | {"made_at": 0}
+
+
 def test_simulation_is_stopped_and_goes_on_when_asked(client: TestClient, trace: str) -> None:
     # Two at once: the second has not begun while the first is simulated.
     first = {"trace": trace, "policies": ["wfp3"], "backfills": ["conservative"], "jitter": 50}

@@ -29,6 +29,8 @@ export interface JobTracesClient {
   simulation(simulation: string, signal?: AbortSignal): Promise<SimulationAnswer>;
   /** Does not go on with it; what is done stays. */
   stopSimulation(simulation: string): Promise<SimulationAnswer>;
+  /** Forgets a kept result. */
+  removeSimulation(simulation: string): Promise<void>;
   /** Results that are kept. */
   simulations(signal?: AbortSignal): Promise<SimulationList>;
 }
@@ -57,6 +59,9 @@ export function createJobTracesClient(): JobTracesClient {
       getJson<SimulationAnswer>(`/simulations/${encodeURIComponent(simulation)}`, signal),
     stopSimulation: async (simulation) =>
       (await (await send("DELETE", `/simulations/${encodeURIComponent(simulation)}`)).json()) as SimulationAnswer,
+    async removeSimulation(simulation) {
+      await send("DELETE", `/simulations/${encodeURIComponent(simulation)}/result`);
+    },
     simulations: (signal) => getJson<SimulationList>("/simulations", signal),
   };
 }

@@ -107,6 +107,7 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
       simulate: absent("jobTraces.simulate"),
       simulation: absent("jobTraces.simulation"),
       stopSimulation: absent("jobTraces.stopSimulation"),
+      removeSimulation: absent("jobTraces.removeSimulation"),
       simulations: absent("jobTraces.simulations"),
     },
     timeline: absent("timeline"),

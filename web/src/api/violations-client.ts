@@ -17,7 +17,8 @@ export type ViolationTime = { readonly hours: number } | { readonly startMs: num
 
 export interface ViolationsClient {
   list(time: ViolationTime, signal?: AbortSignal): Promise<ViolationList>;
-  timeline(hours: number, steps: number, signal?: AbortSignal): Promise<RuleTimeline>;
+  /** `endMs`: the hours before then; null: the last ones. */
+  timeline(hours: number, steps: number, endMs: number | null, signal?: AbortSignal): Promise<RuleTimeline>;
   mutes(signal?: AbortSignal): Promise<readonly MuteAnswer[]>;
   mute(wanted: MuteRequest): Promise<MuteAnswer>;
   unmute(key: string): Promise<void>;
@@ -33,8 +34,8 @@ export function createViolationsClient(): ViolationsClient {
       const query = "hours" in time ? { hours: time.hours } : { start: time.startMs, end: time.endMs };
       return getJson<ViolationList>(`/violations${toQuery(query)}`, signal);
     },
-    timeline: (hours, steps, signal) =>
-      getJson<RuleTimeline>(`/violations/timeline${toQuery({ hours, steps })}`, signal),
+    timeline: (hours, steps, endMs, signal) =>
+      getJson<RuleTimeline>(`/violations/timeline${toQuery({ hours, steps, end: endMs })}`, signal),
     mutes: (signal) => getJson<readonly MuteAnswer[]>("/mutes", signal),
     mute: async (wanted) => (await (await send("POST", "/mutes", wanted)).json()) as MuteAnswer,
     async unmute(key) {

@@ -52,13 +52,15 @@ interface LineChartProps {
   onCursor(timeMs: number | null): void;
   /** `isDone`: the reader let go. */
   onDraw(range: TimeRange | null, isDone: boolean): void;
+  /** Escape where nothing is drawn, or a double click: back to all of the time. */
+  onClear?: (() => void) | undefined;
 }
 
 const LEAST_DRAG_PX = 4;
 const KEY_STEPS = 60;
 
 export function LineChart(props: LineChartProps) {
-  const { label, startMs, endMs, low, high, lines, bands, spans, cursorMs, drawn, onCursor, onDraw } = props;
+  const { label, startMs, endMs, low, high, lines, bands, spans, cursorMs, drawn, onCursor, onDraw, onClear } = props;
   const place = useRef<HTMLDivElement>(null);
   const size = useSize(place);
   const ink = useInk();
@@ -89,6 +91,7 @@ export function LineChart(props: LineChartProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Enter" && drawn) onDraw(drawn, true);
+    else if (event.key === "Escape" && drawn === null) onClear?.();
     else if (event.key === "Escape") onDraw(null, false);
     else if (move !== undefined) {
       const step = (endMs - startMs) / KEY_STEPS;
@@ -127,6 +130,7 @@ export function LineChart(props: LineChartProps) {
       }}
       onPointerLeave={() => onCursor(null)}
       onBlur={() => onCursor(null)}
+      onDoubleClick={onClear}
       onKeyDown={onKeyDown}
     >
       {size.width > 0 && <Canvas size={size} draw={draw} />}

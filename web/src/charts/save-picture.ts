@@ -1,11 +1,15 @@
-// A panel's drawings as a file: all its canvases as they stand on the page, with their words, as pixels or as shapes.
+// A panel's drawings as a file: its canvases, its SVG and its bars as they stand on the page, with their words, as pixels or as
+// shapes. Words and bars of the page itself are drawn where they are marked with `data-drawn-label` and `data-drawn-bar`.
 
 import { downloadBlob, downloadText } from "../base/download.ts";
 import { drawingOf } from "./canvas.tsx";
 import { escapeSvg, SvgPen } from "./svg-pen.ts";
 
-export function savePng(panel: HTMLElement, name: string): void {
+export async function savePng(panel: HTMLElement, name: string): Promise<void> {
   const { frame, style, title } = readPanel(panel);
+  const trees = await Promise.all(
+    findTrees(panel).map(async (tree) => ({ picture: await toPicture(tree), ...placeOf(tree, frame) })),
+  );
   const ratio = Math.max(2, window.devicePixelRatio || 1);
   const sheet = document.createElement("canvas");
   sheet.width = Math.round(frame.width * ratio);
@@ -27,6 +31,11 @@ export function savePng(panel: HTMLElement, name: string): void {
     if (drawing) drawing.draw(withoutClearing(pen), drawing.size);
     else pen.drawImage(canvas, 0, 0, box.width, box.height);
     pen.restore();
+  }
+  for (const { picture, x, y, width, height } of trees) pen.drawImage(picture, x, y, width, height);
+  for (const { color, x, y, width, height } of readBars(panel, frame)) {
+    pen.fillStyle = color;
+    pen.fillRect(x, y, width, height);
   }
   pen.fillStyle = style.color;
   pen.font = `11px ${style.fontFamily}`;
@@ -65,6 +74,14 @@ export function drawSvg(panel: HTMLElement): string {
     if (drawing) drawing.draw(pen as unknown as CanvasRenderingContext2D, drawing.size);
     return pen.finish();
   });
+  const trees = findTrees(panel).map((tree) => {
+    const { x, y } = placeOf(tree, frame);
+    return `<g transform="translate(${x} ${y})">${writeTree(tree)}</g>`;
+  });
+  const bars = readBars(panel, frame).map(
+    ({ color, x, y, width, height }) =>
+      `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="1.5" fill="${color}"/>`,
+  );
   const labels = readLabels(panel, frame).map(
     ({ text, x, y }) => `<text x="${x}" y="${y}" font-size="11">${escapeSvg(text)}</text>`,
   );
@@ -74,25 +91,76 @@ export function drawSvg(panel: HTMLElement): string {
     `font-family="${escapeSvg(style.fontFamily)}" fill="${style.color}">` +
     `<title>${escapeSvg(title)}</title><rect width="${width}" height="${height}" fill="${style.backgroundColor}"/>` +
     `<text x="14" y="22" font-size="13" font-weight="600">${escapeSvg(title)}</text>` +
-    `${parts.join("")}${labels.join("")}</svg>`
+    [...parts, ...trees, ...bars, ...labels, "</svg>"].join("")
   );
 }
 
 /** An SVG of the page as a file, its colors those of the theme. */
 export function saveTree(tree: SVGElement, name: string): void {
+  const background = `background-color:${getComputedStyle(document.body).backgroundColor}`;
+  downloadText(name, writeTree(tree, background), "image/svg+xml");
+}
+
+/** What a style sheet says of SVG, and a file by itself would not know. */
+const LOOKS = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-opacity",
+  "stroke-linejoin",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "text-anchor",
+] as const;
+
+function writeTree(tree: SVGElement, style = ""): string {
   const copy = tree.cloneNode(true) as SVGElement;
-  const originals = tree.querySelectorAll("path");
-  copy.querySelectorAll("path").forEach((path, at) => {
-    const original = originals[at];
-    if (!original) return;
-    const { stroke, strokeWidth, strokeDasharray } = getComputedStyle(original);
-    path.setAttribute(
-      "style",
-      `fill:none;stroke:${stroke};stroke-width:${strokeWidth};stroke-dasharray:${strokeDasharray}`,
-    );
+  const { width, height } = tree.getBoundingClientRect();
+  const copies = copy.querySelectorAll<SVGElement>("*");
+  tree.querySelectorAll("*").forEach((original, at) => {
+    const looks = getComputedStyle(original);
+    const said = LOOKS.map((name) => `${name}:${looks.getPropertyValue(name).replaceAll('"', "'")}`).join(";");
+    copies[at]?.removeAttribute("class");
+    copies[at]?.setAttribute("style", said);
   });
-  copy.style.backgroundColor = getComputedStyle(document.body).backgroundColor;
-  downloadText(name, new XMLSerializer().serializeToString(copy), "image/svg+xml");
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("width", String(width));
+  copy.setAttribute("height", String(height));
+  copy.removeAttribute("class");
+  copy.setAttribute("style", style);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+const LEAST_TREE_PX = 40;
+
+/** Drawings that are SVG on the page already; the signs on buttons are none. */
+function findTrees(panel: HTMLElement): readonly SVGElement[] {
+  return [...panel.querySelectorAll<SVGElement>("svg")].filter(
+    (tree) => tree.parentElement?.closest("svg, button") === null && tree.getBoundingClientRect().width > LEAST_TREE_PX,
+  );
+}
+
+async function toPicture(tree: SVGElement): Promise<HTMLImageElement> {
+  const picture = new Image();
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(writeTree(tree))}`;
+  await picture.decode();
+  return picture;
+}
+
+function placeOf(element: Element, frame: DOMRect) {
+  const { left, top, width, height } = element.getBoundingClientRect();
+  return { x: left - frame.left, y: top - frame.top, width, height };
+}
+
+function readBars(panel: HTMLElement, frame: DOMRect) {
+  return [...panel.querySelectorAll<HTMLElement>("[data-drawn-bar]")].map((bar) => ({
+    ...placeOf(bar, frame),
+    color: getComputedStyle(bar).backgroundColor,
+  }));
 }
 
 function readPanel(panel: HTMLElement) {

@@ -28,7 +28,8 @@ interface StackedTimelineProps {
   readonly height: number;
   sayTime(timeMs: number): string;
   sayCount(count: number): string;
-  onRange(range: ShownRange | null): void;
+  /** `isGrown`: one that was there is drawn on, by keys. */
+  onRange(range: ShownRange | null, isGrown: boolean): void;
 }
 
 const LEAST_DRAG_PX = 4;
@@ -57,20 +58,22 @@ export function StackedTimeline(props: StackedTimelineProps) {
     if (drag) setDrag({ ...drag, to: step });
   };
   const onPointerUp = (event: PointerEvent) => {
-    if (drag && Math.abs(event.clientX - drag.startX) >= LEAST_DRAG_PX) onRange(toRange(drag.from, stepAt(event)));
+    if (drag && Math.abs(event.clientX - drag.startX) >= LEAST_DRAG_PX)
+      onRange(toRange(drag.from, stepAt(event)), false);
     setDrag(null);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape" && range) {
       event.preventDefault();
-      onRange(null);
+      onRange(null, false);
     }
     if (move === undefined) return;
     event.preventDefault();
     const step = Math.min(steps - 1, Math.max(0, (pointed ?? (move > 0 ? -1 : steps)) + move));
     setPointed(step);
-    if (event.shiftKey) onRange(extend(range, toRange(step, step), startMs + (pointed ?? step) * stepMs));
+    if (event.shiftKey)
+      onRange(extend(range, toRange(step, step), startMs + (pointed ?? step) * stepMs), range !== null);
   };
 
   const drawn = drag ? toRange(drag.from, drag.to) : range;
@@ -97,7 +100,7 @@ export function StackedTimeline(props: StackedTimelineProps) {
       onPointerCancel={() => setDrag(null)}
       onPointerLeave={() => setPointed(null)}
       onBlur={() => setPointed(null)}
-      onDoubleClick={() => onRange(null)}
+      onDoubleClick={() => onRange(null, false)}
       onKeyDown={onKeyDown}
     >
       <svg aria-hidden="true" viewBox={`0 0 ${steps} ${top}`} preserveAspectRatio="none">

@@ -88,6 +88,20 @@ export function useSimulations(): Loadable<SimulationList> {
   });
 }
 
+/** Forgets a kept result, and asks for the list again. */
+export function useRemoveSimulation(): (simulation: string) => Promise<void> {
+  const { client } = useServices();
+  const cache = useQueryClient();
+  return useCallback(
+    async (simulation) => {
+      await client.jobTraces.removeSimulation(simulation);
+      cache.removeQueries({ queryKey: ["simulation", simulation] });
+      await cache.invalidateQueries({ queryKey: [KEPT_KEY] });
+    },
+    [client, cache],
+  );
+}
+
 export interface RunningSimulation extends Loadable<SimulationAnswer> {
   /** Whether the value answers this question, and not the one before. */
   readonly isOwn: boolean;

@@ -1,5 +1,5 @@
-// Violations, mutes, comments and alert channels, as hooks; and what people add to violations. Always of the present: the page
-// has a time of its own.
+// Violations, mutes, comments and alert channels, as hooks; and what people add to violations. Violations are those until the
+// minute the screen is of; what people say of them, and who is told, is a matter of the present.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -12,7 +12,10 @@ import type {
   RuleTimeline,
   ViolationList,
 } from "../api/generated.ts";
+import type { ViolationTime } from "../api/violations-client.ts";
 import type { Loadable } from "../base/loadable.ts";
+import type { Moment } from "../state/time.ts";
+import { useMoment } from "../state/use-moment.ts";
 import { type RulesPage, SPAN_HOURS, type Span } from "../state/violations.ts";
 import { useServices } from "./services.ts";
 import { useVersionedQuery } from "./versioned-query.ts";
@@ -21,9 +24,11 @@ import { useVersionedQuery } from "./versioned-query.ts";
 const REFRESH_MS = 60_000;
 const ALERTS_EVERY_MS = 15_000;
 const STEPS = 120;
+const HOUR_MS = 3_600_000;
 
 export function useViolations({ span, range }: Pick<RulesPage, "span" | "range">): Loadable<ViolationList> {
-  const time = range ? { startMs: range.fromMs, endMs: range.toMs } : { hours: SPAN_HOURS[span] };
+  const at = useMoment();
+  const time = toTime(range, SPAN_HOURS[span], at);
   return useVersionedQuery({
     key: ["violations", "list", time],
     follows: "rule-book",
@@ -33,13 +38,19 @@ export function useViolations({ span, range }: Pick<RulesPage, "span" | "range">
   });
 }
 
+function toTime(range: RulesPage["range"], hours: number, at: Moment): ViolationTime {
+  if (range) return { startMs: range.fromMs, endMs: range.toMs };
+  return at === null ? { hours } : { startMs: at - hours * HOUR_MS, endMs: at };
+}
+
 export function useViolationTimeline(span: Span): Loadable<RuleTimeline> {
+  const at = useMoment();
   return useVersionedQuery({
-    key: ["violations", "timeline", span],
+    key: ["violations", "timeline", span, at],
     follows: "rule-book",
     keepsLast: true,
     everyMs: REFRESH_MS,
-    ask: (client, signal) => client.violations.timeline(SPAN_HOURS[span], STEPS, signal),
+    ask: (client, signal) => client.violations.timeline(SPAN_HOURS[span], STEPS, at, signal),
   });
 }
 

@@ -7,6 +7,8 @@ export interface BuiltinView {
   readonly key: string;
   readonly title: string;
   readonly view: View;
+  /** How it is colored, by the keys of a link; left out: plainly. */
+  readonly look?: Readonly<Record<string, readonly string[]>>;
 }
 
 const LARGEST_FIRST = { by: "count", order: "descending", of: null } as const;
@@ -61,6 +63,8 @@ export const BUILTIN_VIEWS: readonly BuiltinView[] = [
       ],
       mark: { ...DEFAULT_MARK, color: "wait_s" },
     },
+    // One that waits for a day would make all others look alike.
+    look: { color_scale: ["log"] },
   },
   {
     key: "fragmentation-by-host",
@@ -76,7 +80,3 @@ export const BUILTIN_VIEWS: readonly BuiltinView[] = [
     },
   },
 ];
-
-export function findBuiltinView(key: string): BuiltinView | null {
-  return BUILTIN_VIEWS.find((view) => view.key === key) ?? null;
-}

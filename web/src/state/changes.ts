@@ -17,19 +17,51 @@ import {
   type TableName,
   type ViewName,
 } from "./screen.ts";
+import { decodeGroup } from "./selection.ts";
 import type { RulesPage } from "./violations.ts";
 import { type Clause, findNames, replaceClause, type WantedName, withNames, withRange } from "./where.ts";
 
 export type ScreenChange = (screen: Screen) => Screen;
 
-/** What is selected is what is diagnosed; what was looked at before stays where nothing else is selected. */
+/**
+ * What is selected is what the other view shows: a workload is diagnosed, a user or a project narrows lists to what is theirs.
+ * What was looked at before stays where nothing else is selected.
+ */
 export const openView =
   (view: ViewName): ScreenChange =>
   (screen) => {
     const { selection, diagnostics } = screen;
     const isOther = selection?.kind === "workload" && selection.key !== diagnostics.workload;
-    return view === "diagnostics" && isOther ? diagnose(selection.key)(screen) : { ...screen, view };
+    if (view === "diagnostics" && isOther) return diagnose(selection.key)(screen);
+    return narrowToOwner({ ...screen, view }, findOwner(selection));
   };
+
+interface Owner {
+  readonly user: string | null;
+  readonly project: string | null;
+}
+
+/** Whose the selected group is; null where it is nobody's. */
+function findOwner(selection: Selection | null): Owner | null {
+  const steps = (selection?.kind === "group" ? decodeGroup(selection.key)?.steps : null) ?? [];
+  const find = (wanted: string) => steps.find(({ attribute }) => attribute === wanted)?.name ?? null;
+  const owner = { user: find("user"), project: find("project") };
+  return owner.user === null && owner.project === null ? null : owner;
+}
+
+/** A person says more than their project does. Names with spaces cannot be searched for. */
+function narrowToOwner(screen: Screen, owner: Owner | null): Screen {
+  if (owner === null) return screen;
+  const { user, project } = owner;
+  if (screen.view === "rules") {
+    const people = user !== null ? { users: [user], projects: [] } : { users: [], projects: project ? [project] : [] };
+    return { ...screen, rulesPage: { ...screen.rulesPage, ...people } };
+  }
+  const text = user !== null ? `user=${user}` : `project=${project}`;
+  if (/\s/.test(text)) return screen;
+  if (screen.view === "scheduling") return { ...screen, scheduling: { ...screen.scheduling, text } };
+  return screen.view === "runs" && user !== null ? { ...screen, runs: { ...screen.runs, text } } : screen;
+}
 
 /** A column that the other table does not have is given up; all else stays. */
 export const showTable =

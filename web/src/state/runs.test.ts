@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  closeRun,
   INITIAL_RUNS,
   openRun,
   RUN_AXES,
@@ -60,8 +61,12 @@ describe("choosing runs", () => {
     expect(toggleRuns(["a", "b"], one.runs.runs ?? [])(one).runs.runs).toEqual([]);
   });
 
-  it("opens one by itself from elsewhere", () => {
-    const { view, runs } = openRun("r-1")(INITIAL_SCREEN);
-    expect([view, runs.runs, runs.open]).toEqual(["runs", ["r-1"], "r-1"]);
+  it("selects the workload of a run that is opened, and lets go of it when it is closed", () => {
+    const opened = openRun({ run: "r-1", workload: "run:r-1" })(INITIAL_SCREEN);
+    expect([opened.runs.runs, opened.runs.open, opened.selection?.key]).toEqual([null, "r-1", "run:r-1"]);
+    const closed = closeRun("run:r-1")(opened);
+    expect([closed.runs.open, closed.selection]).toEqual([null, null]);
+    const other = closeRun("run:r-1")({ ...opened, selection: { kind: "workload", key: "slurm:1" } });
+    expect(other.selection?.key).toBe("slurm:1");
   });
 });

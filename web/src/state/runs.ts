@@ -173,7 +173,16 @@ export const toggleRuns =
     return changeRuns({ runs: isAll ? rest : [...rest, ...runs].slice(0, MOST_RUNS) })(screen);
   };
 
-/** One run by itself, from elsewhere on the page. */
+/** A run's details beside the comparison; its workload is what is selected in the other views, too. */
 export const openRun =
-  (run: string) =>
-  (screen: Screen): Screen => ({ ...screen, view: "runs", runs: { ...screen.runs, runs: [run], open: run } });
+  ({ run, workload }: { readonly run: string; readonly workload: string }) =>
+  (screen: Screen): Screen =>
+    changeRuns({ open: run })({ ...screen, selection: { kind: "workload", key: workload } });
+
+/** Closes a run's details; what is selected beside it stays. */
+export const closeRun =
+  (workload: string) =>
+  (screen: Screen): Screen => {
+    const isSelected = screen.selection?.kind === "workload" && screen.selection.key === workload;
+    return changeRuns({ open: null })(isSelected ? { ...screen, selection: null } : screen);
+  };

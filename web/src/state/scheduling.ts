@@ -75,6 +75,8 @@ export interface SchedulingPage {
   readonly tab: SchedulingTab;
   /** Only this partition's queue; empty: all. */
   readonly queue: string;
+  /** What is searched for in the queue. */
+  readonly text: string;
   readonly sort: QueueSort;
   readonly whatIf: WhatIfChoice;
   readonly ask: WaitAsk | null;
@@ -185,6 +187,7 @@ const askField: Field<WaitAsk | null> = {
 const FIELDS = {
   tab: choiceField<SchedulingTab>("tab", SCHEDULING_TABS, "queue"),
   queue: textField("queue"),
+  text: textField("find_waiting"),
   sort: sortField,
   ask: askField,
   ahead: hoursField("ahead", 6),
@@ -216,6 +219,7 @@ const WHAT_IF_FIELDS = {
 export const INITIAL_SCHEDULING: SchedulingPage = {
   tab: "queue",
   queue: "",
+  text: "",
   sort: INITIAL_SORT,
   whatIf: NO_WHAT_IF,
   ask: null,
@@ -238,6 +242,7 @@ export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage
   return {
     tab: read(FIELDS.tab),
     queue: read(FIELDS.queue),
+    text: read(FIELDS.text),
     sort: read(FIELDS.sort),
     ask: read(FIELDS.ask),
     ahead: read(FIELDS.ahead),
@@ -268,6 +273,7 @@ export function parseScheduling(read: <T>(field: Field<T>) => T): SchedulingPage
 export function writeScheduling(page: SchedulingPage, write: <T>(field: Field<T>, value: T) => void): void {
   write(FIELDS.tab, page.tab);
   write(FIELDS.queue, page.queue);
+  write(FIELDS.text, page.text);
   write(FIELDS.sort, page.sort);
   write(FIELDS.ask, page.ask);
   write(FIELDS.ahead, page.ahead);
@@ -310,16 +316,6 @@ export const changeSimulator =
   (changes: Partial<SimulatorChoice>) =>
   (screen: Screen): Screen =>
     changeScheduling({ simulator: { ...screen.scheduling.simulator, result: "", ...changes } })(screen);
-
-/** Why one workload waits. */
-export const askWhy =
-  (workload: string) =>
-  (screen: Screen): Screen => ({
-    ...screen,
-    view: "scheduling",
-    selection: { kind: "workload", key: workload },
-    scheduling: { ...screen.scheduling, tab: "queue", queue: "" },
-  });
 
 /** The overview, arranged by what is waited for, the selection kept. */
 export const showWaiting = (screen: Screen): Screen => ({

@@ -10,12 +10,14 @@ interface MenuProps {
   readonly trigger: ReactElement;
   readonly side?: "bottom" | "right";
   readonly align?: "start" | "end";
+  /** Whether it is open, where somebody else decides, too. */
+  readonly open?: { readonly isOpen: boolean; setOpen(isOpen: boolean): void };
   readonly children: ReactNode;
 }
 
-export function Menu({ trigger, side = "bottom", align = "end", children }: MenuProps) {
+export function Menu({ trigger, side = "bottom", align = "end", open, children }: MenuProps) {
   return (
-    <Dropdown.Root modal={false}>
+    <Dropdown.Root modal={false} {...(open ? { open: open.isOpen, onOpenChange: open.setOpen } : {})}>
       <Dropdown.Trigger asChild>{trigger}</Dropdown.Trigger>
       <Dropdown.Portal>
         <Dropdown.Content className={styles.menu} side={side} align={align} sideOffset={6} collisionPadding={8}>
@@ -29,13 +31,19 @@ export function Menu({ trigger, side = "bottom", align = "end", children }: Menu
 interface MenuItemProps {
   /** At the right end: a key, or what it leads to. */
   readonly hint?: string | undefined;
+  /** Whether choosing it leaves the menu open. */
+  readonly staysOpen?: boolean;
   readonly children: ReactNode;
   onSelect(): void;
 }
 
-export function MenuItem({ hint, children, onSelect }: MenuItemProps) {
+export function MenuItem({ hint, staysOpen = false, children, onSelect }: MenuItemProps) {
+  const choose = (event: Event) => {
+    if (staysOpen) event.preventDefault();
+    onSelect();
+  };
   return (
-    <Dropdown.Item className={styles.item} onSelect={onSelect}>
+    <Dropdown.Item className={styles.item} onSelect={choose}>
       <span>{children}</span>
       {hint && <small>{hint}</small>}
     </Dropdown.Item>

@@ -6,14 +6,16 @@ import styles from "./text-search.module.css";
 
 interface TextSearchProps {
   readonly label: string;
+  /** What can be typed, for who points at it. */
+  readonly hint?: string;
   readonly value: string;
   onChange(value: string): void;
 }
 
-export function TextSearch({ label, value, onChange }: TextSearchProps) {
+export function TextSearch({ label, hint, value, onChange }: TextSearchProps) {
   const input = useRef<HTMLInputElement>(null);
   return (
-    <span className={styles.box}>
+    <span className={styles.box} data-tip={hint}>
       <Icon name="search" size={14} />
       <input
         ref={input}

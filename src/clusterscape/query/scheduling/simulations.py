@@ -20,7 +20,9 @@ from clusterscape.analyze.jobs.columns import read_columns
 from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, StoppedError
 from clusterscape.model.jobs import CleaningNote, JobTrace
 from clusterscape.model.samples import Int64s
+from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.context import QueryContext
+from clusterscape.query.ownership import owner_for
 from clusterscape.query.scheduling.description import OWN, JobTraceQuery
 from clusterscape.query.scheduling.simulations_answers import (
     SimulatedChoice,
@@ -58,6 +60,8 @@ class _Work:
 
     runs: int
     events: int
+    owner: str | None = None
+    """Who asked for it; None: it is everybody's."""
     done: int = 0
     counter: Int64s = field(default_factory=lambda: np.zeros(2, np.int64))
 
@@ -103,8 +107,8 @@ class SimulationQuery:
             estimates=list(ESTIMATES),
         )
 
-    def ask(self, asked: SimulationAsk) -> SimulationAnswer:
-        """Start what is asked, or find it: the same question about the same jobs is simulated once."""
+    def ask(self, asked: SimulationAsk, *, by: Viewer = ANYONE_HERE) -> SimulationAnswer:
+        """Start what is asked, or find it: the same question about the same jobs is simulated once, for who asked first."""
         _check(asked)
         name = self._name(asked)
         found = self._look_up(name)
@@ -113,7 +117,11 @@ class SimulationQuery:
         prepared = self._prepare(asked)
         answer = _begin(name, asked, prepared, self._context.clock())
         # Two runs beside the jittered ones: as recorded, and first come, first served to be compared with.
-        work = _Work(runs=len(prepared.scenarios) * (asked.jitter + 2), events=2 * max(1, answer.simulated_jobs))
+        work = _Work(
+            runs=len(prepared.scenarios) * (asked.jitter + 2),
+            events=2 * max(1, answer.simulated_jobs),
+            owner=None if by.login is None else owner_for(by),
+        )
         with self._lock:
             self._works[name] = work
             self._remember(answer)
@@ -139,6 +147,13 @@ class SimulationQuery:
             work.counter[1] = 1
             self._tell(simulation, work, partial(replace, state="stopped"))
         return self.find(simulation)
+
+    def remove(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> None:
+        """Forget a kept result. Raises NotFoundError where none is kept, ForbiddenError where it is somebody else's."""
+        self._kept.remove(simulation, by)
+        with self._lock:
+            if simulation not in self._works:
+                self._answers.pop(simulation, None)
 
     def _look_up(self, name: str) -> SimulationAnswer | None:
         with self._lock:
@@ -186,7 +201,7 @@ class SimulationQuery:
                 work.done = at * (jitter + 2)
                 tell(partial(replace, choices=list(done)))
             # Kept first: who hears that it is done may ask another server, or this one after a restart.
-            self._keep(replace(self.find(name), state="done", progress=1.0))
+            self._keep(replace(self.find(name), state="done", progress=1.0), work.owner)
             tell(partial(replace, state="done", progress=1.0))
         except StoppedError:
             tell(partial(replace, state="stopped"))
@@ -222,9 +237,9 @@ class SimulationQuery:
                 self._choices.popitem(last=False)
         return choice
 
-    def _keep(self, answer: SimulationAnswer) -> None:
+    def _keep(self, answer: SimulationAnswer, owner: str | None) -> None:
         try:
-            self._kept.keep(answer)
+            self._kept.keep(answer, owner)
         except ClusterScapeError as error:
             log.warning("the result of a simulation is only in memory: %s %s", error.message, error.hint or "")
 

@@ -11,7 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from clusterscape.errors import NotFoundError
 from clusterscape.model import UnixMs
+from clusterscape.model.viewers import Viewer
 from clusterscape.query.context import QueryContext
+from clusterscape.query.ownership import OWNER, check_owner
 from clusterscape.query.scheduling.simulations_answers import SimulationAnswer, SimulationAsk, SimulationRow
 
 KIND = "simulation"
@@ -29,17 +31,30 @@ class KeptSimulations:
     def __init__(self, context: QueryContext) -> None:
         self._context = context
 
-    def keep(self, answer: SimulationAnswer) -> None:
-        """Keep a result, in place of the oldest where there are enough."""
+    def keep(self, answer: SimulationAnswer, owner: str | None = None) -> None:
+        """Keep a result, in place of the oldest where there are enough. ``owner``: who asked for it; None: it is everybody's."""
         artifacts, records = self._context.artifacts, self._context.records
         if artifacts is None:
             return
         artifacts.put(_key(answer.simulation), [orjson.dumps(answer)])
         body: dict[str, Any] = {"trace": answer.trace, "made_at": answer.made_at, "asked": asdict(answer.asked)}
+        body[OWNER] = owner
         records.write_document(KIND, answer.simulation, body, at_ms=UnixMs(answer.made_at))
         for row in self.rows()[KEPT:]:
             records.remove_document(KIND, row.simulation)
             artifacts.delete(_key(row.simulation))
+
+    def remove(self, simulation: str, by: Viewer) -> None:
+        """Forget a kept result. Raises NotFoundError where there is none, ForbiddenError where it is somebody else's."""
+        document = self._context.records.document(KIND, simulation)
+        if document is None:
+            raise NotFoundError(
+                f"no result of a simulation {simulation!r} is kept", hint="GET /api/v1/simulations lists them."
+            )
+        check_owner(document.body.get(OWNER), by, f"the result {simulation}")
+        self._context.records.remove_document(KIND, simulation)
+        if self._context.artifacts is not None:
+            self._context.artifacts.delete(_key(simulation))
 
     def find(self, simulation: str) -> SimulationAnswer | None:
         """A kept result; None where there is none, or where another version wrote it in a shape that is not read any more."""

@@ -13,6 +13,7 @@ import polars as pl
 from clusterscape.errors import ForbiddenError, NotFoundError
 from clusterscape.model import WorkloadId
 from clusterscape.model.rules import Rule
+from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.alerts import AlertQuery
 from clusterscape.query.answers import ClusterSummary, NodeAnswer
 from clusterscape.query.cluster import ClusterQuery, Tick
@@ -172,10 +173,10 @@ class SeenSimulations(SimulationQuery):
         """What can be chosen."""
         return self._whole.options()
 
-    def ask(self, asked: SimulationAsk) -> SimulationAnswer:
+    def ask(self, asked: SimulationAsk, *, by: Viewer = ANYONE_HERE) -> SimulationAnswer:
         """Start what is asked, or find it."""
         self._traces.check(asked.trace)
-        return self._whole.ask(asked)
+        return self._whole.ask(asked, by=by)
 
     def find(self, simulation: str) -> SimulationAnswer:
         """How far it is, where its trace may be seen."""
@@ -191,6 +192,11 @@ class SeenSimulations(SimulationQuery):
         """Do not go on with it."""
         self.find(simulation)
         return self._whole.stop(simulation)
+
+    def remove(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> None:
+        """Forget a kept result, where its trace may be seen."""
+        self.find(simulation)
+        self._whole.remove(simulation, by=by)
 
     def _sees(self, asked: SimulationAsk) -> bool:
         try:

@@ -42,6 +42,7 @@ ACTIONS = {
     "delete_trace": "trace.remove",
     "upload_job_trace": "job_trace.add",
     "remove_job_trace": "job_trace.remove",
+    "remove_simulation": "simulation.remove",
 }
 """By the name of the route; a route that is not named here is noted as ``change.NAME``."""
 

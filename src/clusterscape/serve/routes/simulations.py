@@ -10,7 +10,7 @@ from clusterscape.query.scheduling.simulations_answers import (
     SimulationList,
     SimulatorOptions,
 )
-from clusterscape.serve.state import State
+from clusterscape.serve.state import CurrentViewer, State
 
 router = APIRouter(prefix="/api/v1/simulations", tags=["scheduling"])
 
@@ -24,9 +24,9 @@ def list_simulator_options(state: State) -> SimulatorOptions:
 
 
 @router.post("")
-def simulate_job_trace(asked: SimulationAsk, state: State) -> SimulationAnswer:
+def simulate_job_trace(asked: SimulationAsk, state: State, viewer: CurrentViewer) -> SimulationAnswer:
     """Simulate every policy with every backfilling on a trace; the answer says under which name to look how far it is."""
-    return state.queries.simulations.ask(asked)
+    return state.queries.simulations.ask(asked, by=viewer)
 
 
 @router.get("")
@@ -39,6 +39,12 @@ def list_simulations(state: State) -> SimulationList:
 def stop_simulation(simulation: SimulationName, state: State) -> SimulationAnswer:
     """Do not go on with a simulation; the choices that are done stay readable."""
     return state.queries.simulations.stop(simulation)
+
+
+@router.delete("/{simulation}/result", status_code=204)
+def remove_simulation(simulation: SimulationName, state: State, viewer: CurrentViewer) -> None:
+    """Forget a kept result. Who asked for it may, and operators; the same question can be asked again."""
+    state.queries.simulations.remove(simulation, by=viewer)
 
 
 @router.get("/{simulation}")

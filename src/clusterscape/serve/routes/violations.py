@@ -69,10 +69,13 @@ def list_violating_units(state: State, at: PastMoment = None) -> UnitViolations:
 
 @router.get("/violations/timeline")
 def get_violation_timeline(
-    state: State, hours: Hours = 24.0, steps: Annotated[int, Query(ge=1, le=2000)] = 96
+    state: State,
+    hours: Hours = 24.0,
+    steps: Annotated[int, Query(ge=1, le=2000)] = 96,
+    end: Annotated[int | None, Query(ge=0, description="Unix ms; now where left out.")] = None,
 ) -> RuleTimeline:
-    """How many GPUs broke each rule over the last hours."""
-    return state.queries.violations.timeline(hours=hours, steps=steps)
+    """How many GPUs broke each rule over the last hours, or those before a past moment."""
+    return state.queries.violations.timeline(hours=hours, steps=steps, end=end)
 
 
 @router.get("/workloads/{workload}/rules")

@@ -10,6 +10,7 @@ export type Deed =
   | { readonly kind: "open"; readonly hit: SearchHit }
   | { readonly kind: "theme"; readonly theme: Theme }
   | { readonly kind: "copy-link" }
+  | { readonly kind: "keys" }
   | { readonly kind: "change"; readonly change: ScreenChange };
 
 export interface PaletteItem {
@@ -30,6 +31,7 @@ const GROUPS: Readonly<Record<HitKind, string>> = {
 
 const ACTIONS: readonly PaletteItem[] = [
   action("copy-link", "Copy link to this screen", { kind: "copy-link" }, "link"),
+  action("keys", "Keys of this page", { kind: "keys" }, "help"),
   action("theme-light", "Theme: light", { kind: "theme", theme: "light" }, "sun"),
   action("theme-dark", "Theme: dark", { kind: "theme", theme: "dark" }, "moon"),
   action("theme-system", "Theme: as the system", { kind: "theme", theme: "system" }, "screen"),

@@ -2,6 +2,7 @@
 
 import * as Dialog from "@radix-ui/react-dialog";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { copyText } from "../../base/clipboard.ts";
 import { useSearch } from "../../data/queries.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Icon } from "../../widgets/icon.tsx";
@@ -14,23 +15,25 @@ import { readRecent, rememberHit } from "./recent.ts";
 interface PaletteProps {
   readonly isOpen: boolean;
   onOpenChange(isOpen: boolean): void;
+  /** Shows the list of keys. */
+  onKeys(): void;
 }
 
-export function Palette({ isOpen, onOpenChange }: PaletteProps) {
+export function Palette({ isOpen, onOpenChange, onKeys }: PaletteProps) {
   return (
     <Dialog.Root open={isOpen} onOpenChange={onOpenChange}>
       <Dialog.Portal>
         <Dialog.Overlay className={styles.overlay} />
         <Dialog.Content className={styles.dialog} aria-describedby={undefined}>
           <Dialog.Title className={styles.title}>Find workload, user, project or node</Dialog.Title>
-          <Content onDone={() => onOpenChange(false)} />
+          <Content onDone={() => onOpenChange(false)} onKeys={onKeys} />
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>
   );
 }
 
-function Content({ onDone }: { onDone: () => void }) {
+function Content({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const [recent] = useState(readRecent);
@@ -41,7 +44,7 @@ function Content({ onDone }: { onDone: () => void }) {
   const items = listItems(text, hitsFor(text, answered, search.value?.hits ?? []), recent);
   const index = Math.min(chosen, items.length - 1);
   const [isCopied, setCopied] = useState(false);
-  const perform = usePerform(onDone, setCopied);
+  const perform = usePerform(onDone, onKeys, setCopied);
   const id = useId();
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -138,7 +141,7 @@ function Items({ id, items, index, isCopied, onPoint, onPerform }: ItemsProps) {
 
 const COPIED_MS = 700;
 
-function usePerform(onDone: () => void, setCopied: (isCopied: boolean) => void) {
+function usePerform(onDone: () => void, onKeys: () => void, setCopied: (isCopied: boolean) => void) {
   const change = useChangeScreen();
   return (deed: Deed) => {
     switch (deed.kind) {
@@ -152,8 +155,11 @@ function usePerform(onDone: () => void, setCopied: (isCopied: boolean) => void) 
       case "theme":
         setTheme(deed.theme);
         break;
+      case "keys":
+        onKeys();
+        break;
       case "copy-link":
-        void navigator.clipboard?.writeText(location.href).then(() => setCopied(true));
+        void copyText(location.href).then(() => setCopied(true));
         setTimeout(onDone, COPIED_MS);
         return;
     }

@@ -7,9 +7,10 @@ import { formatInstant, formatShortDuration } from "../../base/time.ts";
 import type { LiveState } from "../../data/live-store.ts";
 import { useCluster } from "../../data/queries.ts";
 import { useLive, useServices } from "../../data/services.ts";
+import type { ViewName } from "../../state/screen.ts";
 import { travelTo } from "../../state/time.ts";
 import { useMoment } from "../../state/use-moment.ts";
-import { useChangeScreen } from "../../state/use-screen.ts";
+import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { IconButton } from "../../widgets/button.tsx";
 import { useNow } from "../../widgets/clock-context.ts";
 import styles from "./live-indicator.module.css";
@@ -53,12 +54,21 @@ export function LiveIndicator() {
   );
 }
 
+/** Views that can show a past minute; the others always show the present. */
+const OF_THE_PAST: readonly ViewName[] = ["overview", "rules", "diagnostics"];
+
 function PastNotice({ at }: { at: number }) {
   const change = useChangeScreen();
   const now = useNow();
+  const isHere = OF_THE_PAST.includes(useScreen().view);
   return (
-    <button type="button" className={styles.past} onClick={() => change(travelTo(null))}>
-      past: {formatInstant(at, now)} — <b>back to now</b>
+    <button
+      type="button"
+      className={styles.past}
+      data-tip={isHere ? undefined : "This view is of the present. Overview, rules and diagnostics are of that time."}
+      onClick={() => change(travelTo(null))}
+    >
+      {isHere ? "past" : "past elsewhere"}: {formatInstant(at, now)} — <b>back to now</b>
     </button>
   );
 }

@@ -5,6 +5,7 @@ import { useMemo, useState } from "react";
 import type { Histograms } from "../../api/diagnosis-client.ts";
 import type { DiagnosedUnit, DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
+import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
 import type { Level } from "../../charts/multiples-layout.ts";
 import { type SelectMode, SmallMultiples, type SmallPlot } from "../../charts/small-multiples.tsx";
@@ -22,7 +23,7 @@ import styles from "./gpu-panel.module.css";
 import { PanelBox } from "./panel-box.tsx";
 import { findShown, useSetPage } from "./shown.ts";
 import { fillHoles, findDomain, toGrid } from "./timelines.ts";
-import { UnitTable } from "./unit-table.tsx";
+import { toCsv, UnitTable } from "./unit-table.tsx";
 import { findMetric, sayPlace, sayValue } from "./words.ts";
 
 const ARRANGEMENT_TITLES: Readonly<Record<Arrangement, string>> = {
@@ -53,6 +54,8 @@ export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps)
   const metric = findMetric(answer.metrics, answer.metric);
   const source = usePlots(answer, page, rules);
   const [level, setLevel] = useState<Level>("plot");
+  const file = `${answer.workload}-gpus`.replaceAll(/[^\w-]+/g, "-");
+  const histograms = source.value?.histograms;
   const title = `${metric?.label ?? "GPUs"}${whose ? `, ${whose}` : ", one plot per GPU"}`;
   const tools = (
     <>
@@ -85,7 +88,9 @@ export function GpuPanel({ answer, page, rules, whose, onPoint }: GpuPanelProps)
     <PanelBox
       title={title}
       tools={tools}
-      file={page.plot === "table" ? undefined : `${answer.workload}-gpus`.replaceAll(/[^\w-]+/g, "-")}
+      file={file}
+      hasPicture={page.plot !== "table"}
+      onCsv={histograms ? () => downloadText(`${file}.csv`, toCsv(answer, histograms), "text/csv") : undefined}
     >
       <ClusterLegend answer={answer} page={page} />
       <div className={styles.body}>

@@ -2,8 +2,7 @@
 
 import { type ReactNode, useRef } from "react";
 import { savePng, saveSvg } from "../../charts/save-picture.ts";
-import { IconButton } from "../../widgets/button.tsx";
-import { Menu, MenuItem } from "../../widgets/menu.tsx";
+import { ExportMenu } from "../../widgets/export-menu.tsx";
 import styles from "./panel-box.module.css";
 
 interface PanelBoxProps {
@@ -11,11 +10,15 @@ interface PanelBoxProps {
   readonly tools?: ReactNode;
   /** The file's name without its ending; none: there is nothing to keep. */
   readonly file?: string | undefined;
+  /** The same as a table, to take along; none: there is no table. */
+  onCsv?: (() => void) | undefined;
+  /** Whether it is words only now, so that there is no picture of it. */
+  readonly hasPicture?: boolean;
   readonly className?: string | undefined;
   readonly children: ReactNode;
 }
 
-export function PanelBox({ title, tools, file, className, children }: PanelBoxProps) {
+export function PanelBox({ title, tools, file, onCsv, hasPicture = true, className, children }: PanelBoxProps) {
   const place = useRef<HTMLElement>(null);
   return (
     <section ref={place} className={`${styles.panel} ${className ?? ""}`} aria-label={title}>
@@ -24,14 +27,18 @@ export function PanelBox({ title, tools, file, className, children }: PanelBoxPr
         <div className={styles.tools}>
           {tools}
           {file && (
-            <Menu trigger={<IconButton icon="download" label={`${title} as a picture`} />}>
-              <MenuItem hint="pixels" onSelect={() => place.current && savePng(place.current, `${file}.png`)}>
-                PNG
-              </MenuItem>
-              <MenuItem hint="shapes" onSelect={() => place.current && saveSvg(place.current, `${file}.svg`)}>
-                SVG
-              </MenuItem>
-            </Menu>
+            <ExportMenu
+              what={title}
+              files={{
+                ...(onCsv ? { csv: onCsv } : {}),
+                ...(hasPicture
+                  ? {
+                      png: () => place.current && void savePng(place.current, `${file}.png`),
+                      svg: () => place.current && saveSvg(place.current, `${file}.svg`),
+                    }
+                  : {}),
+              }}
+            />
           )}
         </div>
       </header>

@@ -8,7 +8,7 @@ import { findStrangers } from "./diagnosis-view.tsx";
 import { sayDifferences } from "./differences.ts";
 import { describeUnit, findQuantile, scaleBars } from "./distributions.ts";
 import { stepThrough } from "./event-strip.tsx";
-import { chooseUnits, chooseZoom, findWholeClusters } from "./timeline-panel.tsx";
+import { chooseUnits, chooseZoom, findWholeClusters } from "./timeline-shapes.ts";
 import { fillHoles, findBand, findDomain, joinTimes, summarize, toGrid, valueAt } from "./timelines.ts";
 import { sayEstimate, sayP, sayValue } from "./words.ts";
 

@@ -20,5 +20,6 @@ export function useSetPage(): SetPage {
 /** The window the reader asked for, also while the answer to it is on its way. */
 export function findShown({ life, window }: DiagnosisAnswer, page: Pick<DiagnosticsPage, "window">) {
   const all = life ?? window;
-  return { startMs: page.window?.fromMs ?? all?.start ?? 0, endMs: page.window?.toMs ?? all?.end ?? 1 };
+  const startMs = all?.start ?? 0;
+  return { startMs: Math.max(startMs, page.window?.fromMs ?? startMs), endMs: page.window?.toMs ?? all?.end ?? 1 };
 }

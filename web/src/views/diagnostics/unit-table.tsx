@@ -3,10 +3,8 @@
 import type { Histograms } from "../../api/diagnosis-client.ts";
 import type { DiagnosisAnswer } from "../../api/generated.ts";
 import { formatCsv } from "../../base/csv.ts";
-import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
 import type { DiagnosticsPage } from "../../state/diagnostics.ts";
-import { Button } from "../../widgets/button.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import { describeUnit, type UnitStatistics } from "./distributions.ts";
 import { combine } from "./gpu-panel.tsx";
@@ -31,10 +29,7 @@ export function UnitTable({ answer, page, histograms }: UnitTableProps) {
   return (
     <div className={styles.place}>
       <table>
-        <caption>
-          {metric?.label} by GPU, the one furthest from the others first
-          <Button onClick={() => downloadText(fileOf(answer), toCsv(answer, histograms), "text/csv")}>CSV</Button>
-        </caption>
+        <caption>{metric?.label} by GPU, the one furthest from the others first</caption>
         <thead>
           <tr>
             <th>GPU</th>
@@ -79,10 +74,6 @@ export function UnitTable({ answer, page, histograms }: UnitTableProps) {
       </table>
     </div>
   );
-}
-
-function fileOf({ workload }: DiagnosisAnswer): string {
-  return `${workload.replaceAll(/[^\w-]+/g, "-")}-gpus.csv`;
 }
 
 export function toCsv(answer: DiagnosisAnswer, histograms: Histograms | null): string {

@@ -6,6 +6,7 @@ import { listFurther, useFurtherMetrics, useWithMetrics } from "../../data/furth
 import { useCluster } from "../../data/queries.ts";
 import { useServices } from "../../data/services.ts";
 import { type Units, useUnits } from "../../data/units.ts";
+import { useShownClock } from "../../parts/time/shown-clock.ts";
 import type { Screen, TableName } from "../../state/screen.ts";
 import { useScreen } from "../../state/use-screen.ts";
 import { ClockContext } from "../../widgets/clock-context.ts";
@@ -27,7 +28,6 @@ import { RowCount } from "./row-count.tsx";
 import { SummaryPlaceholder, SummaryStrip } from "./summary/summary-strip.tsx";
 import { orderRows } from "./tables/table-spec.ts";
 import { useTable } from "./tables/use-table.ts";
-import { useShownClock } from "./time/shown-clock.ts";
 import { Toolbar } from "./toolbar.tsx";
 import { useSettled } from "./use-settled.ts";
 
@@ -37,9 +37,10 @@ startLayoutWorker();
 const Controls = lazy(() => import("./controls.tsx"));
 const Filters = lazy(async () => ({ default: (await import("./controls.tsx")).Filters }));
 const DetailsPanel = lazy(async () => ({ default: (await import("./details/details-panel.tsx")).DetailsPanel }));
+const EmptySite = lazy(async () => ({ default: (await import("./empty-site.tsx")).EmptySite }));
 const RuleStrip = lazy(async () => ({ default: (await import("./rule-strip.tsx")).RuleStrip }));
 const TableArea = lazy(async () => ({ default: (await import("./table-area.tsx")).TableArea }));
-const TimeBar = lazy(async () => ({ default: (await import("./time/time-bar.tsx")).TimeBar }));
+const TimeBar = lazy(async () => ({ default: (await import("../../parts/time/time-bar.tsx")).TimeBar }));
 
 export default function Overview() {
   const screen = useScreen();
@@ -125,7 +126,8 @@ export default function Overview() {
         </Toolbar>
         <Frame source={table} what={isPicture ? "units" : screen.table}>
           {(value) => {
-            if (picture && value.spec.rows.length > 0)
+            if (isPicture && value.spec.rows.length === 0) return <Suspense>{isSettled && <EmptySite />}</Suspense>;
+            if (picture)
               return <Picture worker={layoutWorker} model={picture} selection={screen.selection} onPlaced={settle} />;
             if (rows === null || !sort) return null;
             return (

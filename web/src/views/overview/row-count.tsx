@@ -4,7 +4,7 @@ import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
 import type { TableName } from "../../state/screen.ts";
-import { IconButton } from "../../widgets/button.tsx";
+import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { useParquet } from "./details/use-parquet.ts";
 import styles from "./row-count.module.css";
 import type { TableSpec } from "./tables/table-spec.ts";
@@ -22,16 +22,14 @@ export function RowCount<Row>({ table, spec, rows, total }: RowCountProps<Row>) 
   return (
     <div className={styles.count}>
       <span role="status">{countWords(rows.length, spec.rows.length, total)}</span>
-      <IconButton icon="download" label="Download these rows as CSV" onClick={() => exportCsv(table, spec, rows)} />
-      {table === "units" && (
-        <button
-          type="button"
-          data-tip={problem ?? "Download these units with all their columns"}
-          onClick={() => saveParquet(rows.map((row) => spec.keyOf(row)))}
-        >
-          Parquet
-        </button>
-      )}
+      {problem && <span role="alert">{problem}</span>}
+      <ExportMenu
+        what="these rows"
+        files={{
+          csv: () => exportCsv(table, spec, rows),
+          ...(table === "units" ? { parquet: () => saveParquet(rows.map((row) => spec.keyOf(row))) } : {}),
+        }}
+      />
     </div>
   );
 }

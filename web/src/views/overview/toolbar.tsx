@@ -3,6 +3,7 @@
 import * as Popover from "@radix-ui/react-popover";
 import type { ReactNode } from "react";
 import { formatCount } from "../../base/format.ts";
+import { SEARCH_HINT } from "../../base/search.ts";
 import { searchFor, showTable } from "../../state/changes.ts";
 import { type Screen, TABLE_NAMES, type TableName } from "../../state/screen.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
@@ -47,6 +48,7 @@ export function Toolbar({ screen, counts, filters, chips, children }: ToolbarPro
       />
       <TextSearch
         label={`Filter ${screen.table === "picture" ? "units" : screen.table}`}
+        hint={SEARCH_HINT}
         value={screen.text}
         onChange={(text) => change(searchFor(text), "replace")}
       />

@@ -4,7 +4,7 @@ import type { TraceChange, TraceDiffAnswer } from "../../api/generated.ts";
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { useTraceDiff } from "../../data/traces.ts";
-import { Button } from "../../widgets/button.tsx";
+import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import styles from "./diff.module.css";
 import { saySeconds } from "./graph/axis.ts";
@@ -30,7 +30,10 @@ function Content({ diff }: { diff: TraceDiffAnswer }) {
         <h2>
           {diff.before.name} → {diff.after.name}
         </h2>
-        <Button onClick={() => downloadText("trace-diff.csv", toCsv(changes), "text/csv")}>CSV</Button>
+        <ExportMenu
+          what="the differences"
+          files={{ csv: () => downloadText("trace-diff.csv", toCsv(changes), "text/csv") }}
+        />
       </header>
       <ul>
         {sentences.map((sentence) => (

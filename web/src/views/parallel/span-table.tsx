@@ -7,10 +7,10 @@ import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
 import { computeOrder } from "../../base/order.ts";
-import { Button } from "../../widgets/button.tsx";
 import { Text } from "../../widgets/data-table/cells.tsx";
 import type { Column } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
+import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { sayNs } from "./graph/axis.ts";
 import { KIND_COLORS, KIND_TITLES, kindOf } from "./graph/kinds.ts";
 import styles from "./parallel.module.css";
@@ -55,7 +55,10 @@ export function SpanTable({ trace, marey, originNs, text, selected, onSelect }: 
     <div className={styles.table}>
       <header>
         <span>{formatPlural(shown.length, "span")} in sight, with a little on both sides</span>
-        <Button onClick={() => downloadText(`${trace}-spans.csv`, toCsv(shown), "text/csv")}>CSV</Button>
+        <ExportMenu
+          what="these spans"
+          files={{ csv: () => downloadText(`${trace}-spans.csv`, toCsv(shown), "text/csv") }}
+        />
       </header>
       <div>
         <DataTable

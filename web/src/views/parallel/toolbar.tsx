@@ -4,6 +4,7 @@ import type { TraceRow } from "../../api/generated.ts";
 import { changeParallel, type Drawing, isFlow, type ParallelPage } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
+import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { Segmented, type SegmentedOption } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./parallel.module.css";
@@ -92,18 +93,16 @@ export function Toolbar({ page, title, isTimed, windows, others, onAll, onPng, o
         value={isOfTime ? page.drawing : "flow"}
         onChange={(drawing) => set({ drawing })}
       />
-      <Button
-        data-tip={isOfTime ? "What is on the screen, as a picture" : "The whole flow, as a picture"}
-        onClick={onPng}
-      >
-        PNG
-      </Button>
-      <Button
-        data-tip={isOfTime ? "What is on the screen, to be edited" : "The whole flow, to be edited"}
-        onClick={onSvg}
-      >
-        SVG
-      </Button>
+      <ExportMenu
+        what={isOfTime ? "the graph" : "the flow"}
+        isWord
+        files={{ png: onPng, svg: onSvg }}
+        hints={
+          isOfTime
+            ? { png: "what is in sight", svg: "what is in sight, sharp at any size" }
+            : { png: "the whole flow", svg: "the whole flow, sharp at any size" }
+        }
+      />
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { useRules } from "../../data/rules.ts";
 import { useViolations } from "../../data/violations.ts";
 import { colorRules } from "../../parts/rules/rule-colors.ts";
 import { useRuleChanges } from "../../parts/rules/use-rule-changes.ts";
+import { TimeBar } from "../../parts/time/time-bar.tsx";
 import { useScreen, useScreenStore } from "../../state/use-screen.ts";
 import type { RulesPage } from "../../state/violations.ts";
 import { Frame } from "../../widgets/frame.tsx";
@@ -17,7 +18,7 @@ import { ViolationDetails } from "./details/violation-details.tsx";
 import { narrow } from "./narrow.ts";
 import styles from "./rules.module.css";
 import { Strip } from "./strip.tsx";
-import { ViolationTable } from "./table/violation-table.tsx";
+import { judgeWatch, ViolationTable } from "./table/violation-table.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -40,6 +41,7 @@ export default function Rules() {
           <Controls page={page} rules={rules} colors={colors} violations={violations.value} narrowed={narrowed} />
         }
         details={selection?.kind === "workload" ? <ViolationDetails workload={selection.key} rule={page.rule} /> : null}
+        time={<TimeBar />}
       >
         <Timeline page={page} rules={rules} colors={colors} />
         <div className={styles.main}>
@@ -49,7 +51,14 @@ export default function Rules() {
           ) : (
             <Frame source={violations} what="violations">
               {(value) =>
-                narrowed && <ViolationTable rows={narrowed.rows} total={value.violations.length} colors={colors} />
+                narrowed && (
+                  <ViolationTable
+                    rows={narrowed.rows}
+                    total={value.violations.length}
+                    colors={colors}
+                    watch={list.value && judgeWatch(list.value)}
+                  />
+                )
               }
             </Frame>
           )}

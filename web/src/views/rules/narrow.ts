@@ -1,6 +1,7 @@
 // Which violations are shown, and how many there would be with another choice. Pure.
 
 import type { ViolationAnswer } from "../../api/generated.ts";
+import { makeSearch } from "../../base/search.ts";
 import { type RulesPage, SEVERITIES, type ViolationState } from "../../state/violations.ts";
 
 export type Dimension = "rule" | "severity" | "user" | "project" | "state" | "text";
@@ -21,7 +22,7 @@ export function stateOf({ mute, until }: Pick<ViolationAnswer, "mute" | "until">
 }
 
 export function narrow(violations: readonly ViolationAnswer[], page: RulesPage): Narrowed {
-  const words = page.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const isMeant = makeSearch(page.text, listWords, readNamed);
   const rows: ViolationAnswer[] = [];
   const anyUser: ViolationAnswer[] = [];
   const anyProject: ViolationAnswer[] = [];
@@ -33,7 +34,7 @@ export function narrow(violations: readonly ViolationAnswer[], page: RulesPage):
     state: new Map<string, number>(),
   };
   for (const each of violations) {
-    const failed = findFailed(each, page, words);
+    const failed = findFailed(each, page, isMeant);
     if (failed === null) continue;
     if (failed === "none") rows.push(each);
     if (failed === "none" || failed === "user") anyUser.push(each);
@@ -63,7 +64,11 @@ function nameIn(each: ViolationAnswer, dimension: Exclude<Dimension, "text">): s
 }
 
 /** The one dimension that turns a violation away; null where there are several. */
-function findFailed(each: ViolationAnswer, page: RulesPage, words: readonly string[]): Dimension | "none" | null {
+function findFailed(
+  each: ViolationAnswer,
+  page: RulesPage,
+  isMeant: (each: ViolationAnswer) => boolean,
+): Dimension | "none" | null {
   const isFit = (chosen: readonly string[], value: string) => chosen.length === 0 || chosen.includes(value);
   const failed: Dimension[] = [];
   if (!isFit(page.rules, each.rule)) failed.push("rule");
@@ -71,16 +76,19 @@ function findFailed(each: ViolationAnswer, page: RulesPage, words: readonly stri
   if (!isFit(page.users, each.user ?? "")) failed.push("user");
   if (!isFit(page.projects, each.project ?? "")) failed.push("project");
   if (page.state !== "all" && page.state !== stateOf(each)) failed.push("state");
-  if (words.length > 0 && !hasWords(each, words)) failed.push("text");
+  if (!isMeant(each)) failed.push("text");
   return failed.length > 1 ? null : (failed[0] ?? "none");
 }
 
-function hasWords(each: ViolationAnswer, words: readonly string[]): boolean {
+function listWords(each: ViolationAnswer): readonly (string | null | undefined)[] {
   const { rule, rule_name, workload, workload_name, user, project, partition, readings, mute } = each;
-  const searched = [rule, rule_name, workload, workload_name, user, project, partition, readings, mute?.reason]
-    .join("\n")
-    .toLowerCase();
-  return words.every((word) => searched.includes(word));
+  return [rule, rule_name, workload, workload_name, user, project, partition, readings, mute?.reason];
+}
+
+function readNamed(each: ViolationAnswer, name: string): string | number | null | undefined {
+  const { rule, severity, workload, user, project, partition, gpus, gpu_hours } = each;
+  const named = { rule, severity, workload, user, project, partition, gpus, gpu_hours, state: stateOf(each) };
+  return Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
 }
 
 export interface Sum {

@@ -8,6 +8,7 @@ import { StackedTimeline, sumSteps, type TimelineSeries } from "../../charts/sta
 import { useViolationTimeline } from "../../data/violations.ts";
 import { type RuleColors, toCssColor } from "../../parts/rules/rule-colors.ts";
 import { changeRulesPage } from "../../state/changes.ts";
+import { useMoment } from "../../state/use-moment.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { type RulesPage, toTimeRange } from "../../state/violations.ts";
 import { useNow } from "../../widgets/clock-context.ts";
@@ -36,6 +37,7 @@ export function Timeline({ page, rules, colors }: TimelineProps) {
 
 function Chart({ timeline, page, rules, colors }: TimelineProps & { timeline: RuleTimeline }) {
   const change = useChangeScreen();
+  const at = useMoment();
   const now = useNow();
   const series = useMemo(() => toSeries(timeline, page, rules, colors), [timeline, page, rules, colors]);
   const { start, step_ms: stepMs } = timeline;
@@ -70,11 +72,16 @@ function Chart({ timeline, page, rules, colors }: TimelineProps & { timeline: Ru
         height={HEIGHT}
         sayTime={say}
         sayCount={(count) => formatPlural(count, "GPU")}
-        onRange={(drawn) => change(changeRulesPage({ range: drawn && toTimeRange(drawn.fromMs, drawn.toMs) }))}
+        onRange={(drawn, isGrown) =>
+          change(
+            changeRulesPage({ range: drawn && toTimeRange(drawn.fromMs, drawn.toMs) }),
+            isGrown ? "replace" : "push",
+          )
+        }
       />
       <div className={styles.axis}>
         <span>{say(start)}</span>
-        <span>now</span>
+        <span>{at === null ? "now" : say(at)}</span>
       </div>
     </>
   );

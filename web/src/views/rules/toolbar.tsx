@@ -4,10 +4,11 @@ import type { ViolationAnswer } from "../../api/generated.ts";
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
+import { SEARCH_HINT } from "../../base/search.ts";
 import { changeRulesPage } from "../../state/changes.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { type RulesPage, toggled } from "../../state/violations.ts";
-import { IconButton } from "../../widgets/button.tsx";
+import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { Icon } from "../../widgets/icon.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
@@ -41,6 +42,7 @@ export function Toolbar({ page, rows, total, rules }: ToolbarProps) {
         <>
           <TextSearch
             label="Filter violations"
+            hint={SEARCH_HINT}
             value={page.text}
             onChange={(text) => change(changeRulesPage({ text }), "replace")}
           />
@@ -50,7 +52,7 @@ export function Toolbar({ page, rows, total, rules }: ToolbarProps) {
               <span role="status">
                 {rows.length === total ? formatCount(total) : `${formatCount(rows.length)} of ${formatCount(total)}`}
               </span>
-              <IconButton icon="download" label="Download these violations as CSV" onClick={() => exportCsv(rows)} />
+              <ExportMenu what="these violations" files={{ csv: () => exportCsv(rows) }} />
             </div>
           )}
         </>

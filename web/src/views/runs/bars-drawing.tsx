@@ -26,7 +26,9 @@ function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: rea
   return (
     <section className={styles.card} aria-label={quantity.title}>
       <header>
-        <h3 data-tip={quantity.tip}>{quantity.title}</h3>
+        <h3 data-tip={quantity.tip} data-drawn-label={true}>
+          {quantity.title}
+        </h3>
         <small>{noteOf(quantity, groups)}</small>
       </header>
       <dl className={styles.bars}>
@@ -34,11 +36,15 @@ function QuantityCard({ quantity, groups }: { quantity: RunQuantity; groups: rea
           const spread = spreads[at] ?? null;
           return (
             <div key={key}>
-              <dt data-tip={label}>{label}</dt>
+              <dt data-tip={label} data-drawn-label={true}>
+                {label}
+              </dt>
               <dd>
                 <Bar spread={spread} most={most} color={color} />
               </dd>
-              <dd className={styles.number}>{saySpread(spread, quantity)}</dd>
+              <dd className={styles.number} data-drawn-label={true}>
+                {saySpread(spread, quantity)}
+              </dd>
             </div>
           );
         })}
@@ -51,9 +57,12 @@ function Bar({ spread, most, color }: { spread: Spread | null; most: number; col
   const percent = (value: number) => `${Math.min(100, Math.max(0, (value / (most || 1)) * 100))}%`;
   return (
     <div className={styles.bar}>
-      {spread && <i style={{ width: percent(spread.mean), background: color }} />}
+      {spread && <i data-drawn-bar={true} style={{ width: percent(spread.mean), background: color }} />}
       {spread?.low != null && spread.high != null && (
-        <b style={{ left: percent(spread.low), width: `calc(${percent(spread.high)} - ${percent(spread.low)})` }} />
+        <b
+          data-drawn-bar={true}
+          style={{ left: percent(spread.low), width: `calc(${percent(spread.high)} - ${percent(spread.low)})` }}
+        />
       )}
     </div>
   );

@@ -4,7 +4,7 @@ import { useRef } from "react";
 import type { RunRow } from "../../api/generated.ts";
 import { isKnown } from "../../base/format.ts";
 import { useSize } from "../../charts/canvas.tsx";
-import { changeRuns } from "../../state/runs.ts";
+import { openRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
 import { type RunGroup, saySharing } from "./groups.ts";
@@ -63,9 +63,9 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
                   stroke={color}
                   d={pathOf(row, axes, toX, toY)}
                   data-tip={label}
-                  onClick={() => change(changeRuns({ open: row.run }))}
+                  onClick={() => change(openRun(row))}
                   onKeyDown={(event) => {
-                    if (event.key === "Enter") change(changeRuns({ open: row.run }));
+                    if (event.key === "Enter") change(openRun(row));
                   }}
                 />
               )),

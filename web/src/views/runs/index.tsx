@@ -5,8 +5,8 @@ import type { RunTree } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { savePng, saveSvg } from "../../charts/save-picture.ts";
 import { useRunMetrics, useRunTree } from "../../data/runs.ts";
-import type { RunsPage } from "../../state/runs.ts";
-import { useScreen } from "../../state/use-screen.ts";
+import { changeRuns, type RunsPage } from "../../state/runs.ts";
+import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { BarsDrawing } from "./bars-drawing.tsx";
@@ -27,9 +27,11 @@ import { TableDrawing } from "./table-drawing.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
 export default function Runs() {
-  const { runs: page } = useScreen();
+  const { runs: page, selection } = useScreen();
   const tree = useRunTree();
-  const shown = useMemo(() => withRuns(page, tree.value), [page, tree.value]);
+  const workload = selection?.kind === "workload" ? selection.key : null;
+  const own = useMemo(() => listOwn(tree.value, workload), [tree.value, workload]);
+  const shown = useMemo(() => withRuns(page, tree.value, own), [page, tree.value, own]);
   return (
     <ViewLayout
       strip={<Strip tree={tree.value} page={shown} />}
@@ -41,10 +43,15 @@ export default function Runs() {
           </div>
         ) : null
       }
-      details={page.open === null ? null : <RunDetails key={page.open} run={page.open} />}
+      details={shown.open === null ? null : <RunDetails key={shown.open} run={shown.open} />}
     >
       <Frame source={tree} what="runs" isEmpty={({ rows }) => rows.length === 0} empty={<NoRuns />}>
-        {(value) => <Comparison tree={value} page={shown} />}
+        {(value) => (
+          <>
+            {workload !== null && <OfWorkload workload={workload} own={own} shown={shown.runs} />}
+            <Comparison tree={value} page={shown} />
+          </>
+        )}
       </Frame>
     </ViewLayout>
   );
@@ -52,10 +59,41 @@ export default function Runs() {
 
 const MOST_AT_FIRST = 24;
 
-/** Where nothing is chosen: the newest experiment, so that the page is never bare. */
-function withRuns(page: RunsPage, tree: RunTree | undefined): ShownPage {
+const NO_RUNS: readonly string[] = [];
+
+/** The runs that are, or were tracked in, the workload that is selected in the other views. */
+function listOwn(tree: RunTree | undefined, workload: string | null): readonly string[] {
+  if (workload === null) return NO_RUNS;
+  return tree?.rows.filter((row) => row.workload === workload).map(({ run }) => run) ?? NO_RUNS;
+}
+
+/** Where nothing is chosen: those of the selected workload, or the newest experiment, so that the page is never bare. */
+function withRuns(page: RunsPage, tree: RunTree | undefined, own: readonly string[]): ShownPage {
+  if (page.runs !== null) return { ...page, runs: page.runs };
+  if (own.length > 0 && page.open === null) return { ...page, runs: own, open: own[0] ?? null };
   const first = tree?.experiments[0]?.workloads.flatMap((workload) => workload.runs) ?? [];
-  return { ...page, runs: page.runs ?? first.slice(0, MOST_AT_FIRST) };
+  return { ...page, runs: first.slice(0, MOST_AT_FIRST) };
+}
+
+/** What the selected workload has to do with the runs below. */
+function OfWorkload({ workload, own, shown }: { workload: string; own: readonly string[]; shown: readonly string[] }) {
+  const change = useChangeScreen();
+  if (own.length > 0 && own.every((run) => shown.includes(run))) return null;
+  return (
+    <p className={styles.selected} role="status">
+      {own.length === 0 ? (
+        <>No run was tracked in the selected workload {workload}.</>
+      ) : (
+        <>
+          {formatPlural(own.length, "run")} of the selected workload {workload} {own.length === 1 ? "is" : "are"} not
+          compared.{" "}
+          <button type="button" onClick={() => change(changeRuns({ runs: own, open: own[0] ?? null }))}>
+            Compare {own.length === 1 ? "it" : "them"}
+          </button>
+        </>
+      )}
+    </p>
+  );
 }
 
 function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
@@ -77,7 +115,7 @@ function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
         metrics={metrics}
         onCsv={() => saveCsv(groups, quantities)}
         onSvg={() => place.current && saveSvg(place.current, "runs.svg")}
-        onPng={() => place.current && savePng(place.current, "runs.png")}
+        onPng={() => place.current && void savePng(place.current, "runs.png")}
         onHtml={() => place.current && saveHtml(place.current, title, groups, quantities)}
       />
       {rows.length === 0 && <p className={styles.quiet}>Choose the runs to compare on the left.</p>}

@@ -1,7 +1,7 @@
 // Which color is what; a click opens the run, or the first of those taken together.
 
 import type { ReactNode } from "react";
-import { changeRuns } from "../../state/runs.ts";
+import { openRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
@@ -13,7 +13,7 @@ export function Legend({ groups, children }: { groups: readonly RunGroup[]; chil
       {groups.map(({ key, label, color, rows }) => (
         <li key={key}>
           <i style={{ background: color }} />
-          <button type="button" onClick={() => change(changeRuns({ open: rows[0]?.run ?? null }))}>
+          <button type="button" onClick={() => rows[0] && change(openRun(rows[0]))}>
             {label}
           </button>
           {rows.length > 1 && <small>×{rows.length}</small>}

@@ -3,7 +3,7 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { RunExperiment, RunRow, RunTree, RunWorkload } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
-import { changeRuns, toggleRuns } from "../../state/runs.ts";
+import { changeRuns, openRun, toggleRuns } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
@@ -25,7 +25,8 @@ export function Picker({ tree, page }: PickerProps) {
     <section className={styles.picker} aria-label="Runs to compare">
       <h2>Runs</h2>
       <TextSearch
-        label="Search, as lr>0.1"
+        label="Filter runs"
+        hint="Words, or comparisons such as lr>0.1 and user=ada; all must hold"
         value={page.text}
         onChange={(text) => change(changeRuns({ text }), "replace")}
       />
@@ -130,7 +131,7 @@ function Leaf({ row, label, page }: LeafProps) {
         checked={page.runs.includes(row.run)}
         onChange={() => change(toggleRuns([row.run], page.runs), "replace")}
       />
-      <button type="button" onClick={() => change(changeRuns({ open: row.run }))} data-tip={row.run}>
+      <button type="button" onClick={() => change(openRun(row))} data-tip={row.run}>
         {label}
       </button>
       {!isFine && <small data-bad={true}>{row.state}</small>}

@@ -6,7 +6,7 @@ import { formatPlural, MISSING } from "../../base/format.ts";
 import { useRun } from "../../data/runs.ts";
 import { TraceButton } from "../../parts/traces/trace-button.tsx";
 import { diagnose } from "../../state/diagnostics.ts";
-import { changeRuns } from "../../state/runs.ts";
+import { closeRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
 import { Facts } from "../../widgets/facts.tsx";
@@ -38,7 +38,7 @@ function Content({ answer }: { answer: RunAnswer }) {
       <header className={styles.head}>
         <span>
           <small>Run {row.run}</small>
-          <IconButton icon="close" label="Close details" onClick={() => change(changeRuns({ open: null }))} />
+          <IconButton icon="close" label="Close details" onClick={() => change(closeRun(row.workload))} />
         </span>
         <h1>
           {sayRun(row)} <Tag tone={TONES[row.state] ?? "warn"}>{row.state}</Tag>

@@ -4,7 +4,7 @@ import { useRef } from "react";
 import { isKnown } from "../../base/format.ts";
 import { useSize } from "../../charts/canvas.tsx";
 import { listNumbers } from "../../charts/number-axis.tsx";
-import { changeRuns, type RunsPage } from "../../state/runs.ts";
+import { changeRuns, openRun, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
@@ -131,9 +131,9 @@ function Points({ x, y, groups, open }: PointsProps) {
             fillOpacity={0.85}
             stroke="var(--panel)"
             data-tip={`${group.label}: ${sayNumber(up, y.unit)} at ${sayNumber(right, x.unit)}`}
-            onClick={() => change(changeRuns({ open: row.run }))}
+            onClick={() => change(openRun(row))}
             onKeyDown={(event) => {
-              if (event.key === "Enter" || event.key === " ") change(changeRuns({ open: row.run }));
+              if (event.key === "Enter" || event.key === " ") change(openRun(row));
             }}
           />
         ))}

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "react";
 import type { RunRow } from "../../api/generated.ts";
 import { computeOrder } from "../../base/order.ts";
-import { changeRuns, type RunsPage } from "../../state/runs.ts";
+import { openRun, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Text } from "../../widgets/data-table/cells.tsx";
 import type { Column } from "../../widgets/data-table/columns.ts";
@@ -37,7 +37,7 @@ export function TableDrawing({ page, groups, quantities }: TableDrawingProps) {
       selectedKey={page.open}
       sort={sort}
       onSort={setSort}
-      onSelect={({ run }, isWalking) => change(changeRuns({ open: run }), isWalking ? "replace" : "push")}
+      onSelect={(row, isWalking) => change(openRun(row), isWalking ? "replace" : "push")}
     />
   );
 }

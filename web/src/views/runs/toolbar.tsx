@@ -13,8 +13,7 @@ import {
   type RunsPage,
 } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
-import { Button } from "../../widgets/button.tsx";
-import { Menu, MenuItem } from "../../widgets/menu.tsx";
+import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import type { ShownPage } from "./groups.ts";
 import { InsightMenu } from "./insights.tsx";
@@ -109,12 +108,12 @@ export function Toolbar({ page, known, metrics, onCsv, onSvg, onPng, onHtml }: T
       )}
       <span className={styles.space} />
       <InsightMenu page={page} />
-      <Menu trigger={<Button>Save</Button>}>
-        <MenuItem onSelect={onCsv}>Runs and their quantities, CSV</MenuItem>
-        <MenuItem onSelect={onSvg}>Charts, SVG</MenuItem>
-        <MenuItem onSelect={onPng}>Charts, PNG</MenuItem>
-        <MenuItem onSelect={onHtml}>Charts and table, one HTML page</MenuItem>
-      </Menu>
+      <ExportMenu
+        what="the comparison"
+        isWord
+        files={{ csv: onCsv, ...(page.drawing === "table" ? {} : { png: onPng, svg: onSvg }), html: onHtml }}
+        hints={{ csv: "runs and their quantities", html: "charts and table, without a server" }}
+      />
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { showTable, showWithin } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/selection.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
+import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { exportCsv } from "../row-count.tsx";
 import { unitTable } from "../tables/unit-table.tsx";
 import styles from "./units-details.module.css";
@@ -29,8 +30,14 @@ export function TakeAlong({ units, rows, selection }: TakeAlongProps) {
     <div className={styles.take}>
       <Button onClick={showOnly}>{isOnly ? "Show all again" : "Filter to these"}</Button>
       <Button onClick={showRows}>Table of these</Button>
-      <Button onClick={() => exportCsv("units", unitTable(units), rows)}>CSV</Button>
-      <Button onClick={() => saveParquet(rows.map((row) => nameAt(unit, row) ?? ""))}>Parquet</Button>
+      <ExportMenu
+        what="the selected units"
+        isWord
+        files={{
+          csv: () => exportCsv("units", unitTable(units), rows),
+          parquet: () => saveParquet(rows.map((row) => nameAt(unit, row) ?? "")),
+        }}
+      />
       {problem && (
         <p role="alert" className={styles.note}>
           {problem}

@@ -29,9 +29,9 @@ export interface Arranged {
   readonly library: ViewLibrary;
 }
 
-export const BUILTIN_LIST: readonly NamedView[] = BUILTIN_VIEWS.flatMap(({ key, title, view }) => {
+export const BUILTIN_LIST: readonly NamedView[] = BUILTIN_VIEWS.flatMap(({ key, title, view, look }) => {
   const picture = PICTURE_NAMES.find((name) => name === key);
-  return picture ? [{ picture, name: key, document: { title, view, look: PLAIN_LOOK }, leftOut: [] }] : [];
+  return picture ? [{ picture, name: key, document: { title, view, look: look ?? PLAIN_LOOK }, leftOut: [] }] : [];
 });
 
 const DEFAULT_VIEW = findDefault();
@@ -55,6 +55,14 @@ export function useArrangement(screen: Screen): Arranged {
   }, [startView, store]);
 
   const named = picture === null ? startView : findView(library, picture);
+  const builtin = BUILTIN_LIST.find((view) => view === named) ?? null;
+  // A short link to a built-in view has its colors; who takes them away afterwards is not contradicted.
+  useLayoutEffect(() => {
+    if (builtin === null || isSameLook(builtin.document.look, PLAIN_LOOK)) return;
+    const { layout: edited, ...now } = store.read().screen;
+    if (edited !== null || !isSameLook(lookOf({ ...now, layout: null }), PLAIN_LOOK)) return;
+    store.change(openPicture(builtin.picture, builtin.document.view, builtin.document.look), "replace");
+  }, [builtin, store]);
   const isLost = picture !== null && named === null && layout === null && library.isSettled;
   const lost = isLost ? `There is no view ${picture} here; this is ${DEFAULT_VIEW.document.title}.` : null;
   const faults = named?.leftOut ?? NO_FAULTS;

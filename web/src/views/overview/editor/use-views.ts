@@ -1,6 +1,7 @@
 // What can be done with views: save, rename, replace, delete and bring back, choose the start, copy, export, import.
 
 import { useMemo, useState } from "react";
+import { copyText } from "../../../base/clipboard.ts";
 import { downloadText } from "../../../base/download.ts";
 import { toProblem, toSentence } from "../../../base/problem.ts";
 import { type NamedView, nameOf, useViewActions, type ViewLibrary } from "../../../data/views.ts";
@@ -157,18 +158,6 @@ export function startOf({ ownStart, sharedStart }: ViewLibrary): PictureRef | nu
 
 function formatJson(document: ViewDocument): string {
   return `${JSON.stringify(writeDocument(document), null, 2)}\n`;
-}
-
-/** Pages that are not served over TLS have no clipboard of their own; the old way works there. */
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
-  const area = document.createElement("textarea");
-  area.value = text;
-  area.style.position = "fixed";
-  document.body.append(area);
-  area.select();
-  document.execCommand("copy");
-  area.remove();
 }
 
 export interface ViewGroups {

@@ -2,7 +2,9 @@
 // per row. Remembers of each row which clause alone it fails, so that facets can count what choosing a value would show.
 
 import type { NumberColumn } from "../../../api/columns.ts";
+import { parseSearch } from "../../../base/search.ts";
 import type { Clause, Condition, RangeCondition, Where } from "../../../state/where.ts";
+import { dropOthers } from "./apply-search.ts";
 import { type FilterColumns, isLists, isNumbers, type NamedColumn } from "./filter-columns.ts";
 
 export interface Narrowed {
@@ -29,9 +31,11 @@ export function applyWhere(
 ): Narrowed {
   const { rowCount } = columns;
   const isApplied = where.map((clause) => clause.every(({ attribute }) => columns.has(attribute)));
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MOST_WORDS);
+  const search = parseSearch(text);
+  const words = search.words.slice(0, MOST_WORDS);
+  const isSearched = words.length + search.comparisons.length > 0;
   const culprit = new Uint8Array(rowCount);
-  if (words.length === 0 && within === null && !isApplied.includes(true))
+  if (!isSearched && within === null && !isApplied.includes(true))
     return { rowCount, failures: null, culprit, isApplied };
   const failures = new Uint8Array(rowCount);
   const passes = new Uint8Array(rowCount);
@@ -41,9 +45,10 @@ export function applyWhere(
     passClause(columns, clause, passes);
     countFailures(passes, index, failures, culprit);
   });
-  if (words.length > 0) {
-    passes.fill(0);
-    passWords(columns.searched, words, passes);
+  if (isSearched) {
+    passes.fill(words.length > 0 ? 0 : 1);
+    if (words.length > 0) passWords(columns.searched, words, passes);
+    for (const comparison of search.comparisons) dropOthers(columns, comparison, passes);
     countFailures(passes, SEARCH, failures, culprit);
   }
   if (within !== null) countFailures(within, WITHIN, failures, culprit);

@@ -4,7 +4,7 @@ import { useId } from "react";
 import { formatCount } from "../../../base/format.ts";
 import { useServices } from "../../../data/services.ts";
 import { useScreen } from "../../../state/use-screen.ts";
-import { Menu, MenuItem } from "../../../widgets/menu.tsx";
+import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { MANY_UNITS, savePng, saveSvg } from "./export-picture.ts";
 import styles from "./picture-footer.module.css";
@@ -21,7 +21,7 @@ const MODES = [
 ] as const;
 
 const HINTS: Readonly<Record<PointerMode, string>> = {
-  pan: "scroll to zoom · drag to pan · Shift-drag or Alt-drag to select · double-click a group to zoom to it",
+  pan: "scroll to zoom · drag to pan · Shift-drag or Alt-drag to select · double-click a group to zoom to it · ? for keys",
   box: "drag a box around units · Ctrl adds to the selection · Esc ends",
   lasso: "draw around units · Ctrl adds to the selection · Esc ends",
 };
@@ -39,7 +39,7 @@ export function PictureFooter({ stage, model, placed, mode, onMode }: PictureFoo
     <footer className={styles.footer}>
       <Segmented label="Dragging" name={useId()} options={MODES} value={mode} onChange={onMode} />
       <span className={styles.hint}>{HINTS[mode]}</span>
-      {stage && placed && <ExportMenu stage={stage} model={model} placed={placed} />}
+      {stage && placed && <PictureExport stage={stage} model={model} placed={placed} />}
       <button type="button" aria-label="Zoom out" onClick={() => stage?.zoomMiddle(1 / ZOOM_STEP)}>
         −
       </button>
@@ -53,7 +53,7 @@ export function PictureFooter({ stage, model, placed, mode, onMode }: PictureFoo
   );
 }
 
-function ExportMenu({ stage, model, placed }: { stage: Stage; model: PictureModel; placed: PlacedUnits }) {
+function PictureExport({ stage, model, placed }: { stage: Stage; model: PictureModel; placed: PlacedUnits }) {
   const { clock } = useServices();
   const { at } = useScreen();
   const subject = () => ({
@@ -65,16 +65,14 @@ function ExportMenu({ stage, model, placed }: { stage: Stage; model: PictureMode
   });
   const count = placed.layout.unitCount;
   return (
-    <Menu trigger={<button type="button">Save picture</button>}>
-      <MenuItem hint="twice the size of the screen" onSelect={() => savePng(subject())}>
-        PNG
-      </MenuItem>
-      <MenuItem
-        hint={count > MANY_UNITS ? `${formatCount(count)} units, some MB` : "sharp at any size"}
-        onSelect={() => saveSvg(subject())}
-      >
-        SVG
-      </MenuItem>
-    </Menu>
+    <ExportMenu
+      what="the picture"
+      isWord
+      files={{ png: () => savePng(subject()), svg: () => saveSvg(subject()) }}
+      hints={{
+        png: "twice the size of the screen",
+        ...(count > MANY_UNITS ? { svg: `${formatCount(count)} units, some MB` } : {}),
+      }}
+    />
   );
 }

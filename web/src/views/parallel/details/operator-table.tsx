@@ -8,9 +8,9 @@ import { downloadText } from "../../../base/download.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { computeOrder } from "../../../base/order.ts";
 import { useOperators } from "../../../data/traces.ts";
-import { IconButton } from "../../../widgets/button.tsx";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
+import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { TextSearch } from "../../../widgets/text-search.tsx";
 import { sayNs } from "../graph/axis.ts";
@@ -118,10 +118,9 @@ function Table({ operators, trace, text, onFind }: { operators: TraceOperators }
     <div className={styles.pane}>
       <div className={styles.tools}>
         <TextSearch label="Filter operators" value={filter} onChange={setFilter} />
-        <IconButton
-          icon="download"
-          label="Operators as CSV"
-          onClick={() => downloadText(`${trace}-operators.csv`, toCsv(shown), "text/csv")}
+        <ExportMenu
+          what="these operators"
+          files={{ csv: () => downloadText(`${trace}-operators.csv`, toCsv(shown), "text/csv") }}
         />
       </div>
       <DataTable

@@ -6,10 +6,10 @@ import { formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { computeOrder } from "../../../base/order.ts";
-import { Button } from "../../../widgets/button.tsx";
 import { Text } from "../../../widgets/data-table/cells.tsx";
 import type { Column } from "../../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
+import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { sayNs } from "../graph/axis.ts";
 import styles from "../parallel.module.css";
 import { MARK_TITLES } from "./looks.ts";
@@ -48,7 +48,10 @@ export function FlowTable({ trace, flow, text, selected, onSelect }: FlowTablePr
     <div className={styles.table}>
       <header>
         <span>{formatPlural(shown.length, "node")} in the order of execution</span>
-        <Button onClick={() => downloadText(`${trace}-flow.csv`, toCsv(shown), "text/csv")}>CSV</Button>
+        <ExportMenu
+          what="these nodes"
+          files={{ csv: () => downloadText(`${trace}-flow.csv`, toCsv(shown), "text/csv") }}
+        />
       </header>
       <div>
         <DataTable

@@ -1,8 +1,8 @@
 // One workload and what it broke: which rules with which numbers, when, what it did meanwhile, and what people say of it.
 
-import { useEffect, useMemo } from "react";
+import { useMemo } from "react";
 import type { WorkloadAnswer, WorkloadVerdicts } from "../../../api/generated.ts";
-import { formatPlural } from "../../../base/format.ts";
+import { formatCount } from "../../../base/format.ts";
 import { formatDuration, formatInstant } from "../../../base/time.ts";
 import { SpanStrip } from "../../../charts/span-strip.tsx";
 import { useWorkload } from "../../../data/queries.ts";
@@ -12,6 +12,7 @@ import { colorRules, toCssColor } from "../../../parts/rules/rule-colors.ts";
 import { WorkloadRules } from "../../../parts/rules/workload-rules.tsx";
 import { changeRulesPage, openView, select } from "../../../state/changes.ts";
 import type { ViewName } from "../../../state/screen.ts";
+import { useMoment } from "../../../state/use-moment.ts";
 import { useChangeScreen, useViewNames } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { useNow } from "../../../widgets/clock-context.ts";
@@ -19,6 +20,7 @@ import { Facts } from "../../../widgets/facts.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
+import { useEscape } from "../../../widgets/use-escape.ts";
 import { formatHours } from "../words.ts";
 import { CommentsCard } from "./comments-card.tsx";
 import styles from "./details.module.css";
@@ -34,7 +36,9 @@ interface ViolationDetailsProps {
 export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
   const detail = useWorkload(workload);
   const verdicts = useWorkloadVerdicts(workload);
-  useEscape();
+  const at = useMoment();
+  const change = useChangeScreen();
+  useEscape(() => change(select(null)));
   const shown = rule ?? verdicts.value?.violations[0]?.rule ?? null;
   return (
     <Panel key={workload}>
@@ -57,7 +61,7 @@ export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
       {verdicts.value && verdicts.value.violations.length > 0 && (
         <Broken verdicts={verdicts.value} shown={shown} workload={detail.value?.workload ?? null} />
       )}
-      {detail.value?.workload.ended_at === null && (
+      {at === null && detail.value?.workload.ended_at === null && (
         <Card title="What the rules say now">
           <WorkloadRules workload={workload} />
         </Card>
@@ -66,19 +70,6 @@ export function ViolationDetails({ workload, rule }: ViolationDetailsProps) {
       {verdicts.value && <CommentsCard workload={workload} />}
     </Panel>
   );
-}
-
-function useEscape(): void {
-  const change = useChangeScreen();
-  useEffect(() => {
-    const close = (event: KeyboardEvent) => {
-      const isElsewhere =
-        event.target instanceof Element && event.target.closest("input, textarea, select, [role=dialog]") !== null;
-      if (event.key === "Escape" && !event.defaultPrevented && !isElsewhere) change(select(null));
-    };
-    document.addEventListener("keydown", close);
-    return () => document.removeEventListener("keydown", close);
-  }, [change]);
 }
 
 function Owner({ workload }: { workload: WorkloadAnswer }) {
@@ -109,12 +100,18 @@ function Ways() {
 function facts(workload: WorkloadAnswer) {
   const { gpus_requested, resource_type, partition, run_s, started_at, ended_at } = workload;
   return [
-    { name: "GPUs", value: resource_type ?? formatPlural(gpus_requested, "GPU") },
+    { name: "GPUs", value: gpuWords(gpus_requested, resource_type) },
     { name: "partition", value: partition },
     { name: ended_at === null ? "running for" : "ran for", value: run_s === null ? null : formatDuration(run_s) },
     { name: "started", value: started_at === null ? null : <RelativeTime at={started_at} /> },
     { name: "ended", value: ended_at === null ? null : <RelativeTime at={ended_at} /> },
   ];
+}
+
+/** A resource type ends in the number of GPUs. */
+function gpuWords(gpus: number, resourceType: string | null): string {
+  const machine = resourceType?.replace(/-\d+$/, "");
+  return machine ? `${formatCount(gpus)} × ${machine}` : formatCount(gpus);
 }
 
 interface BrokenProps {

@@ -1,9 +1,10 @@
 // A chart in its frame: what it shows and in which unit, the same numbers as a table, and as a file.
 
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { type CsvValue, formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
-import { IconButton } from "../../../widgets/button.tsx";
+import { savePng, saveSvg } from "../../../charts/save-picture.ts";
+import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import styles from "./chart-card.module.css";
 
 export interface TableTwin {
@@ -24,13 +25,15 @@ interface ChartCardProps {
 const MOST_ROWS = 400;
 
 export function ChartCard({ title, hint, twin, isWide = false, children }: ChartCardProps) {
+  const place = useRef<HTMLElement>(null);
   const [isTable, setTable] = useState(false);
+  const file = `clusterscape-${title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
   return (
-    <section className={styles.card} aria-label={title} data-wide={isWide || undefined}>
+    <section ref={place} className={styles.card} aria-label={title} data-wide={isWide || undefined}>
       <header>
         <div>
           <h3>{title}</h3>
-          <p>{hint}</p>
+          <p data-drawn-label={true}>{hint}</p>
         </div>
         <button
           type="button"
@@ -41,7 +44,18 @@ export function ChartCard({ title, hint, twin, isWide = false, children }: Chart
         >
           {isTable ? "Chart" : "Table"}
         </button>
-        <IconButton icon="download" label={`Download ${title} as CSV`} onClick={() => save(title, twin)} />
+        <ExportMenu
+          what={title}
+          files={{
+            csv: () => downloadText(`${file}.csv`, formatCsv(twin.header, twin.rows), "text/csv"),
+            ...(isTable
+              ? {}
+              : {
+                  png: () => place.current && void savePng(place.current, `${file}.png`),
+                  svg: () => place.current && saveSvg(place.current, `${file}.svg`),
+                }),
+          }}
+        />
       </header>
       {isTable ? <Twin title={title} twin={twin} /> : children}
     </section>
@@ -84,9 +98,4 @@ const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 export function sayNumber(value: number): string {
   return Math.abs(value) >= 1000 ? whole.format(value) : plain.format(value);
-}
-
-function save(title: string, { header, rows }: TableTwin): void {
-  const name = title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
-  downloadText(`clusterscape-${name}.csv`, formatCsv(header, rows), "text/csv");
 }

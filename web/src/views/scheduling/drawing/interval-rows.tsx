@@ -38,7 +38,7 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
     <figure className={styles.chart} aria-label={label}>
       {groups.map((group) => (
         <div key={group.key} className={styles.group}>
-          <span className={styles.name} title={group.title}>
+          <span className={styles.name} title={group.title} data-drawn-label={true}>
             {group.title}
             {group.detail && <small>{group.detail}</small>}
           </span>
@@ -47,12 +47,15 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
               <div key={row.key} className={styles.row} data-tip={row.tip}>
                 <div className={styles.track}>
                   {ticks.map(({ at }) => (
-                    <i key={at} className={styles.grid} style={{ left: percent(at) }} />
+                    <i key={at} className={styles.grid} data-drawn-bar={true} style={{ left: percent(at) }} />
                   ))}
-                  {mark !== undefined && <i className={styles.mark} style={{ left: percent(mark) }} />}
+                  {mark !== undefined && (
+                    <i className={styles.mark} data-drawn-bar={true} style={{ left: percent(mark) }} />
+                  )}
                   {row.bar && (
                     <i
                       className={styles.bar}
+                      data-drawn-bar={true}
                       style={{
                         left: percent(row.bar[0]),
                         width: `calc(${percent(row.bar[1])} - ${percent(row.bar[0])})`,
@@ -61,13 +64,23 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
                     />
                   )}
                   {row.dot !== null && (
-                    <i className={styles.dot} style={{ left: percent(row.dot), background: row.color }} />
+                    <i
+                      className={styles.dot}
+                      data-drawn-bar={true}
+                      style={{ left: percent(row.dot), background: row.color }}
+                    />
                   )}
                   {row.tick !== undefined && row.tick !== null && (
-                    <i className={styles.tick} style={{ left: percent(row.tick), background: row.color }} />
+                    <i
+                      className={styles.tick}
+                      data-drawn-bar={true}
+                      style={{ left: percent(row.tick), background: row.color }}
+                    />
                   )}
                 </div>
-                <span className={styles.value}>{row.text}</span>
+                <span className={styles.value} data-drawn-label={true}>
+                  {row.text}
+                </span>
                 <span className={styles.hidden}>{row.tip}</span>
               </div>
             ))}
@@ -78,7 +91,7 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
         <span />
         <div>
           {ticks.map(({ at, text }) => (
-            <span key={at} style={{ left: percent(at) }}>
+            <span key={at} data-drawn-label={true} style={{ left: percent(at) }}>
               {text}
             </span>
           ))}

@@ -1,11 +1,9 @@
 // One job trace in the list: whether it is drawn and in which color, what was dropped of it, and a way to forget it.
 
-import { useState } from "react";
 import type { JobTraceRow } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
-import { toProblem, toSentence } from "../../../base/problem.ts";
 import { useJobTracesClient, useRenewJobTraces } from "../../../data/job-traces.ts";
-import { IconButton } from "../../../widgets/button.tsx";
+import { RemoveButton } from "../../../widgets/remove-button.tsx";
 import { sayUnits } from "./words.ts";
 
 interface TraceEntryProps {
@@ -20,16 +18,10 @@ interface TraceEntryProps {
 export function TraceEntry({ row, color, isFull, onToggle, onGone }: TraceEntryProps) {
   const client = useJobTracesClient();
   const renew = useRenewJobTraces();
-  const [isAsked, setAsked] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
   const remove = async () => {
-    try {
-      await client.remove(row.trace);
-      onGone();
-      renew();
-    } catch (error) {
-      setProblem(toSentence(toProblem(error).message));
-    }
+    await client.remove(row.trace);
+    onGone();
+    renew();
   };
   return (
     <li>
@@ -47,21 +39,7 @@ export function TraceEntry({ row, color, isFull, onToggle, onGone }: TraceEntryP
           <small>{describe(row)}</small>
         </span>
       </label>
-      {!row.is_own && !isAsked && (
-        <IconButton icon="close" label={`Remove ${row.name}`} onClick={() => setAsked(true)} />
-      )}
-      {isAsked && (
-        <p>
-          Forget it?{" "}
-          <button type="button" onClick={() => void remove()}>
-            Remove
-          </button>{" "}
-          <button type="button" onClick={() => setAsked(false)}>
-            Keep
-          </button>
-        </p>
-      )}
-      {problem && <p role="alert">{problem}</p>}
+      {!row.is_own && <RemoveButton label={`Remove ${row.name}`} onRemove={remove} />}
       {row.notes.length > 0 && (
         <details>
           <summary>{formatCount(row.notes.reduce((sum, { count }) => sum + count, 0))} notes on its rows</summary>

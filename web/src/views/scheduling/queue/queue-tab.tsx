@@ -7,6 +7,7 @@ import { useScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { Controls } from "./controls.tsx";
+import { findWaiting } from "./find-waiting.ts";
 import styles from "./queue.module.css";
 import { QueueTable } from "./queue-table.tsx";
 import { Story } from "./story.tsx";
@@ -16,10 +17,7 @@ import { WhatIfPanel } from "./what-if-panel.tsx";
 export default function QueueTab() {
   const { scheduling: page, selection } = useScreen();
   const queue = useQueue();
-  const rows = useMemo(
-    () => (queue.value?.workloads ?? []).filter(({ partition }) => page.queue === "" || partition === page.queue),
-    [queue.value, page.queue],
-  );
+  const rows = useMemo(() => findWaiting(queue.value?.workloads ?? [], page), [queue.value, page]);
   return (
     <ViewLayout
       strip={<Strip queue={queue.value} />}

@@ -6,12 +6,14 @@ import { formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
 import { formatCount } from "../../../base/format.ts";
 import { computeOrder } from "../../../base/order.ts";
+import { SEARCH_HINT } from "../../../base/search.ts";
 import { select } from "../../../state/changes.ts";
 import { changeScheduling, QUEUE_COLUMNS, type SchedulingPage } from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
-import { IconButton } from "../../../widgets/button.tsx";
 import { DataTable } from "../../../widgets/data-table/data-table.tsx";
+import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
+import { TextSearch } from "../../../widgets/text-search.tsx";
 import styles from "./queue.module.css";
 import { queueColumns } from "./queue-columns.tsx";
 import { makeAxis } from "./words.ts";
@@ -36,26 +38,34 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
     );
     return Array.from(order, (index) => rows[index] as QueueRow);
   }, [rows, columns, sort]);
-  if (rows.length === 0) return <Nobody partition={page.queue} />;
+  if (rows.length === 0 && page.text === "") return <Nobody partition={page.queue} />;
   return (
     <>
       <div className={styles.toolbar}>
         <span className={styles.caption}>
           {page.queue ? `Queue of ${page.queue}` : "All queues"} <small role="status">{formatCount(rows.length)}</small>
         </span>
+        <TextSearch
+          label="Filter workloads"
+          hint={SEARCH_HINT}
+          value={page.text}
+          onChange={(text) => change(changeScheduling({ text }), "replace")}
+        />
         <span
           className={styles.axis}
           data-tip="Forecasts as under Before submitting; the Predictions tab says how often they held"
         >
-          {sayCalibration(queue)}; lines at {axis.ticks.map(({ title }) => title).join(", ")} from now
+          {sayCalibration(queue)}
+          {axis.ticks.length > 0 && `; lines at ${axis.ticks.map(({ title }) => title).join(", ")} from now`}
         </span>
-        <IconButton
-          icon="download"
-          label="Download these workloads as CSV"
-          onClick={() => exportCsv(ordered, columns)}
-        />
+        <ExportMenu what="these workloads" files={{ csv: () => exportCsv(ordered, columns) }} />
       </div>
-      <div className={styles.table}>
+      {rows.length === 0 && (
+        <div className={styles.none} role="status">
+          Nobody who waits is like that.
+        </div>
+      )}
+      <div className={styles.table} hidden={rows.length === 0}>
         <DataTable
           label="Waiting workloads"
           columns={columns}

@@ -9,7 +9,8 @@ import { OpenLink } from "../../../parts/panel/panel.tsx";
 import type { SchedulingPage } from "../../../state/scheduling.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
-import { Icon } from "../../../widgets/icon.tsx";
+import { ProgressBar } from "../../../widgets/progress-bar.tsx";
+import { Warning } from "../../../widgets/warning.tsx";
 import { CoursePicture } from "./course-picture.tsx";
 import styles from "./what-if.module.css";
 import { formatChange, nativeId } from "./words.ts";
@@ -40,7 +41,7 @@ export function WhatIfPanel({ page }: { page: SchedulingPage }) {
               <Progress answer={answer} />
             </header>
             {value.warnings.map((warning) => (
-              <Warning key={warning.kind} warning={warning} />
+              <Warned key={warning.kind} warning={warning} />
             ))}
             <div className={styles.columns}>
               <Measures measures={value.measures} />
@@ -62,27 +63,24 @@ function Progress({ answer }: { answer: AskedWhatIf }) {
   if (answer.progress === null) return null;
   return (
     <span className={styles.progress} role="status">
-      <progress max={1} value={answer.progress} aria-label="Simulating" /> {formatRatio(answer.progress)}
+      <ProgressBar label="Simulating" value={answer.progress} /> {formatRatio(answer.progress)}
       <Button onClick={answer.stop}>Cancel</Button>
     </span>
   );
 }
 
-function Warning({ warning }: { warning: WhatIfWarning }) {
+function Warned({ warning }: { warning: WhatIfWarning }) {
   return (
-    <div className={styles.warning} role="alert">
-      <Icon name="alert" size={14} />
-      <span>
-        <strong>{warning.title}.</strong> {warning.text}{" "}
-        {warning.workloads.map((workload) => (
-          <span key={workload}>
-            <OpenLink kind="workload" name={workload}>
-              {nativeId(workload)}
-            </OpenLink>{" "}
-          </span>
-        ))}
-      </span>
-    </div>
+    <Warning>
+      <strong>{warning.title}.</strong> {warning.text}{" "}
+      {warning.workloads.map((workload) => (
+        <span key={workload}>
+          <OpenLink kind="workload" name={workload}>
+            {nativeId(workload)}
+          </OpenLink>{" "}
+        </span>
+      ))}
+    </Warning>
   );
 }
 

@@ -1,12 +1,14 @@
-// Results of former simulations, to be looked at again.
+// Results of former simulations, to be looked at again or forgotten.
 
+import { useState } from "react";
 import type { SimulationAsk, SimulationRow } from "../../../api/generated.ts";
 import { classNames } from "../../../base/class-names.ts";
 import { formatCount } from "../../../base/format.ts";
-import { useSimulations } from "../../../data/job-traces.ts";
+import { useRemoveSimulation, useSimulations } from "../../../data/job-traces.ts";
 import { changeSimulator, ESTIMATES, RULE_PRESETS, type SimulatorChoice } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
+import { RemoveButton } from "../../../widgets/remove-button.tsx";
 import styles from "./simulator.module.css";
 import { nameBackfill, namePolicy } from "./words.ts";
 
@@ -15,17 +17,24 @@ const SHOWN = 8;
 export function KeptResults({ result }: { result: string }) {
   const kept = useSimulations();
   const change = useChangeScreen();
+  const remove = useRemoveSimulation();
+  const [isAll, setAll] = useState(false);
+  // Who forgets what is in sight starts with an empty choice: the link would make it anew.
+  const forget = async (simulation: string) => {
+    await remove(simulation);
+    if (simulation === result) change(changeSimulator({ trace: "" }), "replace");
+  };
   const rows = kept.value?.simulations ?? [];
   if (rows.length === 0) return null;
   return (
     <section aria-label="Kept results">
       <h2>Kept results</h2>
       <ul className={styles.kept}>
-        {rows.slice(0, SHOWN).map((row) => (
+        {rows.slice(0, isAll ? rows.length : SHOWN).map((row) => (
           <li key={row.simulation}>
             <button
               type="button"
-              className={classNames(row.simulation === result && styles.on)}
+              className={classNames(styles.result, row.simulation === result && styles.on)}
               aria-pressed={row.simulation === result}
               onClick={() => change(changeSimulator(toChoice(row)))}
             >
@@ -34,9 +43,18 @@ export function KeptResults({ result }: { result: string }) {
                 {sayAsked(row.asked)}, <RelativeTime at={row.made_at} />
               </small>
             </button>
+            <RemoveButton
+              label={`Remove ${row.trace}, ${sayAsked(row.asked)}`}
+              onRemove={() => forget(row.simulation)}
+            />
           </li>
         ))}
       </ul>
+      {rows.length > SHOWN && (
+        <button type="button" className={styles.more} aria-expanded={isAll} onClick={() => setAll(!isAll)}>
+          {isAll ? "Show fewer" : `Show all ${rows.length}`}
+        </button>
+      )}
     </section>
   );
 }

@@ -9,6 +9,7 @@ import { changeSimulator, type SimulatorChoice } from "../../../state/scheduling
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
+import { ProgressBar } from "../../../widgets/progress-bar.tsx";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { colorAt } from "../drawing/trace-colors.ts";
@@ -94,7 +95,7 @@ function State({ simulation, answer }: { simulation: RunningSimulation; answer: 
   if (answer.state === "running") {
     return (
       <span className={styles.state} role="status">
-        <progress max={1} value={answer.progress} aria-label="Simulating" /> {formatRatio(answer.progress)}
+        <ProgressBar label="Simulating" value={answer.progress} /> {formatRatio(answer.progress)}
         <Button onClick={simulation.stop}>Cancel</Button>
       </span>
     );

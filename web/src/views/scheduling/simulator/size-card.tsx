@@ -3,13 +3,12 @@
 import type { SimulatedSize, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
-import { Icon } from "../../../widgets/icon.tsx";
+import { Warning } from "../../../widgets/warning.tsx";
 import { ChartCard } from "../drawing/chart-card.tsx";
 import { countScale, durationScale } from "../drawing/scales.ts";
 import { colorAt } from "../drawing/trace-colors.ts";
 import { XyChart } from "../drawing/xy-chart.tsx";
 import { nameUnit } from "../history/words.ts";
-import styles from "./simulator.module.css";
 import { nameChoice } from "./words.ts";
 
 export function saySizes({ low, high }: Pick<SimulatedSize, "low" | "high">): string {
@@ -24,21 +23,18 @@ export function Starved({ answer }: { answer: SimulationAnswer }) {
   });
   if (found.length === 0) return null;
   return (
-    <div className={styles.warning} role="alert">
-      <Icon name="alert" size={14} />
-      <div>
-        <strong>Some jobs starve:</strong> at the 99th percentile they wait more than twice as long as first come, first
-        served.
-        <ul>
-          {found.map(({ choice, sizes }) => (
-            <li key={nameChoice(choice)}>
-              {nameChoice(choice)}: {sizes.map(saySizes).join(", ")} {nameUnit(answer.size_unit)}, up to{" "}
-              {formatDuration(Math.max(...sizes.map(({ p99_wait_s }) => p99_wait_s)))}
-            </li>
-          ))}
-        </ul>
-      </div>
-    </div>
+    <Warning>
+      <strong>Some jobs starve:</strong> at the 99th percentile they wait more than twice as long as first come, first
+      served.
+      <ul>
+        {found.map(({ choice, sizes }) => (
+          <li key={nameChoice(choice)}>
+            {nameChoice(choice)}: {sizes.map(saySizes).join(", ")} {nameUnit(answer.size_unit)}, up to{" "}
+            {formatDuration(Math.max(...sizes.map(({ p99_wait_s }) => p99_wait_s)))}
+          </li>
+        ))}
+      </ul>
+    </Warning>
   );
 }
 

@@ -1,17 +1,17 @@
 // Time at the bottom: the stored history as bars, a handle to drag to any past minute, and a player.
 
 import { type KeyboardEvent, useEffect, useState } from "react";
-import { formatCount } from "../../../base/format.ts";
-import { readStored, writeStored } from "../../../base/storage.ts";
-import { formatInstant } from "../../../base/time.ts";
-import { useTimeline } from "../../../data/queries.ts";
-import { useServices } from "../../../data/services.ts";
-import { useUnits } from "../../../data/units.ts";
-import { MINUTE_MS, toMinute, travelTo } from "../../../state/time.ts";
-import { useMoment } from "../../../state/use-moment.ts";
-import { useScreenStore } from "../../../state/use-screen.ts";
-import { Button, IconButton } from "../../../widgets/button.tsx";
-import { useNow } from "../../../widgets/clock-context.ts";
+import { formatCount } from "../../base/format.ts";
+import { readStored, writeStored } from "../../base/storage.ts";
+import { formatInstant } from "../../base/time.ts";
+import { useTimeline } from "../../data/queries.ts";
+import { useServices } from "../../data/services.ts";
+import { useUnits } from "../../data/units.ts";
+import { MINUTE_MS, toMinute, travelTo } from "../../state/time.ts";
+import { useMoment } from "../../state/use-moment.ts";
+import { useScreenStore } from "../../state/use-screen.ts";
+import { Button, IconButton } from "../../widgets/button.tsx";
+import { useNow } from "../../widgets/clock-context.ts";
 import styles from "./time-bar.module.css";
 import { TimeTrack } from "./time-track.tsx";
 import { SPEEDS, type SpeedName, usePlayer } from "./use-player.ts";

@@ -2,9 +2,9 @@
 // shown under it are those of then.
 
 import { useMemo } from "react";
-import type { Clock } from "../../../base/clock.ts";
-import { useLive, useServices } from "../../../data/services.ts";
-import { useMoment } from "../../../state/use-moment.ts";
+import type { Clock } from "../../base/clock.ts";
+import { useLive, useServices } from "../../data/services.ts";
+import { useMoment } from "../../state/use-moment.ts";
 
 export function useShownClock(): Clock {
   const { clock } = useServices();

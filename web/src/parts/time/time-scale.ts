@@ -1,6 +1,6 @@
 // Places on the time bar: instants to pixels and back, and the few instants worth a label. Pure; local time is handed in.
 
-import { MINUTE_MS, toMinute } from "../../../state/time.ts";
+import { MINUTE_MS, toMinute } from "../../state/time.ts";
 
 export interface TimeScale {
   readonly startMs: number;

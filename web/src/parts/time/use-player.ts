@@ -2,10 +2,10 @@
 // runs ahead of the picture; the next one is fetched while this one is looked at.
 
 import { useEffect, useRef, useState } from "react";
-import { useServices } from "../../../data/services.ts";
-import { usePrefetchUnits } from "../../../data/units.ts";
-import { MINUTE_MS, type Moment, toMinute, travelTo } from "../../../state/time.ts";
-import { useChangeScreen } from "../../../state/use-screen.ts";
+import { useServices } from "../../data/services.ts";
+import { usePrefetchUnits } from "../../data/units.ts";
+import { MINUTE_MS, type Moment, toMinute, travelTo } from "../../state/time.ts";
+import { useChangeScreen } from "../../state/use-screen.ts";
 
 export interface Speed {
   readonly title: string;

@@ -2,10 +2,10 @@
 // handle follows the pointer at once; the screen follows as fast as pictures come.
 
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
-import type { Timeline } from "../../../api/generated.ts";
-import { formatExact, formatInstant } from "../../../base/time.ts";
-import type { Moment } from "../../../state/time.ts";
-import { useWidth } from "../../../widgets/data-table/use-width.ts";
+import type { Timeline } from "../../api/generated.ts";
+import { formatExact, formatInstant } from "../../base/time.ts";
+import type { Moment } from "../../state/time.ts";
+import { useWidth } from "../../widgets/data-table/use-width.ts";
 import styles from "./time-bar.module.css";
 import { drawBars, findStep, listLabels, type TimeScale, toMoment, toX } from "./time-scale.ts";
 

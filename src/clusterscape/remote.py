@@ -1,0 +1,126 @@
+"""A running ClusterScape, asked from Python: everything that the page shows, as dictionaries and polars frames.
+
+Owns requests and what is said when they fail; docs/reference/api.md lists what can be asked. Light to import.
+"""
+
+import io
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.client import HTTPResponse
+from typing import Any
+from urllib.parse import urlencode
+
+from clusterscape.errors import AccessError, QueryError, SourceError
+
+API = "/api/v1"
+TIMEOUT_S = 60.0
+
+Value = str | int | float | bool | None
+Query = Mapping[str, Value | Sequence[Value]]
+
+
+class Server:
+    """One server at ``url``; ``token`` where it asks for one. Nothing is sent before something is asked."""
+
+    def __init__(self, url: str, token: str | None = None, *, timeout_s: float = TIMEOUT_S) -> None:
+        check_address(url)
+        self._root = url.rstrip("/")
+        self._token = token
+        self._timeout_s = timeout_s
+
+    def get(self, path: str, **query: Value | Sequence[Value]) -> Any:
+        """The answer to ``GET path``: JSON as it is, a table as a polars frame, anything else as bytes.
+
+        ``path`` is one of the reference, with or without ``/api/v1``; parameters that are None are left out, lists repeated.
+        """
+        return self.send("GET", path, query=query)
+
+    def send(self, method: str, path: str, body: Any = None, *, query: Query | None = None) -> Any:
+        """The answer to any request with a JSON body; None where there is nothing to say."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        address = f"{self._root}{_full(path)}{_written(query or {})}"
+        request = urllib.request.Request(address, data, headers, method=method)  # noqa: S310 – checked when it was made
+        with open_url(request, self._token, timeout_s=self._timeout_s) as response:
+            return _read(response.read(), response.headers.get_content_type(), address)
+
+
+def connect(url: str = "http://127.0.0.1:8321", token: str | None = None) -> Server:
+    """A running server to be asked: ``connect().get("/workloads", state="running")``."""
+    return Server(url, token)
+
+
+def check_address(url: str) -> None:
+    """Raise SourceError where ``url`` is no address of a server."""
+    if not url.startswith(("http://", "https://")):
+        raise SourceError(f"{url} is not an address", hint="Give --url http://HOST:PORT.")
+
+
+@contextmanager
+def open_url(request: urllib.request.Request, token: str | None, *, timeout_s: float = 10.0) -> Iterator[HTTPResponse]:
+    """The answer of a running server; every failure says what to do."""
+    url = request.full_url
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as response:  # noqa: S310 – made from a checked address
+            yield response
+    except urllib.error.HTTPError as error:
+        if error.code == 401:
+            raise AccessError(f"{url} asks for a token", hint="Give it with --token.") from None
+        message, hint = _problem_of(error)
+        raise SourceError(f"{url} answers {error.code} {error.reason}{message}", hint=hint) from None
+    except (urllib.error.URLError, TimeoutError) as error:
+        reason = getattr(error, "reason", error)
+        raise SourceError(
+            f"no ClusterScape answers at {url}: {reason}",
+            hint="Start one with `clusterscape demo` or `clusterscape serve`, or name another with --url.",
+        ) from None
+
+
+def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:
+    """What a ClusterScape says was wrong, and what to do; nothing where something else answered."""
+    try:
+        problem = json.load(error)["error"]
+        return f": {problem['message']}", problem["hint"]
+    except (ValueError, KeyError, TypeError):
+        return "", None
+
+
+def _full(path: str) -> str:
+    if not path.startswith("/"):
+        raise QueryError(f"{path!r} is not a path", hint="Write it as /workloads; docs/reference/api.md lists them.")
+    return path if path.startswith((f"{API}/", "/healthz")) else f"{API}{path}"
+
+
+def _written(query: Query) -> str:
+    pairs = [
+        (name, str(each).lower() if isinstance(each, bool) else str(each))
+        for name, value in query.items()
+        for each in ([value] if isinstance(value, str) or not isinstance(value, Sequence) else value)
+        if each is not None
+    ]
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
+def _read(content: bytes, kind: str, address: str) -> Any:
+    if not content:
+        return None
+    if kind == "application/json":
+        return json.loads(content)
+    if kind == "application/vnd.apache.arrow.stream":
+        import polars as pl
+
+        return pl.read_ipc_stream(io.BytesIO(content))
+    if "parquet" in kind:
+        import polars as pl
+
+        return pl.read_parquet(io.BytesIO(content))
+    if kind == "text/html":
+        raise SourceError(
+            f"{address} does not answer in JSON", hint="Is it a ClusterScape, and the path one of its own?"
+        )
+    return content

@@ -1,0 +1,107 @@
+"""A server of the small cluster, asked from Python and by ``clusterscape ask``; kept simulations by ``sched results``."""
+
+import json
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from clusters.small import SmallCluster, small_cluster
+from servers.in_thread import served_in_thread
+from typer.testing import CliRunner
+
+import clusterscape
+from clusterscape.cli.entry import app
+from clusterscape.collect.job_traces import read_trace
+from clusterscape.errors import ClusterScapeError, QueryError, SourceError
+from clusterscape.query import Queries
+from clusterscape.store.artifacts import FolderArtifactStore
+
+__all__ = ["small_cluster"]
+
+SWF = "; MaxProcs: 8\n" + "".join(
+    f"{job} {job * 40} 0 {100 + 37 * (job % 11)} {1 + job % 8} -1 -1 -1 900 -1 1 {job % 5} -1 -1 -1 -1 -1 -1\n"
+    for job in range(1, 60)
+)
+
+
+@pytest.fixture
+def url(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[str]:
+    context = replace(
+        small_cluster.queries.context,
+        artifacts=FolderArtifactStore(tmp_path / "artifacts"),
+        read_job_trace=lambda path, format, zone: read_trace(path, format, timezone=zone),
+    )
+    with served_in_thread(Queries(context)) as url:
+        yield url
+
+
+def command(url: str, *arguments: str) -> str:
+    done = CliRunner().invoke(app, [*arguments, "--url", url])
+    if isinstance(done.exception, ClusterScapeError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_answers_are_dictionaries_and_frames_when_asked_from_python(url: str) -> None:
+    server = clusterscape.connect(url)
+    assert server.get("/cluster")["units"]["total"] == server.get("/api/v1/cluster")["units"]["total"]
+    listed = server.get("/workloads", state=["running", "waiting"], limit=5, at=None)
+    assert len(listed["workloads"]) <= 5
+    units = server.get("/units.parquet")
+    snapshot = server.get("/snapshot")
+    assert isinstance(units, pl.DataFrame)
+    assert isinstance(snapshot, pl.DataFrame)
+    assert units["unit"].to_list() == snapshot["unit"].to_list()
+    assert server.send("PUT", "/views/mine", {"version": 1, "title": "mine"})["name"] == "mine"
+    assert server.send("DELETE", "/views/mine") is None
+
+
+def test_it_is_said_what_is_wrong_when_nothing_can_be_answered(url: str) -> None:
+    server = clusterscape.connect(url)
+    with pytest.raises(SourceError, match=r"404.*no workload"):
+        server.get("/workloads/slurm:nobody")
+    with pytest.raises(QueryError, match="is not a path"):
+        server.get("workloads")
+    with pytest.raises(SourceError, match="is not an address"):
+        clusterscape.connect("localhost")
+    with pytest.raises(SourceError, match="no ClusterScape answers"):
+        clusterscape.connect("http://127.0.0.1:9").get("/cluster")
+
+
+def test_any_question_is_answered_when_asked_by_the_command(url: str, tmp_path: Path) -> None:
+    assert json.loads(command(url, "ask", "/cluster"))["units"]["total"] > 0
+    rows = json.loads(command(url, "ask", "/snapshot"))
+    file = tmp_path / "units.csv"
+    command(url, "ask", "/snapshot", "--output", str(file))
+    assert pl.read_csv(file)["unit"].to_list() == [row["unit"] for row in rows]
+    body = tmp_path / "view.json"
+    body.write_text('{"version": 1, "title": "mine"}')
+    command(url, "ask", "/views/mine", "--method", "put", "--body", f"@{body}")
+    assert [view["name"] for view in json.loads(command(url, "ask", "/views"))["views"]] == ["mine"]
+    with pytest.raises(QueryError, match="not JSON"):
+        command(url, "ask", "/views/mine", "--method", "PUT", "--body", "{")
+
+
+def test_kept_results_are_listed_shown_and_forgotten_when_asked_by_the_command(url: str) -> None:
+    assert "No result" in command(url, "sched", "results")
+    sent = urllib.request.Request(f"{url}/api/v1/job-traces?name=small.swf", SWF.encode(), method="POST")
+    with urllib.request.urlopen(sent, timeout=30) as answer:
+        trace = json.load(answer)["trace"]
+    server = clusterscape.connect(url)
+    found = server.send("POST", "/simulations", {"trace": trace, "jitter": 0})
+    name = found["simulation"]
+    while found["state"] == "running":
+        time.sleep(0.05)
+        found = server.get(f"/simulations/{name}")
+    assert found["state"] == "done", found
+    assert name in command(url, "sched", "results")
+    assert "fcfs + easy" in command(url, "sched", "results", name)
+    assert json.loads(command(url, "sched", "results", name, "--remove", "--json")) == {"removed": name}
+    assert json.loads(command(url, "sched", "results", "--json")) == []
+    with pytest.raises(QueryError, match="which result"):
+        command(url, "sched", "results", "--remove")

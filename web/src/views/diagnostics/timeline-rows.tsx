@@ -1,0 +1,171 @@
+// The timelines themselves: one row per metric over the same time, a cursor and a drawn range that all of them share, and what
+// happened on the axis below.
+
+import { useMemo, useState } from "react";
+import type { DiagnosisAnswer, WorkloadEvent } from "../../api/generated.ts";
+import type { SeriesLine } from "../../api/series.ts";
+import { type ChartSpan, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
+import { TimeAxis } from "../../charts/time-axis.tsx";
+import type { DiagnosticsPage } from "../../state/diagnostics.ts";
+import { EventStrip } from "./event-strip.tsx";
+import { findShown } from "./shown.ts";
+import styles from "./timeline-panel.module.css";
+import { drawShapes } from "./timeline-shapes.ts";
+import { findDomain, valueAt } from "./timelines.ts";
+import { findMetric, sayValue, sayWindow } from "./words.ts";
+
+interface RowsProps {
+  readonly answer: DiagnosisAnswer;
+  readonly page: DiagnosticsPage;
+  readonly all: readonly SeriesLine[];
+  readonly metrics: readonly string[];
+  readonly events: readonly WorkloadEvent[];
+  readonly width: number;
+  readonly pointed: string | null;
+  readonly lit: readonly TimeRange[];
+  onZoom(range: TimeRange): void;
+  onDraw(range: TimeRange | null): void;
+  /** Back to the whole life; none where it is shown. */
+  onClear?: (() => void) | undefined;
+}
+
+export function Rows({ answer, page, all, metrics, events, width, pointed, lit, onZoom, onDraw, onClear }: RowsProps) {
+  const [cursorMs, setCursor] = useState<number | null>(null);
+  const [drawn, setDrawn] = useState<TimeRange | null>(null);
+  const { startMs, endMs } = findShown(answer, page);
+  const spans = useMemo(() => toSpans(lit, events, endMs), [lit, events, endMs]);
+  const draw = (range: TimeRange | null, isDone: boolean) => {
+    setDrawn(isDone ? null : range);
+    onDraw(isDone ? null : range);
+    if (range && isDone) onZoom(range);
+  };
+  return (
+    <div className={styles.rows} style={{ gridTemplateRows: `repeat(${metrics.length}, minmax(44px, 1fr)) auto` }}>
+      {metrics.map((name) => (
+        <MetricRow
+          key={name}
+          name={name}
+          answer={answer}
+          startMs={startMs}
+          endMs={endMs}
+          selected={page.units}
+          all={all}
+          width={width}
+          pointed={pointed}
+          spans={spans}
+          cursorMs={cursorMs}
+          drawn={drawn}
+          onCursor={setCursor}
+          onDraw={draw}
+          onClear={onClear}
+        />
+      ))}
+      <span className={styles.moment}>
+        {cursorMs === null ? "events" : new Date(cursorMs).toLocaleTimeString("en-GB")}
+      </span>
+      <div>
+        <EventStrip events={events} startMs={startMs} endMs={endMs} />
+        <TimeAxis startMs={startMs} endMs={endMs} width={width} />
+      </div>
+    </div>
+  );
+}
+
+/** Violations are shaded faintly, what was brushed clearly. */
+function toSpans(lit: readonly TimeRange[], events: readonly WorkloadEvent[], endMs: number): readonly ChartSpan[] {
+  const broken = events.filter(({ kind }) => kind === "violation");
+  return [
+    ...broken.map(({ at, until }) => ({ fromMs: at, toMs: until ?? endMs, color: "var(--warn)", alpha: 0.025 })),
+    ...lit.map(({ fromMs, toMs }) => ({ fromMs, toMs, color: "var(--warn)", alpha: 0.22 })),
+  ];
+}
+
+interface MetricRowProps {
+  readonly name: string;
+  readonly answer: DiagnosisAnswer;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly selected: readonly string[];
+  readonly all: readonly SeriesLine[];
+  readonly width: number;
+  readonly pointed: string | null;
+  readonly spans: readonly ChartSpan[];
+  readonly cursorMs: number | null;
+  readonly drawn: TimeRange | null;
+  onCursor(timeMs: number | null): void;
+  onDraw(range: TimeRange | null, isDone: boolean): void;
+  onClear?: (() => void) | undefined;
+}
+
+function MetricRow(props: MetricRowProps) {
+  const {
+    name,
+    answer,
+    startMs,
+    endMs,
+    selected,
+    all,
+    width,
+    pointed,
+    spans,
+    cursorMs,
+    drawn,
+    onCursor,
+    onDraw,
+    onClear,
+  } = props;
+  const metric = findMetric(answer.metrics, name);
+  const of = useMemo(() => all.filter((line) => line.metric === name), [all, name]);
+  const shapes = useMemo(
+    () => drawShapes(of, answer, { startMs, endMs, width }, selected, pointed),
+    [of, answer, startMs, endMs, selected, pointed, width],
+  );
+  const [low, high] = useMemo(() => findDomain(of, metric?.unit ?? ""), [of, metric?.unit]);
+  const withinMs = ((endMs - startMs) / Math.max(1, width)) * 12;
+  const readings =
+    cursorMs === null
+      ? []
+      : shapes.lines
+          .filter(({ isRead }) => isRead)
+          .slice(0, 3)
+          .map(({ key, color, timesMs, values }) => ({
+            key,
+            color,
+            value: valueAt(timesMs, values, cursorMs, withinMs),
+          }));
+  return (
+    <>
+      <div className={styles.name}>
+        <b data-drawn-label={true}>{metric?.label ?? name}</b>
+        {readings.length > 0 ? (
+          readings.map(({ key, color, value }) => (
+            <span key={key} style={{ color }}>
+              {sayValue(value, metric?.unit)}
+            </span>
+          ))
+        ) : (
+          <span>
+            {sayValue(low, metric?.unit)} – {sayValue(high, metric?.unit)}
+          </span>
+        )}
+      </div>
+      <div className={styles.chart}>
+        <LineChart
+          label={`${metric?.label ?? name} from ${sayWindow(startMs, endMs)}, ${sayValue(low, metric?.unit)} to ${sayValue(high, metric?.unit)}; arrows point, Shift with arrows draws a range, Enter zooms, Escape shows all`}
+          startMs={startMs}
+          endMs={endMs}
+          low={low}
+          high={high}
+          lines={shapes.lines}
+          bands={shapes.bands}
+          spans={spans}
+          cursorMs={cursorMs}
+          drawn={drawn}
+          onCursor={onCursor}
+          onDraw={onDraw}
+          onClear={onClear}
+        />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,38 @@
+// Which of those who wait are shown: of one partition, and what is searched for.
+
+import type { QueueRow } from "../../../api/generated.ts";
+import { makeSearch } from "../../../base/search.ts";
+import type { SchedulingPage } from "../../../state/scheduling.ts";
+
+export function findWaiting(
+  rows: readonly QueueRow[],
+  { queue, text }: Pick<SchedulingPage, "queue" | "text">,
+): readonly QueueRow[] {
+  const isMeant = makeSearch(text, listWords, readNamed);
+  return rows.filter((row) => (queue === "" || row.partition === queue) && isMeant(row));
+}
+
+function listWords(row: QueueRow): readonly (string | null)[] {
+  const { workload, name, user, project, partition, machine_type, qos, reason, reason_text } = row;
+  return [workload, name, user, project, partition, machine_type, qos, reason, reason_text];
+}
+
+function readNamed(row: QueueRow, name: string): string | number | null | undefined {
+  const { workload, user, project, partition, machine_type, qos, reason, gpus, nodes, priority } = row;
+  const named = {
+    workload,
+    name: row.name,
+    user,
+    project,
+    partition,
+    type: machine_type,
+    qos,
+    reason,
+    gpus,
+    nodes,
+    priority,
+    waited: row.waited_s,
+    limit: row.limit_s,
+  };
+  return Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
+}
