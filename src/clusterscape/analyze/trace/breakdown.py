@@ -18,6 +18,7 @@ _BREAKDOWN_SCHEMA = {
     "idle_ns": pl.Int64(),
     "communication_ns": pl.Int64(),
 }
+_BUSY = ("rank", "span_class", "start_ns", "end_ns")
 WORK = (SpanClass.COMPUTE.value, SpanClass.MEMORY.value)
 
 
@@ -74,6 +75,7 @@ def measure_breakdown(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFr
     no compute hides, of which waiting_ns and transferring_ns; communication_ns: all of it, hidden or not.
     """
     rows = []
+    spans = spans.select(_BUSY)
     for (rank,), windows in steps.group_by("rank", maintain_order=True):
         busy = compute_times(spans, int(str(rank)))
         mine = parts.filter(pl.col("rank") == rank)
@@ -105,8 +107,8 @@ def measure_breakdown(spans: pl.DataFrame, steps: pl.DataFrame, parts: pl.DataFr
 
 def compute_times(spans: pl.DataFrame, rank: int) -> Times:
     """When the rank computed."""
-    mine = spans.filter(pl.col("rank") == rank)
-    work = mine.filter(pl.col("span_class").cast(pl.String).is_in(WORK))
+    mine = spans.select(_BUSY).filter(pl.col("rank") == rank)
+    work = mine.filter(pl.any_horizontal(pl.col("span_class") == kind for kind in WORK))
     if not work.height:
         work = mine.filter(pl.col("span_class") == SpanClass.HOST.value)
     return join_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())

@@ -5,12 +5,23 @@ Structure is checked as far as it is needed to find the way; what is skipped is 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+from clusterscape.collect.traces.byte_kernels import (
+    LANES,
+    WORD,
+    Bytes,
+    bare,
+    ends_of_text,
+    is_equal,
+    load_word,
+    others_than_digits,
+    others_than_space,
+    trailing_zeros,
+    word_at,
+)
+
 Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
 
 ODD = -1
 """In the place of a place: this is no JSON, or none that can be read here."""
@@ -19,11 +30,19 @@ OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
 FIRST_OF_NULL = 110
 NO_NUMBER, WHOLE_NUMBER, REAL_NUMBER, HARD_NUMBER = range(4)
 """What ``read_number`` finds; a hard one is left to others, who read any."""
-HASHED_BYTES = 32
+BEGIN, END, HASH = range(3)
+"""Columns of a table of tokens."""
 _EXACT = 1 << 53
 _POWERS = 10.0 ** np.arange(19)
-_PRIME = np.uint64(0x100000001B3)
-_BASIS = np.uint64(0xCBF29CE484222325)  # FNV-1a
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+_ZEROS, _ABOVE_NINE, _HIGH = np.uint64(0x3030303030303030), np.uint64(0x4646464646464646), np.uint64(0x8080808080808080)
+_PAIRS, _FIRST_PAIRS, _OTHER_PAIRS = (
+    np.uint64(0x000000FF000000FF),
+    np.uint64(100 + (1000000 << 32)),
+    np.uint64(1 + (10000 << 32)),
+)
+_EIGHT, _SIXTEEN, _TEN = np.uint64(8), np.uint64(16), np.uint64(10)
 
 
 def _marks(characters: bytes) -> NDArray[np.bool_]:
@@ -36,19 +55,32 @@ _IS_WORD = _marks(b"0123456789+-.eEtrufalsn")  # numbers, true, false, null; no 
 IS_BETWEEN = _marks(b"0123456789+-.eEtrufalsn \t\r\n,:")
 
 
-@njit(cache=True, nogil=True)
+@bare
 def skip_space(data: Bytes, at: int) -> int:
     """The next place that is no white space."""
+    if at < data.size and data[at] > 32:
+        return at
+    while at + LANES <= data.size:
+        steps: int = trailing_zeros(others_than_space(data, at))
+        if steps < LANES:
+            return at + steps
+        at += LANES
     while at < data.size and (data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9):
         at += 1
     return at
 
 
-@njit(cache=True, nogil=True)
+@bare
 def skip_string(data: Bytes, at: int) -> int:
     """Behind the string that begins here, or ``ODD``."""
     at += 1
     while at < data.size:
+        if at + LANES <= data.size:
+            steps: int = trailing_zeros(ends_of_text(data, at))
+            if steps >= LANES:
+                at += LANES
+                continue
+            at += steps
         one = data[at]
         if one == QUOTE:
             return at + 1
@@ -60,7 +92,18 @@ def skip_string(data: Bytes, at: int) -> int:
     return ODD
 
 
-@njit(cache=True, nogil=True)
+@bare
+def skip_word(data: Bytes, at: int) -> int:
+    """Behind the number, true, false or null that begins here, or ``ODD``."""
+    begin = at
+    if at + LANES <= data.size:
+        at += min(trailing_zeros(others_than_digits(data, at)), LANES)
+    while at < data.size and _IS_WORD[data[at]]:
+        at += 1
+    return at if at > begin else ODD
+
+
+@bare
 def skip_value(data: Bytes, at: int) -> int:
     """Behind the value that begins here, or ``ODD``."""
     if at >= data.size:
@@ -68,10 +111,7 @@ def skip_value(data: Bytes, at: int) -> int:
     if data[at] == QUOTE:
         return skip_string(data, at)
     if data[at] != OPEN and data[at] != OPEN_LIST:
-        begin = at
-        while at < data.size and _IS_WORD[data[at]]:
-            at += 1
-        return at if at > begin else ODD
+        return skip_word(data, at)
     depth = 0
     while at < data.size:
         one = data[at]
@@ -92,7 +132,7 @@ def skip_value(data: Bytes, at: int) -> int:
     return ODD
 
 
-@njit(cache=True, nogil=True)
+@bare
 def is_same(data: Bytes, at: int, word: Bytes) -> bool:
     """Whether the word stands here; it must fit."""
     differs = False
@@ -101,43 +141,50 @@ def is_same(data: Bytes, at: int, word: Bytes) -> bool:
     return not differs
 
 
-@njit(cache=True, nogil=True)
-def is_equal(data: Bytes, one: int, other: int, length: int) -> bool:
-    """Whether the same bytes stand in two places."""
-    differs = False
-    for place in range(length):
-        differs |= data[one + place] != data[other + place]
-    return not differs
+@bare
+def skip_colon(data: Bytes, at: int) -> int:
+    """Where the value begins of the member whose name ends here, or ``ODD``."""
+    at = skip_space(data, at)
+    if at >= data.size or data[at] != COLON:
+        return ODD
+    return skip_space(data, at + 1)
 
 
-@njit(cache=True, nogil=True)
+@bare
+def next_name(data: Bytes, at: int, is_first: bool) -> int:
+    """Where the quote of the name of an object's next member is; at the object's end its bracket; ``ODD`` where neither is."""
+    at = skip_space(data, at)
+    if at >= data.size:
+        return ODD
+    if data[at] == CLOSE:
+        return at
+    if not is_first:
+        if data[at] != COMMA:
+            return ODD
+        at = skip_space(data, at + 1)
+    return at if at < data.size and data[at] == QUOTE else ODD
+
+
+@bare
 def next_member(data: Bytes, at: int, is_first: bool) -> tuple[int, int, int]:
     """Where the name of an object's next member begins and ends, and where its value begins.
 
     The begin is ``ODD`` where the object is not as it should be. At the object's end begin and end are 0 and the third is the
     place behind it.
     """
-    at = skip_space(data, at)
-    if at >= data.size:
+    at = next_name(data, at, is_first)
+    if at == ODD:
         return ODD, 0, 0
     if data[at] == CLOSE:
         return 0, 0, at + 1
-    if not is_first:
-        if data[at] != COMMA:
-            return ODD, 0, 0
-        at = skip_space(data, at + 1)
-    if at >= data.size or data[at] != QUOTE:
-        return ODD, 0, 0
     end = skip_string(data, at)
-    if end == ODD:
+    value = skip_colon(data, end) if end != ODD else ODD
+    if value == ODD:
         return ODD, 0, 0
-    value = skip_space(data, end)
-    if value >= data.size or data[value] != COLON:
-        return ODD, 0, 0
-    return at + 1, end - 1, skip_space(data, value + 1)
+    return at + 1, end - 1, value
 
 
-@njit(cache=True, nogil=True)
+@bare
 def read_number(data: Bytes, at: int) -> tuple[int, int, float]:
     """What number begins here, and its value, whole or real.
 
@@ -151,6 +198,14 @@ def read_number(data: Bytes, at: int) -> tuple[int, int, float]:
     value = np.int64(0)
     is_real = False
     while at < data.size:
+        if digits < WORD + 2 and at + WORD <= data.size:
+            word = np.uint64(load_word(data, at))
+            if ((word + _ABOVE_NINE) | (word - _ZEROS)) & _HIGH == 0:
+                value = value * 100_000_000 + join_digits(word)
+                digits += WORD
+                decimals += WORD if is_real else 0
+                at += WORD
+                continue
         one = data[at]
         if 48 <= one <= 57:
             digits += 1
@@ -173,39 +228,53 @@ def read_number(data: Bytes, at: int) -> tuple[int, int, float]:
     return WHOLE_NUMBER, int(-value if is_negative else value), 0.0
 
 
-@njit(cache=True, nogil=True)
-def grow_slots(slots: Ints, hashes: Hashes, count: int) -> Ints:
-    """Twice as many slots with the same tokens."""
-    larger = np.full(2 * slots.size, -1, np.int64)
-    mask = np.uint64(larger.size - 1)
+@bare
+def join_digits(word: "np.uint64") -> int:
+    """The number that 8 digits are, first digit lowest: neighbors are joined to pairs, these to fours, these to one."""
+    word = word - _ZEROS
+    word = word * _TEN + (word >> _EIGHT)
+    fours = (word & _PAIRS) * _FIRST_PAIRS + ((word >> _SIXTEEN) & _PAIRS) * _OTHER_PAIRS
+    return int(np.int64(fours >> _HALF))
+
+
+@bare
+def fill_slots(slots: Ints, tokens: Ints, count: int) -> None:
+    """Put the tokens into slots that are all free; there are more slots than tokens, and their number is a power of 2."""
+    mask = slots.size - 1
     for code in range(count):
-        slot = hashes[code] & mask
-        while larger[np.int64(slot)] >= 0:
-            slot = (slot + np.uint64(1)) & mask
-        larger[np.int64(slot)] = code
-    return larger
+        slot = tokens[code, HASH] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = code
 
 
-@njit(cache=True, nogil=True)
-def find_token(
-    data: Bytes, begin: int, end: int, slots: Ints, begins: Ints, ends: Ints, hashes: Hashes, count: int
-) -> int:
+@bare
+def hash_bytes(data: Bytes, begin: int, end: int) -> int:
+    """A number for the bytes; others have it seldom."""
+    length = end - begin
+    value = np.uint64(length) * _PRIME
+    last = max(length - WORD, 0)
+    for place in range(0, last, WORD):
+        value = (value ^ np.uint64(load_word(data, begin + place))) * _PRIME
+        value ^= value >> _HALF
+    value = (value ^ np.uint64(word_at(data, begin + last, length))) * _PRIME
+    return int(np.int64(value ^ (value >> _HALF)))
+
+
+@bare
+def find_token(data: Bytes, begin: int, end: int, slots: Ints, tokens: Ints, count: int) -> int:
     """The code of the bytes from ``begin`` to ``end``; where it is ``count``, they are new and were added."""
-    # Of long names some bytes tell enough, evenly spread, as they often differ in a word in their midst.
-    value = _BASIS ^ np.uint64(end - begin)
-    for at in range(begin, end, 1 + (end - begin) // HASHED_BYTES):
-        value = (value ^ np.uint64(data[at])) * _PRIME
-    value ^= value >> np.uint64(29)
-    mask = np.uint64(slots.size - 1)
+    value = hash_bytes(data, begin, end)
+    mask = slots.size - 1
     slot = value & mask
     while True:
-        code = slots[np.int64(slot)]
+        code = slots[slot]
         if code < 0:
             break
-        is_as_long = hashes[code] == value and ends[code] - begins[code] == end - begin
-        if is_as_long and is_equal(data, begin, begins[code], end - begin):
+        is_as_long = tokens[code, HASH] == value and tokens[code, END] - tokens[code, BEGIN] == end - begin
+        if is_as_long and is_equal(data, begin, tokens[code, BEGIN], end - begin):
             return int(code)
-        slot = (slot + np.uint64(1)) & mask
-    slots[np.int64(slot)] = count
-    begins[count], ends[count], hashes[count] = begin, end, value
+        slot = (slot + 1) & mask
+    slots[slot] = count
+    tokens[count, BEGIN], tokens[count, END], tokens[count, HASH] = begin, end, value
     return count

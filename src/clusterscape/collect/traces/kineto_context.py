@@ -5,6 +5,7 @@ A device span belongs where its launch was called; a thread of the backward pass
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -46,27 +47,29 @@ def place_in_steps(spans: pl.DataFrame) -> pl.DataFrame:
     changes = _context_changes(spans)
     if changes is not None:
         at = np.searchsorted(changes["at_ns"].to_numpy(), moments, side="right") - 1
-        known = pl.Series(np.where(at >= 0, at, 0))
-        is_known = pl.Series(at >= 0)
-        columns = [changes[name].gather(known).alias(name) for name in ("phase", "micro_batch", "namespace")]
-        filled = pl.DataFrame(columns).with_columns(
-            pl.when(is_known).then(pl.col(name)).otherwise(None).alias(name)
-            for name in ("phase", "micro_batch", "namespace")
-        )
-        spans = spans.with_columns(filled.get_columns())
+        known = pl.Series(at).set(pl.Series(at < 0), None)  # a row of changes; null before the first
+        spans = spans.with_columns(changes[name].gather(known) for name in ("phase", "micro_batch", "namespace"))
         spans = _own_names(spans)
     return _ready(spans)
 
 
 def _moments(spans: pl.DataFrame) -> Ints:
     """When each span was asked for: a device span's launch, else its own start."""
-    launches = spans.filter((pl.col("span_class") == SpanClass.LAUNCH.value) & pl.col("correlation").is_not_null())
-    launches = launches.select("correlation", pl.col("start_ns").alias("launch_ns")).unique("correlation")
-    joined = spans.select("correlation", "start_ns", "is_device").join(
-        launches, on="correlation", how="left", maintain_order="left"
+    moments = spans["start_ns"].to_numpy().copy()
+    is_known = pl.col("correlation").is_not_null()
+    calls = spans.select("span_class", "correlation", "start_ns").filter(
+        (pl.col("span_class") == SpanClass.LAUNCH.value) & is_known
     )
-    chosen = pl.when(pl.col("is_device")).then(pl.col("launch_ns").fill_null(pl.col("start_ns")))
-    return joined.select(chosen.otherwise(pl.col("start_ns"))).to_series().to_numpy()
+    calls = calls.sort("correlation", maintain_order=True)
+    numbers, starts = calls["correlation"].to_numpy(), calls["start_ns"].to_numpy()
+    if not numbers.size:
+        return moments
+    places = spans.select(pl.arg_where(pl.col("is_device") & is_known)).to_series()
+    wanted = spans["correlation"].gather(places).to_numpy()
+    at = np.minimum(np.searchsorted(numbers, wanted), numbers.size - 1)
+    is_found = numbers[at] == wanted
+    moments[places.to_numpy()[is_found]] = starts[at[is_found]]
+    return moments
 
 
 def _steps(spans: pl.DataFrame, moments: Ints) -> pl.Series:
@@ -97,48 +100,75 @@ def _context_changes(spans: pl.DataFrame) -> pl.DataFrame | None:
         "start_ns", "end_ns", descending=[False, True]
     )
     times: list[int] = []
-    rows: list[tuple[str | None, int | None, str | None]] = []
-    stack: list[tuple[int, str, str | None, int | None]] = []
+    contexts: list[_Context] = []
+    stack: list[_Context] = []
 
-    def say(at_ns: int) -> None:
-        phase = next((each[2] for each in reversed(stack) if each[2]), None)
-        micro_batch = next((each[3] for each in reversed(stack) if each[3] is not None), None)
-        times.append(at_ns)
-        rows.append((phase, micro_batch, "/".join(each[1] for each in stack) or None))
+    def leave() -> None:
+        times.append(stack.pop().end_ns)
+        contexts.append(stack[-1] if stack else _OUTSIDE)
 
     for name, start, end in marks.select(pl.col("name").cast(pl.String), "start_ns", "end_ns").iter_rows():
-        while stack and stack[-1][0] <= start:
-            left = stack.pop()[0]
-            say(left)
-        stack.append((end, name, find_phase(name), find_micro_batch(name)))
-        say(start)
+        while stack and stack[-1].end_ns <= start:
+            leave()
+        stack.append((stack[-1] if stack else _OUTSIDE).enter(name, end))
+        times.append(start)
+        contexts.append(stack[-1])
     while stack:
-        left = stack.pop()[0]
-        say(left)
-    schema = {"phase": spans.schema["phase"], "micro_batch": pl.Int32(), "namespace": pl.Categorical()}
-    return (
-        pl.DataFrame(rows, schema=schema, orient="row")
-        .with_columns(pl.Series("at_ns", times))
-        .sort("at_ns", maintain_order=True)
-    )
+        leave()
+    columns = [
+        pl.Series("at_ns", times, dtype=pl.Int64),
+        pl.Series("phase", [each.phase for each in contexts], dtype=spans.schema["phase"]),
+        pl.Series("micro_batch", [each.micro_batch for each in contexts], dtype=pl.Int32),
+        pl.Series("namespace", [each.path or None for each in contexts], dtype=pl.Categorical()),
+    ]
+    return pl.DataFrame(columns).sort("at_ns", maintain_order=True)
+
+
+class _Context(NamedTuple):
+    """Where the main thread is within an annotation: what it says, and what those around it do."""
+
+    end_ns: int
+    path: str | None
+    phase: Phase | None
+    micro_batch: int | None
+
+    def enter(self, name: str, end_ns: int) -> "_Context":
+        """In an annotation within this one."""
+        micro_batch = find_micro_batch(name)
+        return _Context(
+            end_ns,
+            name if self.path is None else f"{self.path}/{name}",
+            find_phase(name) or self.phase,
+            self.micro_batch if micro_batch is None else micro_batch,
+        )
+
+
+_OUTSIDE = _Context(0, None, None, None)
 
 
 def _own_names(spans: pl.DataFrame) -> pl.DataFrame:
     """An annotation's own name is not part of the path that leads to it."""
     is_mark = (pl.col("span_class") == SpanClass.ANNOTATION.value) & ~pl.col("is_device")
+    marks = spans.select(pl.arg_where(is_mark)).to_series()
     path, name = pl.col("namespace").cast(pl.String), pl.col("name").cast(pl.String)
     above = path.str.strip_suffix(name).str.strip_suffix("/")
-    trimmed = pl.when(above == "").then(None).otherwise(above).cast(pl.Categorical())
-    return spans.with_columns(pl.when(is_mark).then(trimmed).otherwise(pl.col("namespace")).alias("namespace"))
+    trimmed = pl.when(above == "").then(None).otherwise(above).cast(pl.Categorical()).alias("namespace")
+    # Marks are few: their paths are put behind all others, and taken from there.
+    paths = pl.concat([spans["namespace"], spans.select("namespace", "name")[marks].select(trimmed).to_series()])
+    places = np.arange(spans.height)
+    places[marks.to_numpy()] = spans.height + np.arange(marks.len())
+    return spans.with_columns(paths.gather(places))
 
 
 def _ready(spans: pl.DataFrame) -> pl.DataFrame:
     """A collective of the host on data of the device first waits for the device: only then has its rank arrived."""
+    is_host = (pl.col("span_class") == SpanClass.COMMUNICATION.value) & ~pl.col("is_device")
+    if not spans.select(is_host.any()).item():
+        return spans
     calls = spans.filter(
         (pl.col("span_class") == SpanClass.LAUNCH.value) & pl.col("name").cast(pl.String).is_in(SYNC_CALLS)
     ).select("lane", "start_ns", pl.col("start_ns").alias("sync_ns"), pl.col("end_ns").alias("synced_ns"))
-    is_host = (pl.col("span_class") == SpanClass.COMMUNICATION.value) & ~pl.col("is_device")
-    if not calls.height or not spans.select(is_host.any()).item():
+    if not calls.height:
         return spans
     numbered = spans.with_row_index("place")
     host = numbered.filter(is_host).select("place", "lane", "start_ns", "end_ns").sort("start_ns")

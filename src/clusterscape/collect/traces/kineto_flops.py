@@ -1,5 +1,5 @@
-"""Floating-point operations in PyTorch traces: as the profiler wrote them, else estimated from the shapes of matrix products and
-convolutions; put on the kernels that do them.
+"""Floating-point operations in PyTorch traces: as the profiler wrote them, else estimated from the shapes of matrix products,
+convolutions and fused attention; put on the kernels that do them.
 """
 
 import math
@@ -61,6 +61,42 @@ def _convolution_backward(shapes: Shapes, settings: Settings) -> float:
     return 2.0 * math.prod(shapes[0]) * math.prod(shapes[2][1:]) * wanted
 
 
+def _pairs(query: Sequence[int], key: Sequence[int], *, is_causal: bool) -> int:
+    """Queries with the keys they see, of all heads: all of them, or for a causal one those up to its own place."""
+    if len(query) != 4 or len(key) != 4:
+        raise ValueError("not batch, head, place and width")
+    queries, keys = query[2], key[2]
+    seen = min(queries, keys)
+    each = seen * (seen + 1) // 2 + (queries - seen) * keys if is_causal else queries * keys
+    return math.prod(query[:2]) * each
+
+
+def _is_true(settings: Settings, place: int) -> bool:
+    return len(settings) > place and settings[place] == "True"
+
+
+def _attention(causal_at: int) -> Callable[[Shapes, Settings], float]:
+    """A score for each pair, then a value for each score. ``causal_at``: which input says that no query sees a later key."""
+
+    def count(shapes: Shapes, settings: Settings) -> float:
+        query, key, value = shapes[:3]
+        pairs = _pairs(query, key, is_causal=_is_true(settings, causal_at))
+        return 2.0 * pairs * (query[-1] + value[-1])
+
+    return count
+
+
+def _attention_backward(causal_at: int) -> Callable[[Shapes, Settings], float]:
+    """The scores are computed once more; then come the gradients of queries and keys, of scores and of values."""
+
+    def count(shapes: Shapes, settings: Settings) -> float:
+        query, key, value = shapes[1:4]  # behind the output's gradient
+        pairs = _pairs(query, key, is_causal=_is_true(settings, causal_at))
+        return 2.0 * pairs * (3 * query[-1] + 2 * value[-1])
+
+    return count
+
+
 FORMULAS: Mapping[str, Callable[[Shapes, Settings], float]] = {
     "aten::mm": lambda shapes, _: _product(shapes[0], shapes[1]),
     "aten::bmm": lambda shapes, _: _product(shapes[0], shapes[1]),
@@ -68,29 +104,31 @@ FORMULAS: Mapping[str, Callable[[Shapes, Settings], float]] = {
     "aten::baddbmm": lambda shapes, _: _product(shapes[1], shapes[2]),
     "aten::convolution": _convolution,
     "aten::convolution_backward": _convolution_backward,
+    "aten::_scaled_dot_product_flash_attention": _attention(4),
+    "aten::_scaled_dot_product_flash_attention_for_cpu": _attention(4),
+    "aten::_scaled_dot_product_efficient_attention": _attention(6),
+    "aten::_scaled_dot_product_cudnn_attention": _attention(6),
+    "aten::_scaled_dot_product_flash_attention_backward": _attention_backward(11),
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward(7),
+    "aten::_scaled_dot_product_efficient_attention_backward": _attention_backward(11),
+    "aten::_scaled_dot_product_cudnn_attention_backward": _attention_backward(14),
 }
 """None of these calls another one: nothing is counted twice."""
 
 
-def find_source(spans: pl.DataFrame, data: bytes) -> FlopsSource | None:
-    """Where the FLOPs of the spans of a file come from."""
-    if spans["flops"].null_count() == spans.height:
-        return None
-    return "recorded" if b'"flops"' in data else "estimated"
+def add_flops(spans: pl.DataFrame, estimated: Sequence[tuple[int, float]]) -> tuple[pl.DataFrame, FlopsSource | None]:
+    """The spans with FLOPs on kernels, on host operators where they launched none; and where these come from, if there are any.
 
-
-def add_flops(spans: pl.DataFrame, estimated: Sequence[tuple[int, float]]) -> pl.DataFrame:
-    """The spans with FLOPs on kernels; on host operators where they launched none. ``estimated``: rows and what they come to,
-    used where the profiler recorded nothing itself.
+    ``estimated``: rows and what they come to, used where the profiler recorded nothing itself.
     """
     is_recorded = spans["flops"].null_count() < spans.height
     if not is_recorded and not estimated:
-        return spans
+        return spans, None
     flops = spans["flops"].cast(pl.Float64).fill_null(math.nan).to_numpy().copy()
     if not is_recorded:
         flops[[place for place, _ in estimated]] = [found for _, found in estimated]
     _move_to_device(spans, flops)
-    return spans.with_columns(pl.Series("flops", flops, nan_to_null=True))
+    return spans.with_columns(pl.Series("flops", flops, nan_to_null=True)), "recorded" if is_recorded else "estimated"
 
 
 def _move_to_device(spans: pl.DataFrame, flops: NDArray[np.float64]) -> None:

@@ -5,15 +5,33 @@ Reads what spans are made of and skips the rest, without making an object. What 
 to ``kineto.py``, which says what is wrong. Codes are places in the table of tokens; −1 is null.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from clusterscape.collect.traces.byte_kernels import (
+    BLOCK,
+    WORD,
+    Bytes,
+    bare,
+    block_brackets,
+    block_breaks,
+    block_quotes,
+    block_strangers,
+    fold_quotes,
+    is_equal,
+    marks_of,
+    trailing_zeros,
+    word_at,
+)
 from clusterscape.collect.traces.json_kernels import (
+    BEGIN,
     CLOSE,
     CLOSE_LIST,
-    COLON,
     COMMA,
+    END,
     FIRST_OF_NULL,
     HARD_NUMBER,
     IS_BETWEEN,
@@ -22,98 +40,228 @@ from clusterscape.collect.traces.json_kernels import (
     ODD,
     OPEN,
     OPEN_LIST,
-    POINT,
     QUOTE,
     REAL_NUMBER,
     WHOLE_NUMBER,
-    Bytes,
-    Hashes,
     Ints,
     find_token,
-    grow_slots,
-    is_equal,
     is_same,
     next_member,
+    next_name,
     read_number,
+    skip_colon,
     skip_space,
     skip_string,
     skip_value,
 )
 
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
+Reals = NDArray[np.float64]
 
 NOTHING = np.iinfo(np.int64).min
 """Null among whole numbers."""
 LEAST_EVENT_BYTES = 24
 """No event that counts is shorter: {"ph":"X","cat":"","ts":0}"""
-FIRST_SLOTS = 1 << 12
+LEAST_HARD_BYTES = 8
+"""No number that Python has to read takes less, with its name: "ts":1e1"""
 TOKENS_PER_EVENT = 3
-HARD_PER_MEMBER = 3
 MOST_MEMBERS = 64
 """Of a document; profilers write a dozen."""
 
 # Columns of whole numbers, of real numbers, and what a number that Python has to read belongs to.
-CATEGORY, NAME, THREAD, START, START_AT, CORRELATION, SIZE, ARGUMENTS, ARGUMENTS_END = range(9)
-WHOLE_COLUMNS = 9
+CATEGORY, NAME, THREAD, START, CORRELATION, SIZE, ARGUMENTS, ARGUMENTS_END = range(8)
+WHOLE_COLUMNS = 8
 START_REAL, DURATION, FLOPS = range(3)
 REAL_COLUMNS = 3
 HARD_START, HARD_DURATION, HARD_CORRELATION, HARD_SIZE, HARD_FLOPS = range(5)
+HARD_KINDS = 5
 
-_CORRELATION = np.frombuffer(b"correlation", np.uint8)
-_BYTES = np.frombuffer(b"bytes", np.uint8)
-_FLOPS = np.frombuffer(b"flops", np.uint8)
-_NAME = np.frombuffer(b"name", np.uint8)
-_ARGS = np.frombuffer(b"args", np.uint8)
+# What is found of an event: where its numbers begin (0: nowhere), in the order of the kinds above; where its strings and its
+# arguments begin and, behind that, end; whether it is a complete one, and whether there is something only the decoder can judge.
+AT_CATEGORY, AT_NAME, AT_THREAD, AT_ARGUMENTS = 5, 7, 9, 11
+IS_COMPLETE, IS_ODD = 13, 14
+FOUND = 15
+PHASE, OTHER = FOUND, FOUND + 1
+"""Members of an event that are not found but judged, or skipped."""
+
+# Where the scan is: how far in the bytes, and how many rows, hard numbers, tokens and marks of memory there are by now.
+AT, ROWS, HARDS, TOKENS, MARKS = range(5)
+STATE = 5
+IS_DONE, IS_FULL = 0, 1
+"""Outcomes of a scan beside ``ODD``: at the end of the list, or it can go on with more slots."""
+
+
+def _as_word(text: bytes) -> int:
+    return int.from_bytes(text, "little")
+
+
+_OF_3, _OF_4, _OF_5, _OF_6 = ((1 << (8 * length)) - 1 for length in (3, 4, 5, 6))
+_PHASE, _START = _as_word(b'ph"'), _as_word(b'ts"')
+_CATEGORY, _THREAD, _DURATION, _PROCESS = (_as_word(name) for name in (b'cat"', b'tid"', b'dur"', b'pid"'))
+_NAME, _ARGUMENTS = _as_word(b'name"'), _as_word(b'args"')
+_BYTES, _FLOPS = _as_word(b'bytes"'), _as_word(b'flops"')
+_CORRELAT, _ION = _as_word(b"correlat"), _as_word(b'ion"')
 _MEMORY = np.frombuffer(b'"[memory]"', np.uint8)
-_TOTAL = np.frombuffer(b"Total Allocated", np.uint8)
-_DEVICE_TYPE = np.frombuffer(b"Device Type", np.uint8)
-_DEVICE_ID = np.frombuffer(b"Device Id", np.uint8)
 _EVENTS = np.frombuffer(b"traceEvents", np.uint8)
+_REACH = 1 + 2 * WORD
+"""Bytes behind a quote that are looked at."""
+# Of the 64 bytes from a place on: those that a name of interest among arguments begins with: b, c, f.
+block_initials: Any = marks_of(BLOCK, ((98, 99), (102, 102)))
 
 
-@njit(cache=True, nogil=True)
-def find_arguments(data: Bytes, at: int) -> tuple[int, int, int, int]:
-    """The place behind an event's arguments, or ``ODD``; where the values of correlation, bytes and flops begin, 0: nowhere.
+@bare
+def note_argument(data: Bytes, at: int, found: Ints) -> None:
+    """Note where its value begins, where a name of interest among arguments begins here."""
+    word = word_at(data, at, WORD)
+    if word == _CORRELAT and word_at(data, at + WORD, 4) == _ION:
+        kind, end = HARD_CORRELATION, at + 12
+    elif word & _OF_6 == _BYTES:
+        kind, end = HARD_SIZE, at + 6
+    elif word & _OF_6 == _FLOPS:
+        kind, end = HARD_FLOPS, at + 6
+    else:
+        return
+    value = skip_colon(data, end)
+    if value != ODD:
+        found[IS_ODD] |= found[kind] > 0
+        found[kind] = value
 
-    Most arguments are of no use: this walks over them as ``skip_value`` does, and looks twice only at strings that may be these.
-    """
-    correlation = size = flops = depth = 0
+
+@bare
+def find_arguments_slowly(data: Bytes, at: int, found: Ints) -> int:
+    """As ``find_arguments``, byte by byte: whatever is in strings, up to the file's last byte."""
+    found[HARD_CORRELATION] = found[HARD_SIZE] = found[HARD_FLOPS] = 0
+    depth = 0
     while at < data.size:
         one = data[at]
         if one == QUOTE:
             begin = at + 1
             at = skip_string(data, at)
             if at == ODD:
-                return ODD, 0, 0, 0
-            first = data[begin]
-            if depth == 1 and (first == 99 or first == 98 or first == 102):  # c, b, f
-                length = at - 1 - begin
-                value = skip_space(data, at)
-                if value < data.size and data[value] == COLON:
-                    value = skip_space(data, value + 1)
-                    if length == 11 and is_same(data, begin, _CORRELATION):
-                        correlation = value
-                    elif length == 5 and is_same(data, begin, _BYTES):
-                        size = value
-                    elif length == 5 and is_same(data, begin, _FLOPS):
-                        flops = value
+                return ODD
+            if depth == 1:
+                note_argument(data, begin, found)
             continue
         if one in (OPEN, OPEN_LIST):
             depth += 1
         elif one in (CLOSE, CLOSE_LIST):
             depth -= 1
             if depth == 0:
-                return at + 1, correlation, size, flops
+                return at + 1
         elif not IS_BETWEEN[one]:
-            return ODD, 0, 0, 0
+            return ODD
         at += 1
-    return ODD, 0, 0, 0
+    return ODD
 
 
-@njit(cache=True, nogil=True)
+@bare
+def find_arguments(data: Bytes, at: int, found: Ints) -> int:
+    """The place behind an event's arguments, or ``ODD``; notes where the values of correlation, bytes and flops begin.
+
+    Most arguments are of no use: 64 bytes at a time are looked at, of which only brackets outside strings and quotes before
+    the letters of interest matter.
+    """
+    begin = at
+    depth = 0
+    inside = 0  # −1: the block begins in a string
+    while at + BLOCK + _REACH <= data.size:
+        quotes = block_quotes(data, at)
+        strings = fold_quotes(quotes) ^ inside
+        inside = strings >> 63
+        outside = ~(strings | quotes)
+        if (block_breaks(data, at) & strings) | (block_strangers(data, at) & outside):
+            return find_arguments_slowly(data, begin, found)
+        marks = (block_brackets(data, at) & outside) | (quotes & strings & block_initials(data, at + 1))
+        while marks:
+            place = at + trailing_zeros(marks)
+            marks &= marks - 1
+            one = data[place]
+            if one == QUOTE:
+                if depth == 1:
+                    note_argument(data, place + 1, found)
+            elif one in (OPEN, OPEN_LIST):
+                depth += 1
+            else:
+                depth -= 1
+                if depth == 0:
+                    return int(place + 1)
+        at += BLOCK
+    return find_arguments_slowly(data, begin, found)
+
+
+@bare
+def name_member(data: Bytes, at: int) -> tuple[int, int]:
+    """Which member of an event the name is whose quote is here, and the place behind it, or ``ODD``."""
+    word = word_at(data, at + 1, WORD)
+    short, middle, long = word & _OF_3, word & _OF_4, word & _OF_5
+    if short == _PHASE:
+        return PHASE, at + 4
+    if short == _START:
+        return HARD_START, at + 4
+    if middle == _CATEGORY:
+        return AT_CATEGORY, at + 5
+    if long == _NAME:
+        return AT_NAME, at + 6
+    if middle == _PROCESS:
+        return OTHER, at + 5
+    if middle == _THREAD:
+        return AT_THREAD, at + 5
+    if middle == _DURATION:
+        return HARD_DURATION, at + 5
+    if long == _ARGUMENTS:
+        return AT_ARGUMENTS, at + 6
+    return OTHER, skip_string(data, at)
+
+
+@bare
+def note_member(data: Bytes, member: int, begin: int, end: int, found: Ints) -> None:
+    """Note where a member's value is; or that it is of a kind that only the decoder judges."""
+    first = data[begin]
+    if member == PHASE:
+        found[IS_COMPLETE] = end - begin == 3 and data[begin + 1] == 88
+    elif first == FIRST_OF_NULL:
+        return
+    elif member <= HARD_DURATION:
+        found[member] = begin
+    else:
+        is_number = first == MINUS or 48 <= first <= 57
+        is_token = first == QUOTE or (is_number and member != AT_CATEGORY)
+        if first == OPEN if member == AT_ARGUMENTS else is_token:
+            found[member], found[member + 1] = begin, end
+        else:
+            found[IS_ODD] = 1
+
+
+@bare
+def find_event(data: Bytes, at: int, found: Ints) -> int:
+    """The place behind the event that begins here, from behind its bracket, or ``ODD``; notes where its members are."""
+    for place in range(FOUND):
+        found[place] = 0
+    seen = 0
+    is_first = True
+    while True:
+        at = next_name(data, at, is_first)
+        if at == ODD:
+            return ODD
+        if data[at] == CLOSE:
+            return at + 1
+        is_first = False
+        member, at = name_member(data, at)
+        begin = skip_colon(data, at) if at != ODD else ODD
+        if begin == ODD or begin >= data.size:
+            return ODD
+        has_arguments = member == AT_ARGUMENTS and data[begin] == OPEN
+        at = find_arguments(data, begin, found) if has_arguments else skip_value(data, begin)
+        if at == ODD or (member == PHASE and data[begin] != QUOTE):
+            return ODD
+        if member != OTHER:
+            found[IS_ODD] |= (seen >> member) & 1  # what is told twice, the decoder weighs
+            seen |= 1 << member
+            note_member(data, member, begin, at, found)
+
+
+@bare
 def read_value(
-    data: Bytes, begin: int, kind: int, row: int, whole: Whole, real: Real, hard: Ints, hard_count: int
+    data: Bytes, begin: int, kind: int, row: int, whole: Ints, real: Reals, hard: Ints, hard_count: int
 ) -> int:
     """Puts a number into its column and gives 0; into ``hard`` and gives 1; gives ``ODD`` where it is none.
 
@@ -134,256 +282,111 @@ def read_value(
         hard[hard_count, 0], hard[hard_count, 1], hard[hard_count, 2] = row, kind, begin
         return 1
     if kind == HARD_START:
-        real[row, START_REAL] = number
+        real[START_REAL, row] = number
         if not is_real:
-            whole[row, START] = value
+            whole[START, row] = value
     elif kind == HARD_DURATION:
-        real[row, DURATION] = number
+        real[DURATION, row] = number
     elif kind == HARD_FLOPS:
-        real[row, FLOPS] = number
+        real[FLOPS, row] = number
     else:
-        whole[row, CORRELATION if kind == HARD_CORRELATION else SIZE] = value
+        whole[CORRELATION if kind == HARD_CORRELATION else SIZE, row] = value
     return 0
 
 
-@njit(cache=True, nogil=True)
-def read_arguments(
-    data: Bytes, at: int, row: int, whole: Whole, real: Real, hard: Ints, hard_count: int
-) -> tuple[int, int, bool]:
-    """The place behind an event's arguments, how many hard numbers there are by now, and whether one has an odd type."""
-    end, correlation, size, flops = find_arguments(data, at)
-    whole[row, ARGUMENTS], whole[row, ARGUMENTS_END] = at, end
-    is_odd = False
-    if correlation:
-        outcome = read_value(data, correlation, HARD_CORRELATION, row, whole, real, hard, hard_count)
-        is_odd |= outcome == ODD
-        hard_count += outcome == 1
-    if size:
-        outcome = read_value(data, size, HARD_SIZE, row, whole, real, hard, hard_count)
-        is_odd |= outcome == ODD
-        hard_count += outcome == 1
-    if flops:
-        outcome = read_value(data, flops, HARD_FLOPS, row, whole, real, hard, hard_count)
-        is_odd |= outcome == ODD
-        hard_count += outcome == 1
-    return end, hard_count, is_odd
+@bare
+def read_numbers(data: Bytes, row: int, found: Ints, whole: Ints, real: Reals, hard: Ints, hard_count: int) -> int:
+    """How many hard numbers there are behind those of this event, or ``ODD``; puts the others into the row."""
+    whole[CORRELATION, row] = whole[SIZE, row] = whole[START, row] = NOTHING
+    real[START_REAL, row] = real[FLOPS, row] = np.nan
+    real[DURATION, row] = 0.0
+    for kind in range(HARD_KINDS):
+        if found[kind]:
+            outcome = read_value(data, found[kind], kind, row, whole, real, hard, hard_count)
+            if outcome == ODD:
+                return ODD
+            hard_count += outcome
+    return hard_count
 
 
-@njit(cache=True, nogil=True)
-def find_column(data: Bytes, name: int, length: int) -> int:
-    """Which column of tokens a member of an event is; −1: none."""
-    if length == 3 and data[name] == 99 and data[name + 1] == 97 and data[name + 2] == 116:  # cat
-        return CATEGORY
-    if length == 3 and data[name] == 116 and data[name + 1] == 105 and data[name + 2] == 100:  # tid
-        return THREAD
-    if length == 4 and is_same(data, name, _NAME):
-        return NAME
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def find_time(data: Bytes, name: int, length: int) -> int:
-    """Which time a member of an event is; −1: none."""
-    if length == 2 and data[name] == 116 and data[name + 1] == 115:  # ts
-        return HARD_START
-    if length == 3 and data[name] == 100 and data[name + 1] == 117 and data[name + 2] == 114:  # dur
-        return HARD_DURATION
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def clear_row(row: int, whole: Whole, real: Real) -> None:
-    """Nothing is known of the event."""
-    whole[row, CATEGORY] = whole[row, NAME] = whole[row, THREAD] = -1
-    whole[row, CORRELATION] = whole[row, SIZE] = whole[row, START] = NOTHING
-    whole[row, START_AT] = whole[row, ARGUMENTS] = whole[row, ARGUMENTS_END] = 0
-    real[row, START_REAL] = real[row, FLOPS] = np.nan
-    real[row, DURATION] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def read_event(
-    data: Bytes,
-    at: int,
-    row: int,
-    whole: Whole,
-    real: Real,
-    hard: Ints,
-    hard_count: int,
-    slots: Ints,
-    begins: Ints,
-    ends: Ints,
-    hashes: Hashes,
-    tokens: int,
-) -> tuple[int, bool, int, int]:
-    """The place behind the event whose bracket was before this place, whether it is complete with a category and a start, and
-    how many hard numbers and tokens there are by now. Fills the row.
-    """
-    clear_row(row, whole, real)
-    is_complete = is_odd = has_start = False
-    is_first = True
-    while True:
-        name, name_end, at = next_member(data, at, is_first)
-        if name == 0:
-            break
-        if name == ODD or hard_count + HARD_PER_MEMBER > hard.shape[0]:
-            return ODD, False, hard_count, tokens
-        is_first = False
-        begin = at
-        length = name_end - name
-        if length == 4 and data[at] == OPEN and whole[row, ARGUMENTS] == 0 and is_same(data, name, _ARGS):
-            at, hard_count, has_odd = read_arguments(data, at, row, whole, real, hard, hard_count)
-            is_odd |= has_odd
-            if at == ODD:
-                return ODD, False, hard_count, tokens
+@bare
+def read_codes(data: Bytes, row: int, found: Ints, whole: Ints, slots: Ints, tokens: Ints, count: int) -> int:
+    """How many tokens there are behind those of this event; puts their codes into the row."""
+    for column in range(TOKENS_PER_EVENT):
+        begin, end = found[AT_CATEGORY + 2 * column], found[AT_CATEGORY + 2 * column + 1]
+        if begin == 0:
+            whole[column, row] = -1
             continue
-        at = skip_value(data, at)
-        if at == ODD:
-            return ODD, False, hard_count, tokens
-        is_null = data[begin] == FIRST_OF_NULL
-        time = find_time(data, name, length)
-        column = find_column(data, name, length)
-        if length == 2 and data[name] == 112 and data[name + 1] == 104:  # ph
-            if data[begin] != QUOTE:
-                return ODD, False, hard_count, tokens
-            is_complete = at - begin == 3 and data[begin + 1] == 88
-        elif time >= 0:
-            outcome = read_value(data, begin, time, row, whole, real, hard, hard_count)
-            is_odd |= outcome == ODD
-            hard_count += outcome == 1
-            if time == HARD_START and not is_null:
-                has_start = True
-                whole[row, START_AT] = begin
-        elif column >= 0 and not is_null:
-            is_number = data[begin] == MINUS or 48 <= data[begin] <= 57
-            if whole[row, column] >= 0 or not (data[begin] == QUOTE or (is_number and column != CATEGORY)):
-                is_odd = True
-                continue
-            # Events that follow one another are often of one category and thread.
-            code = whole[row - 1, column] if row else -1
-            if (
-                code < 0
-                or ends[code] - begins[code] != at - begin
-                or not is_equal(data, begin, begins[code], at - begin)
-            ):
-                code = find_token(data, begin, at, slots, begins, ends, hashes, tokens)
-                tokens += code == tokens
-            whole[row, column] = code
-        elif length == 4 and is_same(data, name, _ARGS):
-            is_odd |= not is_null
-    if is_complete and is_odd:
-        return ODD, False, hard_count, tokens
-    return at, is_complete and has_start and whole[row, CATEGORY] >= 0, hard_count, tokens
+        # Events that follow one another are often of one category and thread.
+        code = whole[column, row - 1] if row else -1
+        if (
+            code < 0
+            or tokens[code, END] - tokens[code, BEGIN] != end - begin
+            or not is_equal(data, begin, tokens[code, BEGIN], end - begin)
+        ):
+            code = find_token(data, begin, end, slots, tokens, count)
+            count += code == count
+        whole[column, row] = code
+    whole[ARGUMENTS, row], whole[ARGUMENTS_END, row] = found[AT_ARGUMENTS], found[AT_ARGUMENTS + 1]
+    return count
 
 
-@njit(cache=True, nogil=True)
-def scan_events(data: Bytes, at: int) -> tuple[int, Whole, Real, Ints, Ints, Ints, Ints]:
-    """The place behind the list of events that begins here, and of its complete events with a category and a start:
+@bare
+def is_mark(data: Bytes, found: Ints) -> bool:
+    """Whether the event tells how much memory is allocated."""
+    begin, end = found[AT_NAME], found[AT_NAME + 1]
+    is_named = end - begin == _MEMORY.size and is_same(data, begin, _MEMORY)
+    return bool(is_named and found[AT_ARGUMENTS] and found[HARD_START])
 
-    columns of whole numbers and of real numbers, a row each; hard numbers (row, what, begin); where tokens begin and end. Last,
-    of marks of memory, where their times and arguments begin. The place is ``ODD`` where ``kineto.py`` has to look at the file.
-    """
-    most = (data.size - at) // LEAST_EVENT_BYTES + 2
-    # More than are needed; what is not written to takes no memory.
-    whole = np.empty((most, WHOLE_COLUMNS), np.int64)
-    real = np.empty((most, REAL_COLUMNS), np.float64)
-    hard = np.empty((most, 3), np.int64)
-    begins, ends = np.empty(3 * most, np.int64), np.empty(3 * most, np.int64)
-    hashes = np.empty(3 * most, np.uint64)
-    slots = np.full(FIRST_SLOTS, -1, np.int64)
-    memory = np.empty((most, 2), np.int64)
-    row = hard_count = tokens = marks = 0
-    is_first = True
-    at += 1
-    while True:
-        at = skip_space(data, at)
-        if at < data.size and data[at] == CLOSE_LIST:
-            at += 1
-            break
-        if not is_first:
-            if at >= data.size or data[at] != COMMA:
-                at = ODD
-                break
-            at = skip_space(data, at + 1)
-        is_first = False
-        if at >= data.size or data[at] != OPEN or tokens + TOKENS_PER_EVENT > begins.size:
-            at = ODD
-            break
-        if 2 * (tokens + TOKENS_PER_EVENT) > slots.size:
-            slots = grow_slots(slots, hashes, tokens)
-        at, counts, hard_after, tokens = read_event(
-            data, at + 1, row, whole, real, hard, hard_count, slots, begins, ends, hashes, tokens
-        )
-        if at == ODD:
-            break
+
+@bare
+def read_event(
+    data: Bytes, found: Ints, state: Ints, whole: Ints, real: Reals, hard: Ints, slots: Ints, tokens: Ints, memory: Ints
+) -> bool:
+    """Take in an event that was found; whether it is as it should be."""
+    row = state[ROWS]
+    counts = False
+    if found[IS_COMPLETE]:
+        hard_count = read_numbers(data, row, found, whole, real, hard, state[HARDS])
+        if hard_count == ODD or found[IS_ODD]:
+            return False
+        counts = found[HARD_START] > 0 and found[AT_CATEGORY] > 0
         if counts:
-            row += 1
-            hard_count = hard_after
-        else:
-            code, begin = whole[row, NAME], whole[row, ARGUMENTS]
-            is_mark = code >= 0 and ends[code] - begins[code] == _MEMORY.size and is_same(data, begins[code], _MEMORY)
-            if is_mark and begin > 0 and whole[row, START_AT] > 0 and marks < most:
-                memory[marks, 0], memory[marks, 1] = whole[row, START_AT], begin
-                marks += 1
-    found = whole[:row], real[:row], hard[:hard_count]
-    return at, *found, begins[:tokens].copy(), ends[:tokens].copy(), memory[:marks]
+            state[HARDS] = hard_count
+            state[TOKENS] = read_codes(data, row, found, whole, slots, tokens, state[TOKENS])
+            state[ROWS] += 1
+    if not counts and is_mark(data, found) and state[MARKS] < memory.shape[0]:
+        memory[state[MARKS], 0], memory[state[MARKS], 1] = found[HARD_START], found[AT_ARGUMENTS]
+        state[MARKS] += 1
+    return True
 
 
-@njit(cache=True, nogil=True)
-def read_digits(data: Bytes, at: int) -> tuple[int, int]:
-    """A whole number, which may stand in quotes and be negative, and the place behind its digits."""
-    if data[at] == QUOTE:
-        at += 1
-    is_negative = data[at] == MINUS
-    if is_negative:
-        at += 1
-    value = 0
-    while at < data.size and 48 <= data[at] <= 57:
-        value = value * 10 + (int(data[at]) - 48)
-        at += 1
-    return -value if is_negative else value, at
-
-
-@njit(cache=True, nogil=True)
-def read_marks(data: Bytes, memory: Ints) -> tuple[Ints, int]:
-    """Marks of memory: nanoseconds, bytes allocated, type and number of the device; and how many there are.
-
-    Those that tell only a change, as older profilers wrote them, are left out.
+@bare
+def scan_events(
+    data: Bytes, state: Ints, whole: Ints, real: Reals, hard: Ints, slots: Ints, tokens: Ints, memory: Ints, found: Ints
+) -> int:
+    """Walk over the list of events from where ``state`` says, between two events, and take in those that are complete and have
+    a category and a start: columns of whole numbers and of real numbers; hard numbers (row, what, begin); tokens; and of marks
+    of memory, where their times and arguments begin. ``IS_DONE``, ``IS_FULL``, or ``ODD`` where ``kineto.py`` has to look.
     """
-    found = np.empty((memory.shape[0], 4), np.int64)
-    count = 0
-    for mark in range(memory.shape[0]):
-        value, at = read_digits(data, memory[mark, 0])
-        found[count, 0] = value * 1000
-        if data[at] == POINT:
-            factor = 100
-            at += 1
-            while factor and 48 <= data[at] <= 57:
-                found[count, 0] += factor * (int(data[at]) - 48)
-                factor //= 10
-                at += 1
-        found[count, 2], found[count, 3] = 0, -1
-        has_total = False
-        at = memory[mark, 1] + 1
-        is_first = True
-        while True:
-            name, name_end, at = next_member(data, at, is_first)
-            if name <= 0:
-                break
-            is_first = False
-            length = name_end - name
-            column = -1
-            if length == _TOTAL.size and is_same(data, name, _TOTAL):
-                column, has_total = 1, True
-            elif length == _DEVICE_TYPE.size and is_same(data, name, _DEVICE_TYPE):
-                column = 2
-            elif length == _DEVICE_ID.size and is_same(data, name, _DEVICE_ID):
-                column = 3
-            if column > 0:
-                found[count, column], _ = read_digits(data, at)
-            at = skip_value(data, at)
-        count += has_total
-    return found, count
+    while True:
+        at = skip_space(data, state[AT])
+        if at < data.size and data[at] == CLOSE_LIST:
+            state[AT] = at + 1
+            return IS_DONE
+        if data[state[AT] - 1] != OPEN_LIST:
+            if at >= data.size or data[at] != COMMA:
+                return ODD
+            at = skip_space(data, at + 1)
+        has_room = state[TOKENS] + TOKENS_PER_EVENT <= tokens.shape[0] and state[HARDS] + HARD_KINDS <= hard.shape[0]
+        if at >= data.size or data[at] != OPEN or not has_room:
+            return ODD
+        if 2 * (state[TOKENS] + TOKENS_PER_EVENT) > slots.size:
+            return IS_FULL
+        at = find_event(data, at + 1, found)
+        if at == ODD or not read_event(data, found, state, whole, real, hard, slots, tokens, memory):
+            return ODD
+        state[AT] = at
 
 
 @njit(cache=True, nogil=True)

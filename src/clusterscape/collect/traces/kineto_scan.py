@@ -3,7 +3,7 @@
 None where a file is not as profilers write it; those two then read it and say what is wrong. Importing this imports numba.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -12,15 +12,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.collect.traces import kineto_kernels as kernels
-from clusterscape.collect.traces.json_kernels import ODD, skip_space, skip_value
+from clusterscape.collect.traces.json_kernels import HASH, ODD, fill_slots, skip_space, skip_value
 from clusterscape.collect.traces.kineto import MOST_US, Document, EventArguments
 from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
 from clusterscape.collect.traces.kineto_memory import MEMORY_SCHEMA, choose_device
+from clusterscape.collect.traces.kineto_memory_kernels import MARK_COLUMNS, TIME, read_marks
 from clusterscape.collect.traces.kineto_spans import (
     CLASSES,
     DEVICE_CATEGORIES,
     NO_ARGUMENTS,
     SPEAKING_CATEGORIES,
+    Built,
     classify,
     describe,
     describe_collectives,
@@ -36,6 +38,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Token = int | float | str | None
 
+FIRST_SLOTS = 1 << 12
 FACTS = (b"distributedInfo", b"deviceProperties", b"baseTimeNanoseconds")
 _DOCUMENT = msgspec.json.Decoder(Document)
 _ARGUMENTS = msgspec.json.Decoder(EventArguments)
@@ -45,7 +48,9 @@ _CLASS_CODES = {kind: at for at, kind in enumerate(SpanClass)}
 
 @dataclass(frozen=True, slots=True)
 class _Events:
-    """Columns of ``scan_events``; ``tokens`` are the strings and numbers that codes stand for, ``memory`` places of marks."""
+    """Columns of ``scan_events``, a row of these arrays each; ``tokens`` are the strings and numbers that codes stand for,
+    ``memory`` places of marks.
+    """
 
     whole: Ints
     real: Floats
@@ -56,12 +61,11 @@ class _Events:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """The document (its events left out), the spans that ``build_spans`` makes of it, what ``read_memory`` does, and notes."""
+    """The document (its events left out), what ``build_spans`` makes of it, and what ``read_memory`` does."""
 
     document: Document
-    spans: pl.DataFrame
+    built: Built
     memory: pl.DataFrame | None
-    notes: Sequence[str]
 
 
 def scan_kineto(data: bytes) -> Scanned | None:
@@ -75,16 +79,19 @@ def scan_kineto(data: bytes) -> Scanned | None:
         if _is_beyond_time(events):
             return None
         base_ns = document.base_ns or 0
-        spans, notes = _build(events, base_ns, data)
+        built = _build(events, base_ns, data)
     except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
         return None
-    return Scanned(document, spans, _read_memory(events, base_ns, data), notes)
+    return Scanned(document, built, _read_memory(events, base_ns, data))
 
 
 def _is_beyond_time(events: _Events) -> bool:
     """Whether a time is one that no clock told; the decoder counts such events and leaves them out."""
-    whole, real = events.whole[:, kernels.START], events.real[:, [kernels.START_REAL, kernels.DURATION]]
-    return bool((np.abs(whole[whole != kernels.NOTHING]) > MOST_US).any() or (np.abs(real) > MOST_US).any())
+    starts = events.whole[kernels.START]
+    if ((starts > MOST_US) | ((starts < -MOST_US) & (starts != kernels.NOTHING))).any():
+        return True
+    times = events.real[[kernels.START_REAL, kernels.DURATION]]
+    return bool((np.abs(times, out=times) > MOST_US).any())
 
 
 def _scan(data: bytes) -> tuple[Document, _Events] | None:
@@ -98,7 +105,7 @@ def _scan(data: bytes) -> tuple[Document, _Events] | None:
             return None
     if data[at : at + 1] != b"[":
         return None
-    at, whole, real, hard, begins, ends, memory = kernels.scan_events(raw, at)
+    at, events = _scan_events(raw, data, at + 1)
     if is_document and at != ODD:
         at, more, has_more = kernels.find_members(raw, at, False)
         members = np.concatenate([members, more])
@@ -106,8 +113,29 @@ def _scan(data: bytes) -> tuple[Document, _Events] | None:
             return None
     if at == ODD or skip_space(raw, at) < raw.size:
         return None
-    tokens = [_TOKEN.decode(data[begin:end]) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
-    return _facts_of(data, members), _Events(whole, real, hard, tokens, memory)
+    return _facts_of(data, members), events
+
+
+def _scan_events(raw: NDArray[np.uint8], data: bytes, at: int) -> tuple[int, _Events]:
+    """The place behind the list of events whose first one is here, or ``ODD``; and these."""
+    most = (raw.size - at) // kernels.LEAST_EVENT_BYTES + 2
+    # More than are needed; what is not written to takes no memory.
+    whole, real = np.empty((kernels.WHOLE_COLUMNS, most), np.int64), np.empty((kernels.REAL_COLUMNS, most))
+    hard = np.empty(((raw.size - at) // kernels.LEAST_HARD_BYTES + kernels.HARD_KINDS, 3), np.int64)
+    table = np.empty((kernels.TOKENS_PER_EVENT * most, HASH + 1), np.int64)
+    memory = np.empty((most, 2), np.int64)
+    state, found = np.zeros(kernels.STATE, np.int64), np.zeros(kernels.FOUND, np.int64)
+    state[kernels.AT] = at
+    slots = np.full(FIRST_SLOTS, -1, np.int64)
+    while (
+        outcome := kernels.scan_events(raw, state, whole, real, hard, slots, table, memory, found)
+    ) == kernels.IS_FULL:
+        slots = np.full(2 * slots.size, -1, np.int64)
+        fill_slots(slots, table, state[kernels.TOKENS])
+    at, rows, hards, tokens, marks = state.tolist()
+    texts = [] if outcome == ODD else [_TOKEN.decode(data[begin:end]) for begin, end, _ in table[:tokens].tolist()]
+    events = _Events(whole[:, :rows], real[:, :rows], hard[:hards], texts, memory[:marks])
+    return (ODD if outcome == ODD else at), events
 
 
 def _facts_of(data: bytes, members: Ints) -> Document:
@@ -124,43 +152,46 @@ def _read_hard(events: _Events, data: bytes) -> None:
     for row, what, begin in events.hard.tolist():
         value = _TOKEN.decode(data[begin : skip_value(raw, begin)])
         if what == kernels.HARD_START:
-            whole[row, kernels.START] = value if isinstance(value, int) else kernels.NOTHING
-            real[row, kernels.START_REAL] = value
+            whole[kernels.START, row] = value if isinstance(value, int) else kernels.NOTHING
+            real[kernels.START_REAL, row] = value
         elif what == kernels.HARD_DURATION:
-            real[row, kernels.DURATION] = value
+            real[kernels.DURATION, row] = value
         elif what == kernels.HARD_FLOPS:
-            real[row, kernels.FLOPS] = float(value or 0)
+            real[kernels.FLOPS, row] = float(value or 0)
         elif (number := to_whole(value)) is not None:
-            whole[row, kernels.CORRELATION if what == kernels.HARD_CORRELATION else kernels.SIZE] = number
+            whole[kernels.CORRELATION if what == kernels.HARD_CORRELATION else kernels.SIZE, row] = number
 
 
 def _read_memory(events: _Events, base_ns: int, data: bytes) -> pl.DataFrame | None:
     if not events.memory.size:
         return None
-    found, count = kernels.read_marks(np.frombuffer(data, np.uint8), events.memory)
-    found[:, 0] += base_ns
+    found = np.empty((len(events.memory), MARK_COLUMNS), np.int64)
+    count = read_marks(np.frombuffer(data, np.uint8), events.memory, found)
+    found[:count, TIME] += base_ns
     return choose_device(pl.DataFrame(found[:count], schema=dict(MEMORY_SCHEMA), orient="row"))
 
 
-def _build(events: _Events, base_ns: int, data: bytes) -> tuple[pl.DataFrame, list[str]]:
+def _build(events: _Events, base_ns: int, data: bytes) -> Built:
     """As ``build_spans``: few strings are shared by many spans, so what they mean is found once for each."""
     tokens = events.tokens
     kinds = np.array([_CLASS_CODES[CLASSES[each]] if each in CLASSES else -1 for each in tokens] or [-1], np.int8)
-    is_known = kinds[events.whole[:, kernels.CATEGORY]] >= 0
-    kept = np.flatnonzero(is_known & (events.real[:, kernels.DURATION] >= 0))
-    notes = note_negative(int(np.count_nonzero(is_known)) - kept.size)
-    whole, real = events.whole[kept], events.real[kept]
-    category = whole[:, kernels.CATEGORY]
-    name, names = _gather(whole[:, kernels.NAME], lambda code: str(None if code < 0 else tokens[code]))
+    is_known = kinds[events.whole[kernels.CATEGORY]] >= 0
+    is_kept = is_known & (events.real[kernels.DURATION] >= 0)
+    count = int(np.count_nonzero(is_kept))
+    notes = note_negative(int(np.count_nonzero(is_known)) - count)
+    whole, real = events.whole, events.real
+    if count < is_kept.size:
+        whole, real = np.compress(is_kept, whole, axis=1), np.compress(is_kept, real, axis=1)
+    category = whole[kernels.CATEGORY]
+    name, names = _gather(whole[kernels.NAME], lambda code: str(None if code < 0 else tokens[code]))
     classes = kinds[category]
-    for code in np.unique(category).tolist():
-        if tokens[code] in SPEAKING_CATEGORIES:
-            mine = np.flatnonzero(category == code)
-            classes[mine] = _classify(str(tokens[code]), name[mine], names)
+    for code, token in enumerate(tokens):
+        if token in SPEAKING_CATEGORIES and (mine := np.flatnonzero(category == code)).size:
+            classes[mine] = _classify(str(token), name[mine], names)
     on_device = np.array([each in DEVICE_CATEGORIES for each in tokens] or [False])[category]
     # Codes of threads are −1 or more: twice one more than that, and the device's.
     lane, lanes = _gather(
-        2 * (whole[:, kernels.THREAD] + 1) + on_device,
+        2 * (whole[kernels.THREAD] + 1) + on_device,
         lambda code: f"{'stream' if code % 2 else 'thread'} {tokens[code // 2 - 1] if code > 1 else None}",
     )
     starts = _starts(whole, real, base_ns)
@@ -171,28 +202,33 @@ def _build(events: _Events, base_ns: int, data: bytes) -> tuple[pl.DataFrame, li
             "span_class": pl.Series(list(SpanClass), dtype=SPAN_CLASS).gather(classes),
             "name": pl.Series(names, dtype=pl.Categorical()).gather(name),
             "start_ns": starts,
-            "end_ns": starts + (pl.Series(real[:, kernels.DURATION]) * 1000).round().cast(pl.Int64),
-            "bytes": _wholes(whole[:, kernels.SIZE]),
-            "flops": pl.Series(real[:, kernels.FLOPS], nan_to_null=True),
-            "correlation": _wholes(whole[:, kernels.CORRELATION]),
+            "end_ns": starts + (pl.Series(real[kernels.DURATION]) * 1000).round().cast(pl.Int64),
+            "bytes": _wholes(whole[kernels.SIZE]),
+            "flops": pl.Series(real[kernels.FLOPS], nan_to_null=True),
+            "correlation": _wholes(whole[kernels.CORRELATION]),
         },
-        kept.size,
+        count,
     )
     speaks = np.array([is_speaking(each) for each in names] or [False])
-    wanted = np.flatnonzero((classes == _CLASS_CODES[SpanClass.COMMUNICATION]) | speaks[name]) if kept.size else kept
-    slices = whole[wanted][:, [kernels.ARGUMENTS, kernels.ARGUMENTS_END]].tolist()
-    facts = [
-        describe(place, _ARGUMENTS.decode(data[begin:end]) if begin else NO_ARGUMENTS, names[code])
-        for place, code, (begin, end) in zip(wanted.tolist(), name[wanted].tolist(), slices, strict=True)
-    ]
-    products = np.flatnonzero(np.array([each in FORMULAS for each in names] or [False])[name]) if kept.size else kept
-    slices = whole[products][:, [kernels.ARGUMENTS, kernels.ARGUMENTS_END]].tolist()
+    wanted = (classes == _CLASS_CODES[SpanClass.COMMUNICATION]) | speaks[name]
+    facts = [describe(place, own, text) for place, own, text in _with_arguments(wanted, whole, name, names, data)]
+    products = np.array([each in FORMULAS for each in names] or [False])[name]
     estimated = [
         (place, flops)
-        for place, code, (begin, end) in zip(products.tolist(), name[products].tolist(), slices, strict=True)
-        if begin and (flops := estimate_flops(names[code], _ARGUMENTS.decode(data[begin:end]))) is not None
+        for place, own, text in _with_arguments(products, whole, name, names, data)
+        if (flops := estimate_flops(text, own)) is not None
     ]
-    return add_flops(describe_collectives(spans, facts), estimated), notes
+    return Built(*add_flops(describe_collectives(spans, facts), estimated), notes)
+
+
+def _with_arguments(
+    is_wanted: NDArray[np.bool_], whole: Ints, name: Ints, names: Sequence[str], data: bytes
+) -> Iterator[tuple[int, EventArguments, str]]:
+    """Of the spans that are wanted: row, what is read of their arguments, name."""
+    wanted = np.flatnonzero(is_wanted)
+    columns = wanted, name[wanted], whole[kernels.ARGUMENTS][wanted], whole[kernels.ARGUMENTS_END][wanted]
+    for place, code, begin, end in zip(*(each.tolist() for each in columns), strict=True):
+        yield place, _ARGUMENTS.decode(data[begin:end]) if begin else NO_ARGUMENTS, names[code]
 
 
 def _gather(codes: Ints, text: Callable[[int], str]) -> tuple[Ints, list[str]]:
@@ -217,10 +253,10 @@ def _classify(category: str, name: Ints, names: Sequence[str]) -> NDArray[np.int
 
 
 def _starts(whole: Ints, real: Floats, base_ns: int) -> pl.Series:
-    starts = whole[:, kernels.START]
+    starts = whole[kernels.START]
     if (starts != kernels.NOTHING).all():
         return place_wholes(pl.Series(starts), base_ns)
-    return place_floats(pl.Series(real[:, kernels.START_REAL]), base_ns)
+    return place_floats(pl.Series(real[kernels.START_REAL]), base_ns)
 
 
 def _wholes(values: Ints) -> pl.Series:

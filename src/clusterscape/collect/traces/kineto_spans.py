@@ -4,8 +4,10 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from clusterscape.collect.traces.collective_names import (
@@ -16,7 +18,7 @@ from clusterscape.collect.traces.collective_names import (
 )
 from clusterscape.collect.traces.kineto import Document, EventArguments, Number
 from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
-from clusterscape.model.spans import ProcessGroup, RankFacts, SpanClass, make_spans
+from clusterscape.model.spans import FlopsSource, ProcessGroup, RankFacts, SpanClass, make_spans
 
 CLASSES = {
     "kernel": SpanClass.COMPUTE,
@@ -66,8 +68,16 @@ def to_real(value: Number) -> float | None:
         return None
 
 
-def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
-    """Spans of one rank (its rank still null), without step, phase and namespace; and notes."""
+class Built(NamedTuple):
+    """Spans of one rank (its rank still null), without step, phase and namespace; where their FLOPs come from; and notes."""
+
+    spans: pl.DataFrame
+    flops_source: FlopsSource | None
+    notes: list[str]
+
+
+def build_spans(document: Document) -> Built:
+    """What a document says."""
     events = [each for each in document.events if each.ph == "X" and each.ts is not None and each.cat in CLASSES]
     kept = [each for each in events if (each.dur or 0) >= 0]
     notes = note_negative(len(events) - len(kept))
@@ -105,7 +115,7 @@ def build_spans(document: Document) -> tuple[pl.DataFrame, list[str]]:
     ]
     spans = describe_collectives(spans, [describe(place, arguments[place], names[place]) for place in wanted])
     products = [(place, estimate_flops(name, arguments[place])) for place, name in enumerate(names) if name in FORMULAS]
-    return add_flops(spans, [(place, flops) for place, flops in products if flops is not None]), notes
+    return Built(*add_flops(spans, [(place, flops) for place, flops in products if flops is not None]), notes)
 
 
 NO_ARGUMENTS = EventArguments()
@@ -162,27 +172,24 @@ def describe_collectives(spans: pl.DataFrame, rows: Sequence[Facts]) -> pl.DataF
     if not rows:
         return spans
     facts = pl.DataFrame(rows, schema=_FACTS, orient="row")
-    numbered = spans.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
-    own = numbered.select("place", "lane", "start_ns", "end_ns", "is_device", "span_class", "correlation").join(
-        facts, on="place"
-    )
+    seen = spans.select("lane", "start_ns", "end_ns", "is_device", "span_class", "correlation")
+    own = seen[facts["place"]].hstack(facts)
     launched = own.filter(pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
-    filled = _fill_from_calls(launched, own.filter(~pl.col("is_device")), numbered)
+    filled = _fill_from_calls(launched, own.filter(~pl.col("is_device")), seen)
     host = own.filter(~pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))
     found = pl.concat([filled, host.select(filled.columns)]) if filled.height else host.select(list(_FACTS))
-    found = found.with_columns(pl.col("kind").alias("collective")).select(
-        "place", "collective", "process_group", "sequence", "peer", pl.col("size").alias("comm_bytes")
-    )
-    merged = numbered.drop("collective", "process_group", "sequence", "peer").join(found, on="place", how="left")
-    return (
-        merged.with_columns(
-            pl.col("comm_bytes").fill_null(pl.col("bytes")).alias("bytes"),
-            pl.col("collective").cast(pl.Categorical()),
-            pl.col("process_group").cast(pl.Categorical()),
-            pl.col("peer").cast(pl.Int32),
-        )
-        .sort("place")
-        .select(spans.columns)
+    if not found.height:
+        return spans
+    # For every span its row of what was found, or null.
+    rows_of = np.full(spans.height, -1)
+    rows_of[found["place"].to_numpy()] = np.arange(found.height)
+    at = pl.Series(rows_of).set(pl.Series(rows_of < 0), None)
+    return spans.with_columns(
+        found["kind"].cast(pl.Categorical()).gather(at).alias("collective"),
+        found["process_group"].cast(pl.Categorical()).gather(at),
+        found["sequence"].gather(at),
+        found["peer"].cast(pl.Int32).gather(at),
+        found["size"].gather(at).fill_null(spans["bytes"]).alias("bytes"),
     )
 
 
@@ -240,7 +247,8 @@ def _fill_from_calls(launched: pl.DataFrame, calls: pl.DataFrame, spans: pl.Data
         return launched.select(list(_FACTS))
     launches = spans.filter((pl.col("span_class") == SpanClass.LAUNCH.value) & pl.col("correlation").is_not_null())
     launches = launches.select("correlation", pl.col("lane").alias("thread"), pl.col("start_ns").alias("launch_ns"))
-    where = launched.join(launches.unique("correlation"), on="correlation", how="left").sort("launch_ns")
+    launches = launches.join(launched, on="correlation", how="semi").unique("correlation", keep="first")
+    where = launched.join(launches, on="correlation", how="left").sort("launch_ns")
     for kind in ("annotation", "comms"):
         chosen = calls.filter((pl.col("span_class") == SpanClass.ANNOTATION.value) == (kind == "annotation"))
         chosen = chosen.select(

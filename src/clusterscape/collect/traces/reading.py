@@ -16,9 +16,8 @@ from clusterscape.collect.traces.files import Content, TraceFile, find_trace_fil
 from clusterscape.collect.traces.formats import TraceFormat, detect_format
 from clusterscape.collect.traces.kineto import Document, parse_kineto, paused_collection
 from clusterscape.collect.traces.kineto_context import place_in_steps
-from clusterscape.collect.traces.kineto_flops import find_source
 from clusterscape.collect.traces.kineto_memory import read_memory
-from clusterscape.collect.traces.kineto_spans import build_spans, describe_rank, to_rank
+from clusterscape.collect.traces.kineto_spans import Built, build_spans, describe_rank, to_rank
 from clusterscape.collect.traces.naming import assign_ranks
 from clusterscape.errors import ClusterScapeError, SourceError
 from clusterscape.model.spans import RankFacts, Trace
@@ -182,19 +181,20 @@ def _read_export(file: TraceFile) -> RankSpans:
 def parse_rank(file: TraceFile, content: Content, *, is_large: bool) -> RankSpans:
     """Spans of one Kineto file's bytes."""
     parsed = _parse(content, is_large=is_large)
-    if not parsed.spans.height:
+    spans = parsed.built.spans
+    if not spans.height:
         raise SourceError("it holds no spans")
     facts = describe_rank(parsed.document, file.title, parsed.notes, is_complete=parsed.is_complete)
-    facts = replace(facts, flops_source=find_source(parsed.spans, content.data))
+    facts = replace(facts, flops_source=parsed.built.flops_source)
     info = parsed.document.distributed
     rank = to_rank(info.rank) if info else None
-    return RankSpans(file, facts, rank, place_in_steps(parsed.spans), parsed.memory)
+    return RankSpans(file, facts, rank, place_in_steps(spans), parsed.memory)
 
 
 @dataclass(frozen=True, slots=True)
 class _ParsedFile:
     document: Document
-    spans: pl.DataFrame
+    built: Built
     memory: pl.DataFrame | None
     notes: Sequence[str]
     is_complete: bool = True
@@ -207,12 +207,12 @@ def _parse(content: Content, *, is_large: bool) -> _ParsedFile:
 
         scanned = scan_kineto(content.data)
         if scanned is not None:
-            return _ParsedFile(scanned.document, scanned.spans, scanned.memory, scanned.notes)
+            return _ParsedFile(scanned.document, scanned.built, scanned.memory, scanned.built.notes)
     with paused_collection():
         parsed = parse_kineto(content)
-        spans, notes = build_spans(parsed.document)
+        built = build_spans(parsed.document)
     memory = read_memory(content.data, parsed.document.base_ns or 0)
-    return _ParsedFile(parsed.document, spans, memory, (*parsed.notes, *notes), parsed.is_complete)
+    return _ParsedFile(parsed.document, built, memory, (*parsed.notes, *built.notes), parsed.is_complete)
 
 
 def _join(kind: TraceFormat, results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:

@@ -168,8 +168,8 @@ def test_events_are_scanned_when_a_file_is_as_profilers_write_it() -> None:
     scanned = kineto_scan.scan_kineto(json.dumps(document(events, 2, 4), indent=2).encode())
     assert scanned is not None
     assert scanned.document.distributed is not None
-    assert (scanned.document.distributed.rank, scanned.notes) == (2, [])
-    spans = scanned.spans
+    assert (scanned.document.distributed.rank, scanned.built.notes) == (2, [])
+    spans = scanned.built.spans
     assert spans["start_ns"].to_list() == [0, 1500]
     assert spans["end_ns"].to_list() == [1_000_000, 3750]
     assert spans["correlation"].to_list() == [None, 4]
@@ -195,7 +195,7 @@ def test_many_names_are_told_apart_when_they_outgrow_the_first_table() -> None:
     events = [host(f"operator {number}", number, 1) for number in range(5000)]
     scanned = kineto_scan.scan_kineto(json.dumps(document(events, 0, 1)).encode())
     assert scanned is not None
-    assert scanned.spans["name"].cast(str).to_list() == [f"operator {number}" for number in range(5000)]
+    assert scanned.built.spans["name"].cast(str).to_list() == [f"operator {number}" for number in range(5000)]
 
 
 def test_all_members_are_unpacked_when_a_gzip_file_has_several(tmp_path: Path) -> None:
