@@ -15,7 +15,7 @@ from benchmarks.report import Report
 from benchmarks.snapshot_wire import build_site, median_ms
 from clusterscape.model.viewers import Role, Viewer
 from clusterscape.query import Queries
-from clusterscape.serve.wire import _compress, to_ipc
+from clusterscape.serve.wire import compress, to_ipc
 
 RESEARCHER = Viewer(login="user-7", role=Role.RESEARCHER)
 LEAD = Viewer(login="user-7", role=Role.LEAD, projects=frozenset({"project-3"}))
@@ -44,7 +44,7 @@ def main() -> None:
         site = Queries(replace(plain.context, is_private=True))
 
         def answer(queries: Queries) -> bytes:
-            return _compress(to_ipc(queries.hide_ids(queries.cluster.build_picture())), "zstd")
+            return compress(to_ipc(queries.hide_ids(queries.cluster.build_picture())), "zstd")
 
         def first_look() -> bytes:
             # Every record is veiled anew: what the first viewer after a restart costs.
@@ -67,8 +67,8 @@ def main() -> None:
         report.add(
             "the same sight again", median_ms(lambda: site.seen_by(RESEARCHER).cluster.picture()), "ms", budget=1
         )
-        packed = len(_compress(to_ipc(seen.cluster.build_picture()), "zstd")) / 1000
-        usual = len(_compress(to_ipc(plain.cluster.build_picture()), "zstd")) / 1000
+        packed = len(compress(to_ipc(seen.cluster.build_picture()), "zstd")) / 1000
+        usual = len(compress(to_ipc(plain.cluster.build_picture()), "zstd")) / 1000
         report.add("on the wire, zstd", packed, "KB", usual, "plain picture", budget=500)
     report.publish(as_json=options.json)
 

@@ -35,7 +35,7 @@ from clusterscape.model import (
 )
 from clusterscape.query import Queries, QueryContext
 from clusterscape.query.picture import SNAPSHOT_COLUMNS
-from clusterscape.serve.wire import _compress, to_ipc
+from clusterscape.serve.wire import compress, to_ipc
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
@@ -186,7 +186,7 @@ def main() -> None:
         ipc = to_ipc(picture)
 
         def answer() -> bytes:
-            return _compress(to_ipc(cluster.build_picture()), "zstd")
+            return compress(to_ipc(cluster.build_picture()), "zstd")
 
         def json_rows() -> bytes:
             return orjson.dumps(cluster.build_picture().to_dicts())
@@ -195,9 +195,9 @@ def main() -> None:
         report.add("server time, uncached", median_ms(answer), "ms", median_ms(json_rows, 3), "JSON rows", budget=50)
         report.add("  of it: joining the records", median_ms(cluster.build_picture), "ms")
         for encoding in ("zstd", "gzip"):
-            packed = len(_compress(rows, encoding)) / 1000
+            packed = len(compress(rows, encoding)) / 1000
             report.add(
-                f"on the wire, {encoding}", len(_compress(ipc, encoding)) / 1000, "KB", packed, "JSON rows", budget=500
+                f"on the wire, {encoding}", len(compress(ipc, encoding)) / 1000, "KB", packed, "JSON rows", budget=500
             )
         arrow_ms, json_ms = decode_in_browser(queries, rows)
         report.add("decoded in the browser", arrow_ms, "ms", json_ms, "JSON.parse", budget=5)
@@ -205,7 +205,7 @@ def main() -> None:
         for encoding in ("zstd", "gzip"):
             report.add(
                 f"tick of {len(SUMMARY_METRICS)} metrics, {encoding}",
-                len(_compress(tick, encoding)) / 1000,
+                len(compress(tick, encoding)) / 1000,
                 "KB",
                 budget=120,
             )

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
 from tracking.site import spooled
 
+from clusters.told_viewers import believe_names
 from clusterscape.cli.trace_importing import import_files
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.ingest.pipeline import Ingest
@@ -36,7 +37,6 @@ from clusterscape.model.rules import Violation
 from clusterscape.model.viewers import ANYONE_HERE, Role, Viewer
 from clusterscape.query import Queries, QueryContext
 from clusterscape.serve.app import create_app
-from clusterscape.serve.state import find_viewer
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.artifacts import FolderArtifactStore
 from clusterscape.store.changes import Changes
@@ -107,11 +107,7 @@ class PrivateSite:
         """The server; header X-As says who asks."""
         queries = Queries(replace(self.context, is_private=is_private), self.ingest)
         app = create_app(queries, ingest=self.ingest, runs=self.runs, trace_writer=self.intake)
-
-        def as_told(request: Request) -> Viewer:
-            return VIEWERS[request.headers["x-as"]]
-
-        app.dependency_overrides[find_viewer] = as_told
+        believe_names(app, VIEWERS)
         return app
 
     def client(self, *, is_private: bool) -> TestClient:

@@ -12,9 +12,11 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from clusterscape import __version__
 from clusterscape.query import IngestState, Queries
+from clusterscape.serve.answer_shelf import AnswerShelf
 from clusterscape.serve.hiding import HideIds
 from clusterscape.serve.identity.gate import Gate
 from clusterscape.serve.identity.identity import Identity
+from clusterscape.serve.kept_answers import KeepAnswers
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
@@ -78,6 +80,9 @@ ROUTES = (
 WARM_UP_AFTER_S = 5.0
 """What a first diagnosis would wait for is loaded aside, once the page has had its time."""
 
+COMPRESSED_ASIDE = 32 * 1024
+"""Bytes from which an answer is compressed in a thread: half a millisecond of the event loop."""
+
 
 def create_app(
     queries: Queries,
@@ -94,7 +99,8 @@ def create_app(
     ``loopback_only``: requests that name another host are refused.
     """
     hub = LiveHub(queries.context.changes, queries.context.clock)
-    telemetry = Telemetry(queries, ingest, hub)
+    shelf = AnswerShelf(queries.context.clock)
+    telemetry = Telemetry(queries, ingest, hub, shelf)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -121,7 +127,14 @@ def create_app(
     install_page(app, static)
     if queries.hidden_ids is not None:
         app.add_middleware(HideIds, ids=queries.hidden_ids)
-    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
+    app.add_middleware(
+        KeepAnswers,
+        shelf=shelf,
+        changes=queries.context.changes,
+        is_private=queries.context.is_private,
+        is_personal=identity is not None and not identity.is_open,
+    )
+    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5, thread_minimum_size=COMPRESSED_ASIDE)
     app.add_middleware(Gate, identity=identity, loopback_only=loopback_only)
     app.add_middleware(TimeRequests, telemetry=telemetry)
     return app

@@ -75,7 +75,8 @@ SEES_ALL_KEY = "clusterscape.sees_all"
 """Whether who asks sees everybody's names; not there: not known to."""
 
 
-def find_viewer(request: Request) -> Viewer:
+# Both are coroutines that never wait: a function would be sent through the thread pool twice for every request.
+async def find_viewer(request: Request) -> Viewer:
     """Who asks; where no gate stands before the app, whoever is on this machine."""
     return cast(Viewer, request.scope.get(VIEWER_KEY, ANYONE_HERE))
 
@@ -83,7 +84,7 @@ def find_viewer(request: Request) -> Viewer:
 CurrentViewer = Annotated[Viewer, Depends(find_viewer)]
 
 
-def _state(request: Request, viewer: CurrentViewer) -> AppState:
+async def _state(request: Request, viewer: CurrentViewer) -> AppState:
     """The app's state with the queries that this viewer may ask: no route has others at hand."""
     state = cast(AppState, request.app.state.clusterscape)
     seen = state.queries.seen_by(viewer)

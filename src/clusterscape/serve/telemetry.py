@@ -1,24 +1,27 @@
-"""ClusterScape's own Prometheus metrics: scrape lag, samples, drops, query times."""
+"""ClusterScape's own Prometheus metrics: scrape lag and rounds, samples, drops, query times, kept answers, the process."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from clusterscape.model import SourceStatus
 from clusterscape.query import IngestState, Queries
+from clusterscape.serve.answer_shelf import AnswerShelf
 from clusterscape.serve.live import LiveHub
 
 
 class _State(Collector):
     """Reads the numbers where they are kept, when asked."""
 
-    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub) -> None:
+    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub, shelf: AnswerShelf) -> None:
         self._queries = queries
         self._ingest = ingest
         self._live = live
+        self._shelf = shelf
 
     def collect(self) -> Iterable[Metric]:
         """The families of one exposition."""
@@ -31,6 +34,7 @@ class _State(Collector):
             "clusterscape_ingest_paused", "1 while nothing can be stored.", value=float(versions.paused is not None)
         )
         yield GaugeMetricFamily("clusterscape_live_clients", "Open live streams.", value=self._live.clients)
+        yield from _tell_kept(self._shelf)
         info = context.metrics.info()
         if info.bytes_on_disk is not None:
             yield GaugeMetricFamily("clusterscape_store_bytes", "Metric store on disk.", value=info.bytes_on_disk)
@@ -60,14 +64,38 @@ class _State(Collector):
         for (kind, state), count in counts.items():
             sources.add_metric([kind, state], count)
         yield sources
+        yield _tell_rounds(self._ingest.statuses)
+
+
+def _tell_kept(shelf: AnswerShelf) -> Iterable[Metric]:
+    answers = CounterMetricFamily("clusterscape_shared_answers", "Requests for what many ask for.", labels=["how"])
+    counts = shelf.counts
+    for how, count in (("kept", counts.kept), ("joined", counts.joined), ("made", counts.made)):
+        answers.add_metric([how], count)
+    yield answers
+    yield GaugeMetricFamily("clusterscape_kept_answer_bytes", "Kept answers, compressed.", value=shelf.size_bytes)
+
+
+def _tell_rounds(statuses: Sequence[SourceStatus]) -> Metric:
+    """From the first question of a kind's last round to its last answer, be it that the questions were spread on purpose."""
+    rounds = GaugeMetricFamily("clusterscape_round_seconds", "Length of the last round of a kind.", labels=["kind"])
+    spans: dict[str, tuple[int, float]] = {}
+    for status in statuses:
+        if status.is_ok and status.duration_s is not None:
+            first, last = spans.get(status.kind, (status.at, 0.0))
+            spans[status.kind] = min(first, status.at), max(last, status.at + status.duration_s * 1000)
+    for kind, (first, last) in spans.items():
+        rounds.add_metric([kind], (last - first) / 1000)
+    return rounds
 
 
 class Telemetry:
     """One registry per app, so that several apps in one process (tests) do not share numbers."""
 
-    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub) -> None:
+    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub, shelf: AnswerShelf) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_State(queries, ingest, live))
+        self.registry.register(_State(queries, ingest, live, shelf))
+        ProcessCollector(registry=self.registry)
         self.query_seconds = Histogram(
             "clusterscape_query_seconds",
             "Time to answer a request.",

@@ -38,14 +38,14 @@ class Wire:
     ) -> Response:
         """The table as Arrow IPC with an ETag; 304 where the client holds this version already."""
         etag = f'"{version}"'
-        encoding = _choose_encoding(request.headers.get("accept-encoding", ""))
+        encoding = choose_encoding(request.headers.get("accept-encoding", ""))
         headers = {"ETag": etag, "Vary": "Accept-Encoding", "Cache-Control": "private, no-cache"}
         if etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
 
         def build() -> tuple[bytes, Mapping[str, str]]:
             frame, extra = make()
-            return _compress(to_ipc(frame), encoding), extra
+            return compress(to_ipc(frame), encoding), extra
 
         body, extra = self._bodies.get((*key, encoding), version, build)
         if encoding != "identity":
@@ -55,21 +55,21 @@ class Wire:
 
 def arrow_once(request: Request, frame: pl.DataFrame) -> Response:
     """The table as Arrow IPC for this request alone: what few ask for twice is not worth keeping."""
-    encoding = _choose_encoding(request.headers.get("accept-encoding", ""))
+    encoding = choose_encoding(request.headers.get("accept-encoding", ""))
     headers = {"Vary": "Accept-Encoding", "Cache-Control": "no-store"}
     if encoding != "identity":
         headers["Content-Encoding"] = encoding
-    return Response(_compress(to_ipc(frame), encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
+    return Response(compress(to_ipc(frame), encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
 
 
 def arrow_tables_once(request: Request, frames: Sequence[pl.DataFrame]) -> Response:
     """Several tables in one body, one Arrow IPC stream after another. ``X-Tables``: the bytes of each, with commas between."""
     body, lengths = join_tables(frames)
-    encoding = _choose_encoding(request.headers.get("accept-encoding", ""))
+    encoding = choose_encoding(request.headers.get("accept-encoding", ""))
     headers = {"Vary": "Accept-Encoding", "Cache-Control": "no-store", "X-Tables": lengths}
     if encoding != "identity":
         headers["Content-Encoding"] = encoding
-    return Response(_compress(body, encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
+    return Response(compress(body, encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
 
 
 def join_tables(frames: Sequence[pl.DataFrame]) -> tuple[bytes, str]:
@@ -95,7 +95,8 @@ def to_ipc(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def _choose_encoding(accepted: str) -> str:
+def choose_encoding(accepted: str) -> str:
+    """The best that a client accepts and we speak: ``zstd``, ``gzip`` or ``identity``."""
     names = {
         m.group(1).lower()
         for m in re.finditer(r"([A-Za-z0-9*-]+)\s*(?:;\s*q=(?!0(?:\.0*)?(?:,|$))[\d.]+)?(?:,|$)", accepted)
@@ -103,7 +104,8 @@ def _choose_encoding(accepted: str) -> str:
     return next((name for name in ("zstd", "gzip") if name in names), "identity")
 
 
-def _compress(body: bytes, encoding: str, level: int = KEPT_LONG) -> bytes:
+def compress(body: bytes, encoding: str, level: int = KEPT_LONG) -> bytes:
+    """``body`` in that encoding; ``level`` is zstd's."""
     if encoding == "zstd":
         return zstandard.ZstdCompressor(level=level).compress(body)
     if encoding == "gzip":

@@ -18,7 +18,7 @@ from clusterscape.errors import ConfigError
 from clusterscape.serve.app import create_app
 from clusterscape.serve.identity.addresses import is_loopback, refuse_open_address
 from clusterscape.serve.live import LiveHub
-from clusterscape.serve.wire import _choose_encoding
+from clusterscape.serve.wire import choose_encoding
 from clusterscape.settings import AuthSettings, ServerSettings
 
 TOKEN = "0123456789abcdef"
@@ -94,7 +94,7 @@ def test_series_is_arrow_when_fetched(client: TestClient) -> None:
     ],
 )
 def test_best_common_encoding_is_chosen_when_a_client_names_some(accepted: str, chosen: str) -> None:
-    assert _choose_encoding(accepted) == chosen
+    assert choose_encoding(accepted) == chosen
 
 
 def test_body_is_the_same_table_when_gzip_is_asked(client: TestClient) -> None:

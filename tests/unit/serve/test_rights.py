@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 from clusters.small import SmallCluster
-from fastapi import Request
+from clusters.told_viewers import believe_names
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
 from clusterscape.model.viewers import Role, Viewer
 from clusterscape.serve.app import ROUTES, create_app
 from clusterscape.serve.rights import LEAST
-from clusterscape.serve.state import find_viewer
 
 VIEW = {"version": 1, "title": "GPUs"}
 WRITING = {"POST", "PUT", "PATCH", "DELETE"}
@@ -31,12 +30,7 @@ def viewers() -> dict[str, Viewer]:
 @pytest.fixture
 def client(small_cluster: SmallCluster, tmp_path: Path) -> Iterator[TestClient]:
     app = create_app(small_cluster.queries, static=tmp_path)
-    known = viewers()
-
-    def as_told(request: Request) -> Viewer:
-        return known[request.headers["x-as"]]
-
-    app.dependency_overrides[find_viewer] = as_told
+    believe_names(app, viewers())
     with TestClient(app) as client:
         yield client
 

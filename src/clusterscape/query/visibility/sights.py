@@ -25,3 +25,11 @@ def sight_of(viewer: Viewer) -> Sight | None:
         viewer.login if viewer.role.reaches(Role.RESEARCHER) else None,
         viewer.projects if viewer.role.reaches(Role.LEAD) else frozenset(),
     )
+
+
+def strip_viewer(viewer: Viewer, *, is_private: bool) -> Viewer:
+    """Nothing of a viewer but what answers about the cluster depend on: those who are equal so are answered alike."""
+    sight = sight_of(viewer) if is_private else None
+    if sight is None:
+        return Viewer(login=None, role=viewer.role)
+    return Viewer(login=sight.user, role=viewer.role, projects=sight.projects)
