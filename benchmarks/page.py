@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import HEAD, Report, Row
+from benchmarks.report import HEAD, Report, Row, written
 
 INTRODUCTION = """\
 <!-- Written by `make bench`; run it again instead of editing. -->
@@ -36,9 +36,14 @@ class Run:
         return cls(path.stem, kept["date"], kept["machine"], kept["load"], kept["seconds"], reports)
 
     @property
-    def rows(self) -> list[Row]:
-        """Of all its reports."""
-        return [row for report in self.reports for row in report.rows]
+    def rows(self) -> list[tuple[str, Row]]:
+        """Of all its reports, each with its whole name: what is indented is a part of the row above."""
+        named, above = [], ""
+        for row in (row for report in self.reports for row in report.rows):
+            is_part = row.what.startswith(" ")
+            above = above if is_part else row.what
+            named.append((f"{above}: {row.what.strip()}" if is_part else row.what, row))
+        return named
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -50,9 +55,9 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 def compared(runs: list[Run]) -> str:
     """Every comparison with a peer, of all benchmarks."""
     rows = [
-        (f"{row.what.strip()} ([{run.name}](#{anchor(run)}))", *row.cells()[1:4])
+        (f"{name} ([{run.name}](#{anchor(run)}))", *row.cells()[1:4])
         for run in runs
-        for row in run.rows
+        for name, row in run.rows
         if row.times_better is not None
     ]
     return "## Beside peers\n\n" + table(("what", *HEAD[1:4]), rows)
@@ -60,9 +65,12 @@ def compared(runs: list[Run]) -> str:
 
 def budgets(runs: list[Run]) -> str:
     """How many were kept, and which were not."""
-    bound = [(run, row) for run in runs for row in run.rows if row.is_within_budget is not None]
-    missed = [(f"{row.what.strip()} ([{run.name}](#{anchor(run)}))", row.cells()[1], f"{row.budget:,.4g} {row.unit}")
-              for run, row in bound if not row.is_within_budget]  # fmt: skip
+    bound = [(run, name, row) for run in runs for name, row in run.rows if row.is_within_budget is not None]
+    missed = [
+        (f"{name} ([{run.name}](#{anchor(run)}))", row.cells()[1], f"{written(row.budget or 0)} {row.unit}")
+        for run, name, row in bound
+        if not row.is_within_budget
+    ]
     said = f"## Budgets\n\n{len(bound) - len(missed)} of {len(bound)} kept."
     return said if not missed else f"{said} Not kept:\n\n" + table(("what", "measured", "budget"), missed)
 
@@ -72,15 +80,21 @@ def anchor(run: Run) -> str:
     return run.name.replace("_", "-")
 
 
+def marked(row: Row) -> tuple[str, ...]:
+    """Its cells; what is a part of the row above is marked so."""
+    what, *cells = row.cells()
+    return (f"– {what.strip()}" if what.startswith(" ") else what, *cells)
+
+
 def part(run: Run) -> str:
     """One benchmark."""
     lines = [
-        f"## {run.name.replace('_', ' ').capitalize()} {{#{anchor(run)}}}",
+        f"## {run.name.replace('_', ' ').capitalize()}",
         f'`make bench ARGS="--only {run.name}"`, {run.date}, {run.machine}, load average before {run.load:.1f}, '
         f"took {run.seconds:,.0f} s.",
     ]
     for report in run.reports:
-        lines += [f"**{report.title}**", table(HEAD, [row.cells() for row in report.rows])]
+        lines += [f"**{report.title}**", table(HEAD, [marked(row) for row in report.rows])]
     return "\n\n".join(lines)
 
 

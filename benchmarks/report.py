@@ -41,11 +41,16 @@ class Row:
         better, within = self.times_better, self.is_within_budget
         return (
             self.what,
-            f"{self.ours:,.4g} {self.unit}",
-            "" if self.peer is None else f"{self.peer:,.4g} {self.unit} ({self.peer_name})",
+            f"{written(self.ours)} {self.unit}",
+            "" if self.peer is None else f"{written(self.peer)} {self.unit} ({self.peer_name})",
             "" if better is None else f"{better:,.2f}×",
-            "" if within is None else f"{self.budget:,.4g} {'kept' if within else 'MISSED'}",
+            "" if self.budget is None else f"{written(self.budget)} {'kept' if within else 'MISSED'}",
         )
+
+
+def written(value: float) -> str:
+    """A number in four digits, or in whole ones where it has more."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 HEAD = ("", "ours", "peer", "times better", "budget")
