@@ -62,7 +62,7 @@ def hosts_of_small_jobs(url: str) -> set[str]:
 
 def open_places(page: Page) -> Locator:
     """What could start, partition by partition, as the strip tells on a click."""
-    page.get_by_role("button", name=re.compile("^Largest job that can start now")).click()
+    page.get_by_role("button", name=re.compile("largest job that can start now")).click()
     places = page.get_by_role("dialog", name="What could start now")
     expect(places).to_be_visible()
     return places

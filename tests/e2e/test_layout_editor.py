@@ -27,7 +27,7 @@ def open_picture(page: Page, path: str = "/") -> Locator:
 def card(page: Page, title: str) -> Locator:
     """The handle of a layer."""
     return page.get_by_role("list", name="Layers, outermost first").get_by_role(
-        "button", name=re.compile(f": {title},")
+        "button", name=re.compile(rf": {title} (pack|fill|list)")
     )
 
 

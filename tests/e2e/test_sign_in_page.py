@@ -102,6 +102,19 @@ def test_password_opens_the_page_by_keyboard_and_sign_out_shuts_it_when_used(pag
     expect(page.get_by_label("User name")).to_be_visible()
 
 
+def test_page_goes_on_where_it_was_when_a_session_has_ended(page: Page) -> None:
+    page.goto("/access")
+    expect(page.get_by_text("This site asks who you are.")).to_be_visible()
+    sign_in(page, "ada")
+    expect(page.get_by_role("heading", name="My tokens")).to_be_visible()
+    page.context.clear_cookies()
+    page.get_by_role("navigation", name="Views").get_by_role("link", name="Rules").click()
+    expect(page.get_by_text("Your session has ended.")).to_be_visible()
+    sign_in(page, "ada")
+    expect(page.get_by_role("navigation", name="Views")).to_be_visible()
+    assert page.url.endswith("/rules")
+
+
 def test_provider_opens_the_page_when_it_names_somebody(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Sign in with Example").click()

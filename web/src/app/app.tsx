@@ -60,13 +60,13 @@ function Page({ session, onEnter, onLeave }: PageProps) {
   const isSignInNeeded = useSignInNeeded(session);
   const { view } = useScreen();
   const View = VIEWS.find(({ name }) => name === view)?.component;
-  if (isSignInNeeded) return <SignIn failure={session.failure} onSignIn={onEnter} />;
+  if (isSignInNeeded) return <SignIn failure={session.failure} hasEnded={session.hasEnded()} onSignIn={onEnter} />;
   return (
     <div className={styles.page}>
       <Header onSignedOut={onLeave} />
       <Notices />
       <div className={styles.view}>
-        <CrashScreen>
+        <CrashScreen key={view}>
           <Suspense>{View && <View />}</Suspense>
         </CrashScreen>
       </div>

@@ -27,7 +27,9 @@ const screen = createScreenStore(
   VIEWS.map((view) => view.name),
 );
 const queries = new QueryClient({
-  queryCache: new QueryCache({ onError: (error) => isSignInNeeded(error) && session.setNeeded(true) }),
+  queryCache: new QueryCache({
+    onError: (error) => isSignInNeeded(error) && session.setNeeded(true, hasAnswers()),
+  }),
   defaultOptions: {
     queries: {
       staleTime: Number.POSITIVE_INFINITY,
@@ -39,6 +41,14 @@ const queries = new QueryClient({
     },
   },
 });
+
+/** Whether the server has told anything of the cluster, and so knew who asked. */
+function hasAnswers(): boolean {
+  return queries
+    .getQueryCache()
+    .getAll()
+    .some(({ queryKey, state }) => queryKey[0] === "cluster" && state.data !== undefined);
+}
 
 /** The server did answer; asking again the same way would get the same answer. */
 function isAnswer(error: unknown): boolean {

@@ -31,4 +31,16 @@ describe("a session", () => {
     session.setNeeded(true);
     expect(heard).toEqual([true, false]);
   });
+
+  it("has ended where somebody was in, however many questions fail after the first", () => {
+    const session = createSession();
+    session.setNeeded(true);
+    expect(session.hasEnded()).toBe(false);
+    session.setNeeded(false);
+    session.setNeeded(true, true);
+    session.setNeeded(true, false);
+    expect(session.hasEnded()).toBe(true);
+    session.setNeeded(false);
+    expect(session.hasEnded()).toBe(false);
+  });
 });

@@ -6,7 +6,9 @@ export interface Session {
   /** Why a provider did not let somebody in, as the server names it; null: nobody tried. */
   readonly failure: string | null;
   isNeeded(): boolean;
-  setNeeded(isNeeded: boolean): void;
+  /** Whether somebody was in before they had to say who they are. */
+  hasEnded(): boolean;
+  setNeeded(isNeeded: boolean, hasEnded?: boolean): void;
   subscribe(listener: () => void): () => void;
 }
 
@@ -26,10 +28,14 @@ export function takeFailure({ location, history }: Pick<Window, "location" | "hi
 export function createSession(failure: string | null = null): Session {
   const listeners = new Set<() => void>();
   let needed = false;
+  let ended = false;
   return {
     failure,
     isNeeded: () => needed,
-    setNeeded(isNeeded) {
+    hasEnded: () => ended,
+    setNeeded(isNeeded, hasEnded = false) {
+      // Many questions fail at once; the first knows what the page had been told before.
+      ended = isNeeded && (hasEnded || (needed && ended));
       needed = isNeeded;
       for (const listener of listeners) listener();
     },

@@ -1,6 +1,6 @@
 // Asks who somebody is, by the ways that the server takes: a provider, a password, or its one token.
 
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { providerAddress } from "../api/access-client.ts";
 import type { SessionAnswer, SignIn as SignInForm } from "../api/generated.ts";
 import { type Problem, toProblem, toSentence } from "../base/problem.ts";
@@ -13,6 +13,8 @@ import styles from "./sign-in.module.css";
 interface SignInProps {
   /** Why a provider did not let somebody in. */
   readonly failure: string | null;
+  /** Whether they were in until a moment ago. */
+  readonly hasEnded: boolean;
   onSignIn(form: SignInForm): Promise<void>;
 }
 
@@ -28,27 +30,31 @@ const FAILURES: Readonly<Record<string, string>> = {
   other_person: "Your user name belongs to somebody else here. Ask an administrator of this site.",
 };
 
-export function SignIn({ failure, onSignIn }: SignInProps) {
+export function SignIn({ failure, hasEnded, onSignIn }: SignInProps) {
   const session = useSession();
   return (
     <main className={styles.page}>
       <div className={styles.card}>
         <Logo />
         <Frame source={session} what="ways to sign in">
-          {(ways) => <Ways ways={ways} failure={failure} onSignIn={onSignIn} />}
+          {(ways) => <Ways ways={ways} failure={failure} hasEnded={hasEnded} onSignIn={onSignIn} />}
         </Frame>
       </div>
     </main>
   );
 }
 
-function Ways({ ways, failure, onSignIn }: SignInProps & { ways: SessionAnswer }) {
+function Ways({ ways, failure, hasEnded, onSignIn }: SignInProps & { ways: SessionAnswer }) {
   const { provider, takes_password: takesPassword, takes_token: takesToken } = ways;
   const [wantsToken, setWantsToken] = useState(false);
   const showsToken = takesToken && (wantsToken || !takesPassword);
   return (
     <>
-      <p>This site asks who you are.</p>
+      <p>
+        {hasEnded
+          ? "Your session has ended. Sign in again, and the page goes on where it was."
+          : "This site asks who you are."}
+      </p>
       {failure !== null && <Complaint>{FAILURES[failure] ?? "Signing in failed. Please begin again."}</Complaint>}
       {provider !== null && (
         <a className={styles.provider} href={providerAddress(`${location.pathname}${location.search}`)}>
@@ -135,6 +141,11 @@ interface SubmitProps {
 function Form({ isPrimary, children, onSubmit }: SubmitProps) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  // There is nothing else to do here.
+  useEffect(() => {
+    if (isPrimary) form.current?.querySelector("input")?.focus();
+  }, [isPrimary]);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
@@ -147,7 +158,7 @@ function Form({ isPrimary, children, onSubmit }: SubmitProps) {
     }
   };
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <form ref={form} className={styles.form} onSubmit={submit}>
       {children}
       {problem && (
         <Complaint>

@@ -11,9 +11,13 @@ const STOPS: readonly (readonly [number, number, number])[] = [
   [170, 220, 50],
   [253, 231, 37],
 ];
+/** What is left out at the dark end: on a dark ground it could not be seen. */
+const DARKEST = 0.15;
 const STEPS = 64;
 
-const COLORS: readonly string[] = Array.from({ length: STEPS + 1 }, (_, step) => mixStops(step / STEPS));
+const COLORS: readonly string[] = Array.from({ length: STEPS + 1 }, (_, step) =>
+  mixStops(DARKEST + (1 - DARKEST) * (step / STEPS)),
+);
 
 function mixStops(ratio: number): string {
   const position = ratio * (STOPS.length - 1);

@@ -53,6 +53,7 @@ interface TroubleProps {
 }
 
 function Failed({ what, problem, onRetry }: TroubleProps & { what: string }) {
+  if (problem.status === NOT_FOUND) return <Missing what={what} problem={problem} />;
   return (
     <div className={styles.message} role="alert">
       <span className={styles.bad}>
@@ -64,6 +65,19 @@ function Failed({ what, problem, onRetry }: TroubleProps & { what: string }) {
       <Button onClick={onRetry}>
         <Icon name="retry" size={14} /> Try again
       </Button>
+    </div>
+  );
+}
+
+const NOT_FOUND = 404;
+
+/** Asking again would not help: a link leads to what is not there. */
+function Missing({ what, problem }: { what: string; problem: Problem }) {
+  return (
+    <div className={styles.message} role="alert">
+      <strong>Could not find {what}</strong>
+      {!problem.message.includes("/api/") && <span>{toSentence(problem.message)}</span>}
+      <span className={styles.hint}>It may be older than what is kept, or the link that led here may be mistaken.</span>
     </div>
   );
 }

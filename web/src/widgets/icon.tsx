@@ -25,6 +25,7 @@ const PATHS = {
   plus: "M8 3v10M3 8h10",
   up: "M8 13V3m0 0L4 7m4-4 4 4",
   down: "M8 3v10m0 0 4-4m-4 4L4 9",
+  chevron: "m4 6 4 4 4-4",
   undo: "M3 6h6.5a3.5 3.5 0 0 1 0 7H6M3 6l3-3M3 6l3 3",
   redo: "M13 6H6.5a3.5 3.5 0 0 0 0 7H10M13 6l-3-3M13 6l-3 3",
   more: "M3.5 8h.1M8 8h.1M12.5 8h.1",

@@ -1,4 +1,4 @@
-// Units by state as one bar. Free is the empty track, unavailable rose, stale hatched.
+// Units by state as one bar. Free is the empty track, unavailable hatched rose, stale hatched grey: each is told without its hue, too.
 
 import { formatCount } from "../base/format.ts";
 import styles from "./stacked-bar.module.css";

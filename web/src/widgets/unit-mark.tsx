@@ -1,5 +1,5 @@
 // One unit as a small square. Held units have the colour of their utilisation, and are hatched where it is not known; free
-// is an outline, out of service rose, silent hatched grey, asked-for dashed: absence has a shape of its own.
+// is an outline, out of service rose and crossed out, silent hatched grey, asked-for dashed: absence has a shape of its own.
 
 import { classNames } from "../base/class-names.ts";
 import { rampColor } from "../base/ramp.ts";

@@ -5,13 +5,16 @@ import { useCluster } from "../../data/queries.ts";
 import { openView } from "../../state/changes.ts";
 import { serializeScreen } from "../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
+import { Button } from "../../widgets/button.tsx";
 import { Icon } from "../../widgets/icon.tsx";
 import { Kbd } from "../../widgets/kbd.tsx";
+import { Menu, MenuChoices } from "../../widgets/menu.tsx";
 import { Tag } from "../../widgets/tag.tsx";
 import { Palette } from "../palette/palette.tsx";
 import { TourButton } from "../tour/tour.tsx";
 import { VIEWS } from "../views.ts";
 import styles from "./header.module.css";
+import { IS_APPLE, KeysHelp } from "./keys-help.tsx";
 import { LiveIndicator } from "./live-indicator.tsx";
 import { Logo } from "./logo.tsx";
 import { ThemeMenu } from "./theme-menu.tsx";
@@ -19,9 +22,11 @@ import { UserMenu } from "./user-menu.tsx";
 
 export function Header({ onSignedOut }: { onSignedOut: () => void }) {
   const cluster = useCluster().value;
+  const [areKeysOpen, setKeysOpen] = useState(false);
   useTitle(cluster?.cluster);
   return (
     <header className={styles.header}>
+      <SkipLink />
       <Logo />
       <Heading />
       {cluster && cluster.cluster !== "demo" && <span className={styles.cluster}>{cluster.cluster}</span>}
@@ -39,12 +44,28 @@ export function Header({ onSignedOut }: { onSignedOut: () => void }) {
       )}
       <Navigation />
       <span className={styles.space} />
-      <SearchBox />
+      <SearchBox onKeys={() => setKeysOpen(true)} />
       <LiveIndicator />
       <TourButton />
       <ThemeMenu />
       <UserMenu onSignedOut={onSignedOut} />
+      <KeysHelp isOpen={areKeysOpen} onOpenChange={setKeysOpen} />
     </header>
+  );
+}
+
+/** Past the head, the summary and the controls, for those who come by keys. */
+function SkipLink() {
+  const skip = () => {
+    const main = document.querySelector<HTMLElement>("main");
+    if (main === null) return;
+    main.tabIndex = -1;
+    main.focus();
+  };
+  return (
+    <button type="button" className={styles.skip} onClick={skip}>
+      Skip to the content
+    </button>
   );
 }
 
@@ -66,6 +87,7 @@ function Navigation() {
   const change = useChangeScreen();
   return (
     <nav className={styles.nav} aria-label="Views">
+      <ViewMenu />
       {VIEWS.filter(({ isApart }) => !isApart).map(({ name, title }) => (
         <a
           key={name}
@@ -84,10 +106,35 @@ function Navigation() {
   );
 }
 
-const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
+/** The same views where they have no room side by side. */
+function ViewMenu() {
+  const { view } = useScreen();
+  const change = useChangeScreen();
+  const choices = VIEWS.filter(({ name, isApart }) => !isApart || name === view);
+  return (
+    <div className={styles.menu}>
+      <Menu
+        align="start"
+        trigger={
+          <Button>
+            {VIEWS.find(({ name }) => name === view)?.title}
+            <Icon name="chevron" size={12} />
+          </Button>
+        }
+      >
+        <MenuChoices
+          value={view}
+          choices={choices.map(({ name, title }) => ({ value: name, title }))}
+          onChoose={(name) => change(openView(name))}
+        />
+      </Menu>
+    </div>
+  );
+}
+
 const SHORTCUT = IS_APPLE ? "⌘K" : "Ctrl K";
 
-function SearchBox() {
+function SearchBox({ onKeys }: { onKeys: () => void }) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -111,7 +158,7 @@ function SearchBox() {
         <span>Find workload, user, node…</span>
         <Kbd>{SHORTCUT}</Kbd>
       </button>
-      <Palette isOpen={isOpen} onOpenChange={setOpen} />
+      <Palette isOpen={isOpen} onOpenChange={setOpen} onKeys={onKeys} />
     </>
   );
 }

@@ -22,7 +22,9 @@ export function listTroubles(
   if (version === null) return [];
   const troubles: string[] = [];
   if (connection === "lost" && nowMs - version.at > SILENCE_MS) {
-    troubles.push(`The server does not answer. The page shows what it said last, at ${formatExact(version.at)}.`);
+    troubles.push(
+      `The server does not answer. The page shows what it said last, at ${formatExact(version.at)}, and goes on by itself when it is back.`,
+    );
   }
   if (version.paused !== null) troubles.push(`Nothing new is stored. ${toSentence(version.paused)}`);
   return troubles;

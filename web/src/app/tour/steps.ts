@@ -25,7 +25,7 @@ const showOverview: ScreenChange = (screen) => showTable("picture")(openView("ov
 export const TOUR: readonly TourStep[] = [
   {
     title: "A square is a GPU",
-    text: "Boxes around it say whose it is: project, user, workload. Its color is a metric, here utilisation. Point at a square to read it, click it for its workload and its neighbors, scroll to zoom.",
+    text: "Boxes around it say whose it is: project, user, workload. Its colour is a metric, here utilisation. Point at a square to read it, click it for its workload and its neighbours, scroll to zoom.",
     places: ['[aria-label="Picture of all units"]'],
     open: () => showOverview,
   },
@@ -37,7 +37,7 @@ export const TOUR: readonly TourStep[] = [
   },
   {
     title: "Rules find what is wasted",
-    text: "A rule watches every workload over its whole life: busy yet stalled, held yet idle. Chips count who breaks it now and mark their squares. “+ rule” writes your own and tries it on the past first.",
+    text: "A rule watches every workload over its whole life: busy yet stalled, held yet idle. Chips count who breaks it now and mark their squares. “+” writes your own and tries it on the past first.",
     places: ['section[aria-label="Rules"]', '[aria-label="Summary"]'],
     open: () => showOverview,
   },

@@ -135,8 +135,10 @@ function useTarget(places: readonly string[]): Box | null {
   const [box, setBox] = useState<Box | null>(null);
   useEffect(() => {
     const look = () => {
-      const found = places.map((place) => document.querySelector(place)).find((element) => element !== null);
-      const seen = found?.getBoundingClientRect();
+      // What a narrow window hides is no place to point at.
+      const seen = places
+        .map((place) => document.querySelector(place)?.getBoundingClientRect())
+        .find((place) => place !== undefined && place.width > 0);
       setBox((was) => (seen && isSame(was, seen) ? was : seen ? toBox(seen) : null));
     };
     look();

@@ -13,8 +13,15 @@ export const SHAPES = {
   requestedValue: 4,
   /** Hatched: there, but without a value. */
   missing: 5,
+  /** Crossed out: out of service. Its color alone would not tell it from a value. */
+  out: 6,
 } as const;
 export type Shape = keyof typeof SHAPES;
+
+/** Whether a shape covers its square, so that there is something to write on. */
+export function isSolid(shape: number | undefined): boolean {
+  return shape === SHAPES.filled || shape === SHAPES.requestedValue || shape === SHAPES.out;
+}
 
 /** Places in the units of the layout; (x, y) is the upper left corner. A size of 0 is not drawn. */
 export interface Places {

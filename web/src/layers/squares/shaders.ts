@@ -116,12 +116,21 @@ bool isDash(vec2 local) {
   return mod(local.x + local.y + period * 0.25, period) < period * 0.6;
 }
 
+/** Two strokes from corner to corner, left out of the square. */
+float crossCover(vec2 local) {
+  float width = max(0.7 * pixelRatio, side * 0.06);
+  vec2 inside = min(local, side - local);
+  float apart = min(abs(local.x - local.y), abs(local.x + local.y - side)) * 0.7071;
+  return min(inside.x, inside.y) < side * 0.26 ? 0.0 : clamp(width - apart + 0.5, 0.0, 1.0);
+}
+
 float shapeCover(vec2 local, bool isBorder) {
   switch (shape) {
     case ${SHAPES.free}: return isBorder ? 1.0 : 0.0;
     case ${SHAPES.stale}: return isBorder ? 1.0 : isHatch(local) ? 0.8 : 0.0;
     case ${SHAPES.requested}: return isBorder && isDash(local) ? 1.0 : 0.0;
     case ${SHAPES.requestedValue}: return isBorder ? (isDash(local) ? 1.0 : 0.0) : 0.86;
+    case ${SHAPES.out}: return 1.0 - crossCover(local);
     case ${SHAPES.missing}: return isHatch(local) ? 1.0 : 0.0;
     default: return 1.0;
   }
@@ -130,7 +139,8 @@ float shapeCover(vec2 local, bool isBorder) {
 void main() {
   float cover;
   if (side < SMALLEST_DETAILED) {
-    cover = shape == ${SHAPES.filled} || shape == ${SHAPES.requestedValue} ? 1.0 : 0.45;
+    bool isSolid = shape == ${SHAPES.filled} || shape == ${SHAPES.requestedValue} || shape == ${SHAPES.out};
+    cover = isSolid ? 1.0 : 0.45;
   } else {
     vec2 here = ${PARTS[primitive].inside};
     float border = max(1.0, round(pixelRatio * min(1.5, side * 0.05)));

@@ -22,7 +22,7 @@ export function MoreRules({ folded, off, isAll, chipProps }: MoreRulesProps) {
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
-        <button type="button" className={styles.add} aria-label={describe(folded.length, off.length)}>
+        <button type="button" className={styles.add} aria-label={describe(folded.length, off.length, isAll)}>
           {label(folded.length, off.length, isAll)}
         </button>
       </Popover.Trigger>
@@ -63,9 +63,13 @@ function label(folded: number, off: number, isAll: boolean): string {
   return isAll ? formatPlural(folded, "rule") : `+${folded}`;
 }
 
-function describe(folded: number, off: number): string {
-  const parts = [folded > 0 ? formatPlural(folded, "more rule") : "", off > 0 ? `${off} switched off` : ""];
-  return parts.filter(Boolean).join(", ");
+/** Begins with the label: who speaks to the page says what is seen. */
+function describe(folded: number, off: number, isAll: boolean): string {
+  const seen = label(folded, off, isAll);
+  if (folded === 0) return `${seen}: rules that are switched off`;
+  return [isAll ? seen : `${seen} more ${folded === 1 ? "rule" : "rules"}`, off > 0 ? `${off} switched off` : ""]
+    .filter(Boolean)
+    .join(", ");
 }
 
 function Row(props: RuleChipProps) {

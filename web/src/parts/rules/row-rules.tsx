@@ -30,7 +30,7 @@ export function RowRules({ rules, rows }: RowRulesProps) {
           data-tip={rule.text}
           style={{ "--rule": toCssColor(colors, rule.key) } as React.CSSProperties}
         >
-          <i />
+          <i data-severity={rule.severity} />
           <span>{rule.name}</span>
           <small>
             {broken > 0 ? formatPlural(broken, "GPU") : ""}

@@ -1,4 +1,4 @@
-// The rules in one row: what fits of it, the most severe first to stay; the rest, and what is switched off, behind a button.
+// The rules in one row: what fits of it, the broken and most severe first to stay; the rest, and what is switched off, behind a button.
 
 import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor, useSensors } from "@dnd-kit/core";
 import { rectSortingStrategy, SortableContext } from "@dnd-kit/sortable";
@@ -45,7 +45,9 @@ const BRIEF_LESS = 6;
 const LINES = 2;
 
 /** With less than so many names the bar tells more by its counts alone. */
-const FEWEST_NAMES = 3;
+const FEWEST_NAMES = 2;
+/** More than any rank of a severity. */
+const UNBROKEN = 10;
 
 export function RuleBar({ hidden, past, onToggle, onPoint, onFilter, onOpenPage }: RuleBarProps) {
   const { value: list, problem } = useRules();
@@ -144,7 +146,8 @@ function layOut(
   width: number,
   isMore: boolean,
 ): { readonly shown: readonly RuleAnswer[]; readonly isBrief: boolean } {
-  const ranks = rules.map(({ severity }) => severityRank(severity));
+  // What nobody breaks goes first, then the least severe.
+  const ranks = rules.map(({ severity }, at) => severityRank(severity) + (counts[at]?.workloads ? 0 : UNBROKEN));
   const fold = (sizes: readonly number[], less: number, more: number) =>
     foldLines(sizes, ranks, { width: width - ADD_WIDTH - less, lines: LINES, gap: CHIP_GAP, more }).flatMap(
       (at) => rules[at] ?? [],

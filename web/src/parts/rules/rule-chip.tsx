@@ -68,7 +68,7 @@ export function RuleToggle({ rule, color, counts, isShown, isBrief, onToggle, on
       onFocus={() => onPoint(true)}
       onBlur={() => onPoint(false)}
     >
-      <i style={{ "--rule": color } as React.CSSProperties} />
+      <i data-severity={rule.severity} style={{ "--rule": color } as React.CSSProperties} />
       {!isBrief && <span>{rule.name}</span>}
       <b>{count}</b>
     </button>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RuleAnswer, Severity } from "../../api/generated.ts";
+import { findClosest } from "../../base/color-vision.ts";
 import { colorRules } from "./rule-colors.ts";
 
 const rule = (key: string, severity: Severity, color: string | null = null) => ({ key, severity, color }) as RuleAnswer;
@@ -14,6 +15,19 @@ describe("colors of rules", () => {
   it("do not run out", () => {
     const many = Array.from({ length: 30 }, (_, index) => rule(`r${index}`, "warning"));
     expect(new Set([...colorRules(many).values()].map(({ dark }) => dark)).size).toBeGreaterThan(2);
+  });
+
+  it("can be told apart by color-blind readers, the first four of a severity", () => {
+    for (const severity of ["critical", "warning", "info"] as const) {
+      const four = [...colorRules(Array.from({ length: 4 }, (_, at) => rule(`r${at}`, severity))).values()];
+      for (const theme of ["light", "dark"] as const) {
+        const colors = four.map((shade) => Number.parseInt(shade[theme].slice(1), 16));
+        for (const vision of ["usual", "protanopia", "deuteranopia", "tritanopia"] as const) {
+          expect(findClosest(colors, vision)).toBeGreaterThan(0.07);
+        }
+        expect(findClosest(colors, "achromatopsia")).toBeGreaterThan(0.04);
+      }
+    }
   });
 
   it("next to one another in one severity differ in lightness", () => {

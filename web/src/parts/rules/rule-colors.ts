@@ -1,5 +1,5 @@
 // The colors of rules: their own, or by severity, roses for critical, ambers for warnings, blues for hints. Neighbours in one
-// severity differ in lightness, so that they can be told apart without seeing hues.
+// severity differ in lightness, so that they can be told apart without seeing hues; the first four of each are tested for it.
 
 import type { RuleAnswer, Severity } from "../../api/generated.ts";
 
@@ -15,7 +15,7 @@ const SHADES: Readonly<Record<Severity, readonly Shade[]>> = {
     shade("#cf2f4a", "#ff6b81"),
     shade("#f08a9b", "#ffbcc7"),
     shade("#8f1636", "#c93a5e"),
-    shade("#c2519c", "#f078d2"),
+    shade("#c643c4", "#d553d4"),
     shade("#5c1230", "#8a2c48"),
     shade("#e06a4e", "#ff9478"),
   ],
@@ -23,7 +23,7 @@ const SHADES: Readonly<Record<Severity, readonly Shade[]>> = {
     shade("#b46a00", "#ffb454"),
     shade("#e5a545", "#ffe0b3"),
     shade("#7d4a06", "#c98a2b"),
-    shade("#c9b400", "#fff06b"),
+    shade("#a29809", "#777a00"),
     shade("#4f3208", "#8a6a2e"),
     shade("#d97a2b", "#ff9a3d"),
   ],
@@ -31,7 +31,7 @@ const SHADES: Readonly<Record<Severity, readonly Shade[]>> = {
     shade("#1f6feb", "#5aa9ff"),
     shade("#85b3f2", "#bcdcff"),
     shade("#123f86", "#3f78bd"),
-    shade("#7a5be0", "#b692ff"),
+    shade("#732ac5", "#8035ce"),
     shade("#0f7f8a", "#3eaca1"),
     shade("#5b6b80", "#93a4bd"),
   ],

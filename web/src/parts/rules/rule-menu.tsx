@@ -53,7 +53,7 @@ function RuleChangeItems({ rule, changes }: { rule: RuleAnswer; changes: RuleCha
           </MenuItem>
         </>
       )}
-      <SubMenu title="Color">
+      <SubMenu title="Colour">
         <MenuChoices
           value={rule.color ?? ""}
           choices={COLORS}

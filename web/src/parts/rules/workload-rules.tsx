@@ -44,7 +44,7 @@ function Verdict({ verdict, color }: { verdict: RuleVerdict; color: string }) {
   return (
     <details className={styles.verdict} data-state={state} style={{ "--rule": color } as React.CSSProperties}>
       <summary>
-        <i />
+        <i data-severity={rule.severity} />
         <span>{rule.name}</span>
         <small>{describeState(verdict, now)}</small>
       </summary>

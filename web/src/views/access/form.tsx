@@ -3,9 +3,11 @@
 import { type FormEvent, type ReactNode, useState } from "react";
 import { type Problem, toProblem, toSentence } from "../../base/problem.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
+import { useEscape } from "../../widgets/use-escape.ts";
 import styles from "./access.module.css";
 
 export function SideHead({ kind, title, onClose }: { kind: string; title: string; onClose: () => void }) {
+  useEscape(onClose);
   return (
     <header className={styles.head}>
       <div>

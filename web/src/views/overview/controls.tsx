@@ -37,7 +37,7 @@ export default function Controls({ screen, partitions, picture, editor, filter }
   return (
     <div className={styles.controls}>
       {picture && <PictureControls model={picture} editor={editor} />}
-      {filter && <Conditions {...filter} />}
+      <div className={styles.conditions}>{filter && <Conditions {...filter} />}</div>
       <PartitionList
         partitions={partitions}
         chosen={findNames(screen.where, "partition").filter((name) => name !== null)}

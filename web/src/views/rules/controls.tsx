@@ -42,7 +42,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
       <section className={styles.facet} aria-label="Rules">
         <h2>Rules</h2>
         <ul className={styles.rules}>
-          {names.map(({ key, name }) => {
+          {names.map(({ key, name, severity }) => {
             const count = counts?.rule.get(key) ?? 0;
             return (
               <li key={key}>
@@ -52,7 +52,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
                     checked={page.rules.includes(key)}
                     onChange={() => change(changeRulesPage({ rules: toggled(page.rules, key), shows: "violations" }))}
                   />
-                  <i style={{ background: toCssColor(colors, key) }} />
+                  <i data-severity={severity} style={{ background: toCssColor(colors, key) }} />
                   <span title={name}>{name}</span>
                   <small>{counts && formatCount(count)}</small>
                 </label>
@@ -95,17 +95,29 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
   );
 }
 
+interface ListedRule {
+  readonly key: string;
+  readonly name: string;
+  /** Not known of a rule that only a link names. */
+  readonly severity: Severity | undefined;
+}
+
 /** All rules in their order, then whatever else was broken or is chosen. */
 function listRules(
   rules: readonly RuleAnswer[],
   violations: ViolationList | undefined,
   chosen: readonly string[],
-): readonly { readonly key: string; readonly name: string }[] {
-  const names = new Map<string, string>();
-  for (const { key, name, is_enabled } of rules) if (is_enabled || chosen.includes(key)) names.set(key, name);
-  for (const { rule, rule_name } of violations?.violations ?? []) if (!names.has(rule)) names.set(rule, rule_name);
-  for (const key of chosen) if (!names.has(key)) names.set(key, key);
-  return [...names].map(([key, name]) => ({ key, name }));
+): readonly ListedRule[] {
+  const listed = new Map<string, ListedRule>();
+  const add = (rule: ListedRule) => !listed.has(rule.key) && listed.set(rule.key, rule);
+  for (const { key, name, severity, is_enabled } of rules) {
+    if (is_enabled || chosen.includes(key)) add({ key, name, severity });
+  }
+  for (const { rule, rule_name, severity } of violations?.violations ?? []) {
+    add({ key: rule, name: rule_name, severity });
+  }
+  for (const key of chosen) add({ key, name: key, severity: undefined });
+  return [...listed.values()];
 }
 
 type OwnersProps = Pick<ControlsProps, "page" | "violations" | "narrowed">;

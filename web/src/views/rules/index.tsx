@@ -2,6 +2,7 @@
 
 import { useDeferredValue, useEffect, useMemo } from "react";
 import type { RuleAnswer, ViolationList } from "../../api/generated.ts";
+import { useCluster } from "../../data/queries.ts";
 import { useRules } from "../../data/rules.ts";
 import { useViolations } from "../../data/violations.ts";
 import { colorRules } from "../../parts/rules/rule-colors.ts";
@@ -28,6 +29,7 @@ export default function Rules() {
   const { rulesPage: page, selection } = useScreen();
   const violations = useViolations(page);
   const list = useRules();
+  const gpus = useCluster().value?.units.total;
   const rules = list.value?.rules ?? NO_RULES;
   const colors = useMemo(() => colorRules(rules), [rules]);
   const changes = useRuleChanges(rules);
@@ -56,7 +58,7 @@ export default function Rules() {
                     rows={narrowed.rows}
                     total={value.violations.length}
                     colors={colors}
-                    watch={list.value && judgeWatch(list.value)}
+                    watch={list.value && judgeWatch(list.value, gpus)}
                   />
                 )
               }

@@ -60,7 +60,7 @@ export function LayerCard({ id, depth, title, words, hasKeys, children, onMove, 
           }}
           type="button"
           className={styles.handle}
-          aria-label={`Layer ${depth + 1}: ${title}, ${words}`}
+          aria-label={`Layer ${depth + 1}: ${title} ${words}`}
           onClick={() => setOpen(true)}
         >
           <Icon name="grip" size={14} />

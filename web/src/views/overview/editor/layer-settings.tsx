@@ -41,7 +41,12 @@ export function LayerSettings({ units, layer, used, onChange, onRemove }: LayerS
   return (
     <div className={styles.settings}>
       <Row title="Group by">
-        <button type="button" className={styles.attribute} aria-label="Group by" onClick={() => setChoosing(true)}>
+        <button
+          type="button"
+          className={styles.attribute}
+          aria-label={`Group by ${titleOfAttribute(attribute)}`}
+          onClick={() => setChoosing(true)}
+        >
           {titleOfAttribute(attribute)}
         </button>
       </Row>

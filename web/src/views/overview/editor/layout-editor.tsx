@@ -168,7 +168,7 @@ function MarkCard({ editor, units, view }: LayoutEditorProps) {
             type="button"
             className={styles.handle}
             data-mark=""
-            aria-label={`Squares: ${title}, ${describeMark(view)}`}
+            aria-label={`Squares: ${title} ${describeMark(view)}`}
           >
             <i aria-hidden="true" />
             <span>{title}</span>

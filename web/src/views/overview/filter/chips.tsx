@@ -49,7 +49,7 @@ export function Chips({ screen, isApplied }: ChipsProps) {
         <li>
           <button
             type="button"
-            aria-label="Show all units again"
+            aria-label={`only ${describeSelection(within)}: Show all units again`}
             data-unapplied={table === "workloads" || table === "nodes" || undefined}
             onClick={() => change(showWithin(null))}
           >

@@ -91,7 +91,7 @@ function paintPage(pen: Pen, subject: PictureSubject, clip: (paint: () => void) 
   const space = { width: viewport.width, height: viewport.height + HEAD_HEIGHT };
   clip(() => {
     paintGroups(pen, layout, camera, space, tokens);
-    paintSquares(pen, layout, model.marks, camera, space);
+    paintSquares(pen, layout, model.marks, camera, space, toCss(tokens.bg));
     if (model.units.rules?.snapshot.rowCount !== layout.size.length) return;
     const rules = computeRuleMarks(layout, model.rules);
     paintRuleBars(pen, layout, rules, camera, space, tokens);

@@ -1,7 +1,7 @@
 // The whole picture on few pixels, for the map: each pixel the mean of the units on it. Pure; cost grows with the units, not
 // with what is drawn of each.
 
-import { type Marks, type Places, SHAPES } from "../../../layers/squares/marks.ts";
+import { isSolid, type Marks, type Places } from "../../../layers/squares/marks.ts";
 import type { Size } from "./camera.ts";
 
 /** How much of a pixel a unit covers that is an outline or hatched. */
@@ -29,8 +29,7 @@ export function rasterizeUnits(
     const side = places.size[row] ?? 0;
     const opacity = marks.opacity[row] ?? 0;
     if (side <= 0 || opacity <= 0) continue;
-    const isOpen = marks.shape[row] !== SHAPES.filled && marks.shape[row] !== SHAPES.requestedValue;
-    const weight = opacity * (isOpen ? OPEN_COVER : 1);
+    const weight = opacity * (isSolid(marks.shape[row]) ? 1 : OPEN_COVER);
     const color = marks.color[row] ?? 0;
     const left = Math.min(width - 1, Math.floor((places.x[row] ?? 0) * scale));
     const top = Math.min(height - 1, Math.floor((places.y[row] ?? 0) * scale));

@@ -5,6 +5,8 @@ export type Pen = Pick<
   | "beginPath"
   | "rect"
   | "roundRect"
+  | "moveTo"
+  | "lineTo"
   | "fill"
   | "stroke"
   | "fillText"

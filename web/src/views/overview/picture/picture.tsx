@@ -2,7 +2,10 @@
 
 import { type MouseEvent, useCallback, useEffect, useId, useMemo, useState, useSyncExternalStore } from "react";
 import { nameAt } from "../../../api/columns.ts";
+import { clearFilters } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/screen.ts";
+import { useChangeScreen } from "../../../state/use-screen.ts";
+import { Button } from "../../../widgets/button.tsx";
 import { listSelectedRows } from "../details/selected-rows.ts";
 import { GroupTip } from "./group-tip.tsx";
 import { listAncestry, selectionOfGroup } from "./groups.ts";
@@ -143,6 +146,7 @@ export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
         {placed?.layout.unitCount === 0 && <Nothing model={model} />}
         {found === "failed" && <CannotDraw />}
       </div>
+      {placed && model.drawn > 0 && model.matching === 0 && <Unmatched />}
       <PictureFooter stage={stage} model={model} placed={placed} mode={mode} onMode={setMode} />
     </>
   );
@@ -210,9 +214,20 @@ function Nothing({ model }: { model: PictureModel }) {
 }
 
 function describeNothing({ arrangement: { view }, drawn }: PictureModel): readonly [title: string, words: string] {
-  if (drawn > 0) return ["The filters leave no unit", "Take one away to see the units again."];
+  if (drawn > 0) return ["The filters leave no unit", "Clear them, or take one away, to see units again."];
   if (view.units === "requested") return ["Nobody waits", "No workload is waiting for GPUs now."];
   return ["No units yet", "They appear as soon as a source reports them."];
+}
+
+/** Beside the picture, not in it: what is pressed there would drag it. */
+function Unmatched() {
+  const change = useChangeScreen();
+  return (
+    <p className={styles.unmatched} role="status">
+      No unit matches the filters
+      <Button onClick={() => change(clearFilters)}>Clear filters</Button>
+    </p>
+  );
 }
 
 function CannotDraw() {

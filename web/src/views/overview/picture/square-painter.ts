@@ -1,6 +1,6 @@
 // The squares with a pen, for files: on the page the graphics card draws them. Squares that look alike are one path.
 
-import { type Marks, type Projection, SHAPES } from "../../../layers/squares/marks.ts";
+import { isSolid, type Marks, type Projection, SHAPES } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
 import { isInSight } from "./group-painter.ts";
@@ -12,8 +12,18 @@ import { toCss } from "./tokens.ts";
 const SMALLEST_OUTLINED_PX = 5;
 /** How much of a hatched square is covered, drawn as an even tone. */
 const HATCHED = 0.4;
+/** How far from the corners of what is out of service its cross begins, as a share of the side. */
+const CROSS_INSET = 0.26;
 
-export function paintSquares(pen: Pen, layout: UnitLayout, marks: Marks, camera: Projection, viewport: Size): void {
+/** `ground`: the color below the squares. */
+export function paintSquares(
+  pen: Pen,
+  layout: UnitLayout,
+  marks: Marks,
+  camera: Projection,
+  viewport: Size,
+  ground: string,
+): void {
   const alike = new Map<string, number[]>();
   for (let row = 0; row < layout.size.length; row += 1) {
     if ((layout.size[row] ?? 0) <= 0 || (marks.opacity[row] ?? 0) <= 0) continue;
@@ -23,17 +33,23 @@ export function paintSquares(pen: Pen, layout: UnitLayout, marks: Marks, camera:
     if (rows) rows.push(row);
     else alike.set(key, [row]);
   }
-  for (const rows of alike.values()) paintAlike(pen, layout, marks, camera, rows);
+  for (const rows of alike.values()) paintAlike(pen, layout, marks, camera, rows, ground);
   pen.globalAlpha = 1;
 }
 
-function paintAlike(pen: Pen, layout: UnitLayout, marks: Marks, camera: Projection, rows: readonly number[]): void {
+function paintAlike(
+  pen: Pen,
+  layout: UnitLayout,
+  marks: Marks,
+  camera: Projection,
+  rows: readonly number[],
+  ground: string,
+): void {
   const [first = 0] = rows;
   const shape = marks.shape[first] ?? SHAPES.filled;
   const opacity = marks.opacity[first] ?? 1;
   const color = toCss(marks.color[first] ?? 0);
   const isOpen = shape === SHAPES.free || shape === SHAPES.requested;
-  const isSolid = shape === SHAPES.filled || shape === SHAPES.requestedValue;
   const side = squareOf(layout, first, camera).width;
   const inset = isOpen && side >= SMALLEST_OUTLINED_PX ? 0.5 : 0;
   pen.beginPath();
@@ -51,6 +67,24 @@ function paintAlike(pen: Pen, layout: UnitLayout, marks: Marks, camera: Projecti
     pen.stroke();
     return;
   }
-  pen.globalAlpha = opacity * (isSolid ? 1 : HATCHED);
+  pen.globalAlpha = opacity * (isSolid(shape) ? 1 : HATCHED);
   pen.fill();
+  if (shape === SHAPES.out && side >= SMALLEST_OUTLINED_PX) crossOut(pen, layout, camera, rows, ground);
+}
+
+function crossOut(pen: Pen, layout: UnitLayout, camera: Projection, rows: readonly number[], ground: string): void {
+  pen.beginPath();
+  for (const row of rows) {
+    const { left, top, width } = squareOf(layout, row, camera);
+    const near = width * CROSS_INSET;
+    const far = width - near;
+    pen.moveTo(left + near, top + near);
+    pen.lineTo(left + far, top + far);
+    pen.moveTo(left + far, top + near);
+    pen.lineTo(left + near, top + far);
+    pen.lineWidth = Math.max(1.4, width * 0.12);
+  }
+  pen.strokeStyle = ground;
+  pen.globalAlpha = 1;
+  pen.stroke();
 }

@@ -26,6 +26,17 @@ describe("a picture as SVG", () => {
     expect(path?.getAttribute("opacity")).toBe("0.5");
   });
 
+  it("draws lines from place to place", () => {
+    const pen = makePen();
+    pen.beginPath();
+    pen.moveTo(1, 2);
+    pen.lineTo(3.001, 4);
+    pen.strokeStyle = "#123456";
+    pen.stroke();
+    const path = parse(pen.toText(20, 10, "#fff", "t")).querySelector("path");
+    expect([path?.getAttribute("d"), path?.getAttribute("stroke")]).toEqual(["M1 2L3 4", "#123456"]);
+  });
+
   it("holds any name as it is, and leaves out what XML cannot hold", () => {
     const pen = makePen();
     pen.font = "600 13px Inter";

@@ -45,6 +45,14 @@ export class SvgPen implements Pen {
     );
   }
 
+  moveTo(x: number, y: number): void {
+    this.#path.push(`M${short(x)} ${short(y)}`);
+  }
+
+  lineTo(x: number, y: number): void {
+    this.#path.push(`L${short(x)} ${short(y)}`);
+  }
+
   fill(): void {
     this.#addPath(`fill="${this.fillStyle}"`);
   }

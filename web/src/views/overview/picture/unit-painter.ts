@@ -1,6 +1,6 @@
 // Name and value inside squares that have come near enough to hold them.
 
-import { type Marks, type PackedColor, type Projection, SHAPES } from "../../../layers/squares/marks.ts";
+import { isSolid, type Marks, type PackedColor, type Projection } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
 import { cutText, FONT, isInSight } from "./group-painter.ts";
@@ -37,8 +37,7 @@ export function paintCaptions(
     if ((layout.size[row] ?? 0) <= 0 || !isInSight(box, viewport)) continue;
     const [name, value] = captionOf(row);
     const room = box.width - 2 * INDENT_PX;
-    const isFilled = marks.shape[row] === SHAPES.filled || marks.shape[row] === SHAPES.requestedValue;
-    context.fillStyle = isFilled ? textOn(marks.color[row] ?? 0) : toCss(tokens.muted);
+    context.fillStyle = isSolid(marks.shape[row]) ? textOn(marks.color[row] ?? 0) : toCss(tokens.muted);
     context.font = `400 ${NAME_FONT_PX}px ${FONT}`;
     context.fillText(cutText(name, room, measure), box.left + INDENT_PX, box.top + INDENT_PX + NAME_FONT_PX);
     context.font = `600 ${VALUE_FONT_PX}px ${FONT}`;

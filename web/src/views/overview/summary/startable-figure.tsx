@@ -23,23 +23,12 @@ export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
           type="button"
           className={styles.figure}
           data-short={told.isFragmented || undefined}
-          aria-label={`Largest job that can start now: ${nameOf(told)}: ${describePlace(told)}`}
+          aria-label={`${formatPlural(told.largestGpus, "GPU")} ${sayPlace(told).join(" ")}: largest job that can start now, ${nameOf(told)}`}
         >
           <b>{formatPlural(told.largestGpus, "GPU")}</b>
           <span>
-            {told.isFragmented ? (
-              <>
-                no {told.gpus_per_node}-GPU job can start
-                <span className={styles.wide}>
-                  {" "}
-                  although {formatCount(told.free)} are free in {told.partition}
-                </span>
-              </>
-            ) : (
-              <>
-                largest job<span className={styles.wide}> that can start now, in {told.partition}</span>
-              </>
-            )}
+            {sayPlace(told)[0]}
+            <span className={styles.wide}> {sayPlace(told)[1]}</span>
           </span>
         </button>
       </Popover.Trigger>
@@ -56,6 +45,12 @@ export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
       </Popover.Portal>
     </Popover.Root>
   );
+}
+
+/** In a few words, and what is added where there is room. */
+function sayPlace({ isFragmented, gpus_per_node, free, partition }: Place): readonly [brief: string, more: string] {
+  if (!isFragmented) return ["largest job", `that can start now, in ${partition}`];
+  return [`no ${gpus_per_node}-GPU job can start`, `although ${formatCount(free)} are free in ${partition}`];
 }
 
 function Places({ places, onShow }: { places: readonly Place[]; onShow: (partition: string) => void }) {

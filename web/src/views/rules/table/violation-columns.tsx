@@ -25,7 +25,13 @@ export function violationColumns(colors: RuleColors): readonly Shown[] {
       rank: 0,
       cell: (row) => (
         <Name
-          mark={<i className={styles.mark} style={{ background: toCssColor(colors, row.rule) }} />}
+          mark={
+            <i
+              className={styles.mark}
+              data-severity={row.severity}
+              style={{ background: toCssColor(colors, row.rule) }}
+            />
+          }
           name={row.rule_name}
         />
       ),
@@ -117,7 +123,7 @@ function timeColumns(): readonly Shown[] {
     {
       key: "until",
       title: "Until",
-      tip: "Tinted: it goes on now, in the color of the rule's severity",
+      tip: "Tinted: it goes on now, in the colour of the rule's severity",
       width: 82,
       grow: 0,
       rank: 1,
@@ -134,7 +140,13 @@ function Until({ row: { until, mute, severity } }: { row: ViolationAnswer }) {
     const tip = `${until === null ? "goes on" : `until ${formatExact(until)}`}; muted by ${mute.author}: ${mute.reason}`;
     return <Tag tip={tip}>muted</Tag>;
   }
-  if (until === null) return <Tag tone={SEVERITY_TONES[severity]}>now</Tag>;
+  if (until === null) {
+    return (
+      <Tag tone={SEVERITY_TONES[severity]} tip={`It goes on; ${severity}`}>
+        now
+      </Tag>
+    );
+  }
   return <RelativeTime at={until} />;
 }
 

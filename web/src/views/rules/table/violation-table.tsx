@@ -1,7 +1,7 @@
 // The violations themselves, or that there are none.
 
 import { useMemo } from "react";
-import type { ViolationAnswer } from "../../../api/generated.ts";
+import type { RuleList, ViolationAnswer } from "../../../api/generated.ts";
 import { computeOrder } from "../../../base/order.ts";
 import type { RuleColors } from "../../../parts/rules/rule-colors.ts";
 import { changeRulesPage, selectViolation } from "../../../state/changes.ts";
@@ -20,9 +20,18 @@ interface ViolationTableProps {
   /** How many there are without any. */
   readonly total: number;
   readonly colors: RuleColors;
+  readonly watch: Watch | undefined;
 }
 
-export function ViolationTable({ rows, total, colors }: ViolationTableProps) {
+/** Whether anything is watched for: no rule may be on, or there may be nothing to judge. */
+export type Watch = "none" | "not-yet" | "watching";
+
+export function judgeWatch({ rules, judged_at }: RuleList, gpus: number | undefined): Watch {
+  if (!rules.some(({ is_enabled }) => is_enabled)) return "none";
+  return judged_at === null || gpus === 0 ? "not-yet" : "watching";
+}
+
+export function ViolationTable({ rows, total, colors, watch }: ViolationTableProps) {
   const { rulesPage: page, selection } = useScreen();
   const change = useChangeScreen();
   const columns = useMemo(() => violationColumns(colors), [colors]);
@@ -35,7 +44,7 @@ export function ViolationTable({ rows, total, colors }: ViolationTableProps) {
     );
     return Array.from(order, (index) => rows[index] as ViolationAnswer);
   }, [rows, columns, sort]);
-  if (rows.length === 0) return <NoViolations isFiltered={total > 0} />;
+  if (rows.length === 0) return <NoViolations isFiltered={total > 0} watch={watch} />;
   const selected =
     selection?.kind === "workload"
       ? ordered.find((row) => row.workload === selection.key && (page.rule === null || row.rule === page.rule))
@@ -63,7 +72,7 @@ function keyOf({ rule, workload }: ViolationAnswer): string {
   return `${rule} ${workload}`;
 }
 
-function NoViolations({ isFiltered }: { isFiltered: boolean }) {
+function NoViolations({ isFiltered, watch }: { isFiltered: boolean; watch: Watch | undefined }) {
   const { rulesPage: page } = useScreen();
   const change = useChangeScreen();
   if (isFiltered) {
@@ -75,6 +84,24 @@ function NoViolations({ isFiltered }: { isFiltered: boolean }) {
         <Button onClick={() => change(changeRulesPage({ ...INITIAL_RULES_PAGE, shows, span, range, sort }))}>
           Clear filters
         </Button>
+      </div>
+    );
+  }
+  if (watch === "none") {
+    return (
+      <div className={styles.none} role="status">
+        <strong>No rule is switched on</strong>
+        <span>So nothing is watched for. Switch one on, or write your own.</span>
+        <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show the rules</Button>
+      </div>
+    );
+  }
+  if (watch === "not-yet") {
+    return (
+      <div className={styles.none} role="status">
+        <strong>Nothing to judge yet</strong>
+        <span>Rules judge workloads that hold GPUs, as soon as sources report both.</span>
+        <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show the rules</Button>
       </div>
     );
   }

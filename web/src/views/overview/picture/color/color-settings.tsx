@@ -29,7 +29,7 @@ export function ColorSettingsForm({ color, legend }: { color: Attribute; legend:
   return (
     <div className={styles.settings}>
       <h3>Colours of {lowerTitle(color.title)}</h3>
-      <Schemes color={color} />
+      <Schemes color={color} legend={legend} />
       {color.kind === "number" && legend.kind === "number" && <NumberRows attribute={color} legend={legend} />}
       <Button disabled={isPlainColors(colors)} onClick={() => change(setColors(DEFAULT_COLORS))}>
         Reset colours
@@ -48,11 +48,12 @@ const SCHEME_TITLES: Readonly<Record<Scheme, string>> = {
   many: "Many",
 };
 
-function Schemes({ color }: { color: Attribute }) {
+function Schemes({ color, legend }: { color: Attribute; legend: Legend }) {
   const { colors } = useScreen();
   const change = useChangeScreen();
   const schemes: readonly Scheme[] = color.kind === "number" ? NUMBER_SCHEMES : NAME_SCHEMES;
-  const own: Scheme = color.kind === "number" ? "viridis" : ownNameScheme(color.name);
+  const names = legend.kind === "name" ? legend.column.names : [];
+  const own: Scheme = color.kind === "number" ? "viridis" : ownNameScheme(color.name, names);
   const current = schemes.find((scheme) => scheme === colors.scheme) ?? own;
   return (
     <fieldset className={styles.schemes} aria-label="Scheme">

@@ -67,14 +67,14 @@ function colorValues(values: readonly number[], settings: Partial<ColorSettings>
   return { colors: [...marks.color], legend: legend as NumberLegend };
 }
 
-const LOW = 0x440154;
+const LOW = 0x45337d;
 const HIGH = 0xfde725;
 
 describe("coloring by a metric", () => {
   it("gives every kind of absence a shape of its own", () => {
     const { marks, states } = colorUnits("gpu_util_ratio");
-    const { filled, free, stale, requested, missing } = SHAPES;
-    expect([...marks.shape]).toEqual([filled, filled, free, filled, stale, requested, missing]);
+    const { filled, free, stale, requested, missing, out } = SHAPES;
+    expect([...marks.shape]).toEqual([filled, filled, free, out, stale, requested, missing]);
     expect(marks.color[3]).toBe(tokens.bad);
     expect(states).toEqual({ allocated: 3, free: 1, unavailable: 1, stale: 1, requested: 1 });
   });
@@ -86,6 +86,13 @@ describe("coloring by a metric", () => {
     const { axis, all } = (legend as NumberLegend).histogram;
     expect(axis).toEqual({ kind: "linear", min: 0, max: 1 });
     expect([all[0], all.at(-1)]).toEqual([1, 1]);
+  });
+
+  it("crosses out what is out of service, whatever the others are colored by", () => {
+    for (const color of ["gpu_util_ratio", "user", "unit_state"] as const) {
+      const { marks } = colorUnits(color);
+      expect([marks.shape[3], marks.color[3]]).toEqual([SHAPES.out, tokens.bad]);
+    }
   });
 
   it("shows how long requested GPUs have been waited for", () => {

@@ -94,7 +94,7 @@ function colorByName(input: ColoringInput, attribute: NameAttribute): Colored {
   const { units, settings, filtered, drawn } = input;
   const column = readNames(units, attribute.name);
   const { codes, names } = column;
-  const scheme = NAME_SCHEMES.find((known) => known === settings.scheme) ?? ownNameScheme(attribute.name);
+  const scheme = NAME_SCHEMES.find((known) => known === settings.scheme) ?? ownNameScheme(attribute.name, names);
   const isState = attribute.name === "unit_state";
   const palette = isState
     ? stateColors(names, input.tokens)
@@ -154,7 +154,7 @@ function makeLooks(tokens: Tokens) {
   const looks: Readonly<Record<UnitState, readonly [shape: number, bare: number, color: PackedColor, takes: 0 | 1]>> = {
     allocated: [SHAPES.filled, SHAPES.missing, tokens.muted, 1],
     free: [SHAPES.free, SHAPES.free, tokens.faint, 1],
-    unavailable: [SHAPES.filled, SHAPES.filled, tokens.bad, 0],
+    unavailable: [SHAPES.out, SHAPES.out, tokens.bad, 0],
     stale: [SHAPES.stale, SHAPES.stale, tokens.faint, 0],
     requested: [SHAPES.requestedValue, SHAPES.requested, tokens.accent, 1],
   };

@@ -39,8 +39,12 @@ const FEW_VALUED: readonly NameAttributeName[] = [
   "allocation_source",
 ];
 
-export function ownNameScheme(attribute: NameAttributeName): NameScheme {
-  return FEW_VALUED.includes(attribute) ? "safe" : "many";
+/** The colors that everybody can tell apart where they suffice for the cluster's names, whatever is drawn of it. */
+export function ownNameScheme(attribute: NameAttributeName, names: readonly (string | null)[]): NameScheme {
+  if (FEW_VALUED.includes(attribute)) return "safe";
+  let count = 0;
+  for (const name of names) if (name !== null) count += 1;
+  return count <= SAFE.length ? "safe" : "many";
 }
 
 /** Stands for no color. */

@@ -13,6 +13,9 @@ const STOPS: Readonly<Record<NumberScheme, readonly PackedColor[]>> = {
   greys: [0x3d434b, 0x5d646e, 0x7f8792, 0xa2a9b3, 0xc6ccd3, 0xeceff2],
 };
 
+/** The share of each scheme that is left out at its dark end: on a dark ground what is hardly used must be seen, too. */
+const DARKEST = 0.15;
+
 /** Steps of a ramp: more than an eye can tell apart. */
 export const RAMP_STEPS = 256;
 
@@ -21,7 +24,7 @@ export function makeRamp(scheme: NumberScheme, isReversed: boolean, steps = RAMP
   const ramp = new Uint32Array(steps);
   for (let step = 0; step < steps; step += 1) {
     const ratio = steps === 1 ? 1 : step / (steps - 1);
-    ramp[step] = mixStops(STOPS[scheme], isReversed ? 1 - ratio : ratio);
+    ramp[step] = mixStops(STOPS[scheme], DARKEST + (1 - DARKEST) * (isReversed ? 1 - ratio : ratio));
   }
   return ramp;
 }

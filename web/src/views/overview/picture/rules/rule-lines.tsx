@@ -34,7 +34,7 @@ function Lines({ marks, lines }: { marks: RuleMarks; lines: readonly Line[] }) {
     <ul className={styles.lines}>
       {lines.slice(0, MOST_LINES).map(({ rule, isPast, detail }) => (
         <li key={rule} style={{ "--rule": toCss(marks.rules[rule]?.color ?? 0) } as React.CSSProperties}>
-          <i data-past={isPast || undefined} />
+          <i data-past={isPast || undefined} data-severity={marks.rules[rule]?.severity} />
           <span>{marks.rules[rule]?.name}</span>
           <small>{detail}</small>
         </li>

@@ -1,5 +1,6 @@
 // Rules in the picture: bars above groups, signs in the corners of squares. Paints; where things stand is elsewhere.
 
+import type { Severity } from "../../../../api/generated.ts";
 import { severityRank } from "../../../../data/row-rules.ts";
 import type { Projection } from "../../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../../layout/layout.ts";
@@ -10,7 +11,7 @@ import { squareOf } from "../outline-painter.ts";
 import type { Pen } from "../pen.ts";
 import { type Tokens, toCss } from "../tokens.ts";
 import { stackBars } from "./rule-bars.ts";
-import { listStates, type RuleMarks } from "./rule-marks.ts";
+import { listStates, type RuleMarks, type ShownRule } from "./rule-marks.ts";
 
 /** Groups that are smaller are not painted: the one around them is marked instead. */
 const SMALLEST_BOX_PX = 4;
@@ -117,26 +118,49 @@ export function paintUnitSigns(
     shown.forEach((place, index) => {
       const state = states[place];
       const left = box.left + box.width - SIGN_INSET_PX - (shown.length - index) * (side + SIGN_GAP_PX) + SIGN_GAP_PX;
-      const color = toCss(marks.rules[state?.rule ?? 0]?.color ?? tokens.muted);
-      paintSign(pen, left, box.top + box.height - SIGN_FOOT_PX - side, side, color, state?.isPast ?? false, tokens);
+      const top = box.top + box.height - SIGN_FOOT_PX - side;
+      paintSign(pen, { left, top, side }, marks.rules[state?.rule ?? 0], state?.isPast ?? false, tokens);
     });
     painted += 1;
   }
   return painted;
 }
 
-/** On a ground of its own: the square below may have any color. */
-function paintSign(pen: Pen, left: number, top: number, side: number, color: string, isPast: boolean, tokens: Tokens) {
+interface SignPlace {
+  readonly left: number;
+  readonly top: number;
+  readonly side: number;
+}
+
+/** On a ground of its own: the square below may have any color. Its shape tells how severe the rule is. */
+function paintSign(pen: Pen, place: SignPlace, rule: ShownRule | undefined, isPast: boolean, tokens: Tokens): void {
+  const { left, top, side } = place;
+  const color = toCss(rule?.color ?? tokens.muted);
+  const severity = rule?.severity ?? "warning";
   pen.fillStyle = toCss(tokens.bg);
   fillBox(pen, left - 1, top - 1, side + 2, side + 2);
+  pen.beginPath();
   if (!isPast) {
+    traceSign(pen, severity, left, top, side);
     pen.fillStyle = color;
-    fillBox(pen, left, top, side, side);
+    pen.fill();
     return;
   }
-  pen.beginPath();
-  pen.rect(left + 0.75, top + 0.75, side - 1.5, side - 1.5);
+  traceSign(pen, severity, left + 0.75, top + 0.75, side - 1.5);
   pen.strokeStyle = color;
   pen.lineWidth = 1.5;
   pen.stroke();
+}
+
+function traceSign(pen: Pen, severity: Severity, left: number, top: number, side: number): void {
+  if (severity === "warning") pen.rect(left, top, side, side);
+  else if (severity === "info") pen.roundRect(left, top, side, side, side / 2);
+  else {
+    const half = side / 2;
+    pen.moveTo(left + half, top - 0.5);
+    pen.lineTo(left + side + 0.5, top + half);
+    pen.lineTo(left + half, top + side + 0.5);
+    pen.lineTo(left - 0.5, top + half);
+    pen.lineTo(left + half, top - 0.5);
+  }
 }
