@@ -1,4 +1,5 @@
-"""Every error ClusterScape raises on purpose. Each says what was wrong (message) and what to do (hint).
+"""Every error ClusterScape raises on purpose. Each says what was wrong (message) and what to do (hint); and how one that comes
+back again and again is logged.
 
 ClusterScapeError            exit 1, HTTP 500
 ├── ConfigError              exit 2: a setting is unknown, of the wrong type or out of range
@@ -17,6 +18,8 @@ ClusterScapeError            exit 1, HTTP 500
     ├── ForbiddenError       HTTP 403: they are known, and may not
     └── ThrottledError       HTTP 429: tried too often
 """
+
+import logging
 
 
 class ClusterScapeError(Exception):
@@ -164,3 +167,26 @@ class ThrottledError(AccessError):
     def __init__(self, message: str, *, retry_after_s: int, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.retry_after_s = retry_after_s
+
+
+class Trouble:
+    """Logs what is tried again and again: once that it fails, again where it fails otherwise, once that it works again."""
+
+    def __init__(self, log: logging.Logger, fails: str, works: str) -> None:
+        """``fails``: "rules could not be judged"; ``works``: "rules are judged again"."""
+        self._log = log
+        self._fails = fails
+        self._works = works
+        self._told: str | None = None
+
+    def tell(self, error: ClusterScapeError) -> None:
+        """It failed."""
+        if self._told != error.message:
+            self._told = error.message
+            self._log.warning("%s: %s %s", self._fails, error.message, error.hint or "")
+
+    def end(self) -> None:
+        """It worked."""
+        if self._told is not None:
+            self._told = None
+            self._log.warning("%s", self._works)

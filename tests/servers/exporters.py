@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,13 +10,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class NodeExporter:
-    """One node's exporter. ``is_asked`` is set while it answers; ``pause_s`` is how long it takes."""
+    """One node's exporter. ``is_asked`` is set while it answers; ``pause_s`` is how long it takes.
+
+    One that ``counts`` says as used memory, in MiB, how often it has answered: a scrape that is lost or doubled shows.
+    """
 
     node: str
     gpus: int
     port: int = 0
     pause_s: float = 0.0
     scrapes: int = 0
+    counts: bool = False
+    is_down: bool = False
     is_asked: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -29,14 +34,21 @@ class NodeExporter:
             f'Hostname="{self.node}"}} {10 + i}'
             for i in range(self.gpus)
         ]
+        if self.counts:
+            lines += ["# TYPE DCGM_FI_DEV_FB_USED gauge"]
+            lines += [
+                f'DCGM_FI_DEV_FB_USED{{gpu="{i}",UUID="GPU-{self.node}-{i}",Hostname="{self.node}"}} {self.scrapes + 1}'
+                for i in range(self.gpus)
+            ]
         return "# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n" + "\n".join(lines) + "\n"
 
 
 @contextmanager
-def node_exporters(nodes: int, *, gpus: int = 2) -> Iterator[list[NodeExporter]]:
-    """Exporters of nodes gpu-1, gpu-2, …"""
+def node_exporters(nodes: int | Sequence[str], *, gpus: int = 2, counts: bool = False) -> Iterator[list[NodeExporter]]:
+    """Exporters of the named nodes, or of nodes gpu-1, gpu-2, …"""
+    names = [f"gpu-{number + 1}" for number in range(nodes)] if isinstance(nodes, int) else nodes
     with ExitStack() as stack:
-        yield [stack.enter_context(_serving(NodeExporter(f"gpu-{number + 1}", gpus))) for number in range(nodes)]
+        yield [stack.enter_context(_serving(NodeExporter(name, gpus, counts=counts))) for name in names]
 
 
 @contextmanager
@@ -47,11 +59,11 @@ def _serving(exporter: NodeExporter) -> Iterator[NodeExporter]:
             time.sleep(exporter.pause_s)
             body = exporter.text().encode()
             with suppress(ConnectionError):  # who asked has gone
-                self.send_response(200)
+                self.send_response(503 if exporter.is_down else 200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
-            exporter.scrapes += 1
+            exporter.scrapes += not exporter.is_down
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, config: str, *words: str) -> Iterator[Served]:
+def serving(folder: Path, config: str, *words: str, environment: Mapping[str, str] | None = None) -> Iterator[Served]:
     """A server with these settings; it is told to stop at the end, where it still runs, and must do so well."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "clusterscape.toml").write_text(config)
@@ -46,7 +46,7 @@ def serving(folder: Path, config: str, *words: str) -> Iterator[Served]:
             [*command, "--config", str(folder / "clusterscape.toml")],
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**os.environ, "CLUSTERSCAPE_STORAGE__DATA_DIR": str(folder / "data")},
+            env={**os.environ, "CLUSTERSCAPE_STORAGE__DATA_DIR": str(folder / "data"), **(environment or {})},
         )
     assert child.stdout is not None
     try:

@@ -205,11 +205,16 @@ class SlurmServer:
 
 @contextlib.contextmanager
 def slurm_server(
-    *, node_groups: tuple[NodeGroup, ...] = NODE_GROUPS, accounting: bool = False, jwt: bool = False
+    *,
+    node_groups: tuple[NodeGroup, ...] = NODE_GROUPS,
+    accounting: bool = False,
+    jwt: bool = False,
+    options: tuple[str, ...] = (),
 ) -> Iterator[SlurmServer]:
     """Start Slurm; on leaving, jobs are cancelled, every process is ended and the folder is removed.
 
-    ``accounting`` adds MariaDB and slurmdbd (some seconds more). ``jwt`` lets slurmrestd's TCP port take tokens.
+    ``accounting`` adds MariaDB and slurmdbd (some seconds more). ``jwt`` lets slurmrestd's TCP port take tokens. ``options``
+    are more lines of ``slurm.conf``.
     """
     launcher = _need_everything(accounting=accounting, jwt=jwt)
     names = [name for group in node_groups for name in group.names]
@@ -226,7 +231,7 @@ def slurm_server(
     server.folder.chmod(0o755)
     try:
         _prepare_folder(server)
-        write_slurm_conf(server.folder, node_groups, ports, accounting=accounting, jwt=jwt)
+        write_slurm_conf(server.folder, node_groups, ports, accounting=accounting, jwt=jwt, options=options)
         _start_everything(server, accounting=accounting, jwt=jwt)
         yield server
     finally:

@@ -29,10 +29,12 @@ class Ports:
     nodes: Mapping[str, int]
 
 
-def write_slurm_conf(folder: Path, groups: Sequence[NodeGroup], ports: Ports, *, accounting: bool, jwt: bool) -> None:
+def write_slurm_conf(
+    folder: Path, groups: Sequence[NodeGroup], ports: Ports, *, accounting: bool, jwt: bool, options: Sequence[str] = ()
+) -> None:
     """``slurm.conf``, ``gres.conf`` and, if asked, ``slurmdbd.conf`` and the key of tokens, in the folder's ``etc``."""
     etc = folder / "etc"
-    lines = [_SLURM.format(folder=folder, port=ports.controller)]
+    lines = [_SLURM.format(folder=folder, port=ports.controller), *options]
     if accounting:
         lines.append(_ACCOUNTING.format(folder=folder, port=ports.accounting))
         _write_private(etc / "slurmdbd.conf", _slurmdbd_conf(folder, ports).encode())

@@ -22,11 +22,10 @@ from clusterscape.store.migration import Journal, move_artifacts, move_records, 
 from clusterscape.store.migration.records import count_records
 from clusterscape.store.migration.samples import Slice, plan_slices
 from clusterscape.store.records.engines import record_engine
-from clusterscape.store.records.leadership import Fence, Leadership
+from clusterscape.store.records.leadership import ALL, Fence, Leadership
 from clusterscape.store.records.migrations import bring_up_to_date
 
 DAY_MS = 86_400_000
-COLLECTOR_LOCK = "collector 1/1"
 Tell = Callable[[int, int, str], None]
 Report = dict[str, Any]
 
@@ -154,15 +153,15 @@ class Move:
     # both sides
 
     def _keep_collectors_out(self, storage: StorageSettings, opening: ExitStack) -> None:
-        """Hold the lock that a server over that PostgreSQL would collect with; raises StoreBusyError where one has it."""
+        """Hold the lock that servers over that PostgreSQL, of any shard, would share; raises StoreBusyError where one has it."""
         if not storage.records.startswith("postgresql"):
             return
         engine = record_engine(storage)
         opening.callback(engine.dispose)
-        collector = Leadership(engine, COLLECTOR_LOCK, Fence())
-        if collector.try_take(announces=False):
-            opening.callback(collector.release)
-        elif collector.trouble is None:
+        collectors = Leadership(engine, ALL, Fence())
+        if collectors.try_take_all():
+            opening.callback(collectors.release)
+        elif collectors.trouble is None:
             raise StoreBusyError(
                 f"a server collects into {_shown(storage, 'records')}", hint="Stop every ClusterScape over it first."
             )

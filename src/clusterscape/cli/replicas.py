@@ -14,7 +14,7 @@ from contextlib import suppress
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.collect.sharding import Shard, parse_shard
-from clusterscape.errors import ClusterScapeError, ConfigError
+from clusterscape.errors import ClusterScapeError, ConfigError, Trouble
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.model import Observation, UnixMs
 from clusterscape.settings import Settings
@@ -165,6 +165,7 @@ class Follower:
         self._writer = writer
         self._clock = clock
         self._read_at = 0.0
+        self._trouble = Trouble(log, "what others wrote could not be read", "what others write is read again")
 
     def take(self, changed: frozenset[str], versions: Versions) -> None:
         """Make sure that what is read from now on is as new as ``versions``."""
@@ -177,8 +178,9 @@ class Follower:
                 self._read_samples(versions.newest_sample_at)
             if "rules" in changed:
                 self._watch.on_rules_elsewhere()
+            self._trouble.end()
         except ClusterScapeError as error:
-            log.warning("what others wrote could not be read: %s %s", error.message, error.hint or "")
+            self._trouble.tell(error)
 
     def _read_samples(self, newest_at: UnixMs | None) -> None:
         metrics = self._watch.watched_metrics
@@ -208,11 +210,13 @@ class Tending:
 
     def run(self, every_s: float) -> None:
         """Until ``stop``."""
+        trouble = Trouble(log, "the queue could not be followed", "the queue is followed again")
         while not self._stopped.wait(every_s):
             try:
                 (self._keep if self._decides() else self._follow)()
+                trouble.end()
             except ClusterScapeError as error:
-                log.warning("the queue could not be followed: %s %s", error.message, error.hint or "")
+                trouble.tell(error)
 
     def stop(self) -> None:
         """End ``run``."""

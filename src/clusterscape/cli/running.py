@@ -15,7 +15,7 @@ from clusterscape.cli.replicas import Tending
 from clusterscape.cli.site import Site, SiteRuns, build_collectors
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
-from clusterscape.errors import ClusterScapeError
+from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.serve.app import create_app
 from clusterscape.serve.health_only import OnlyHealth
 from clusterscape.serve.identity.addresses import is_loopback, refuse_open_address
@@ -26,6 +26,7 @@ from clusterscape.store.access import open_access_store
 log = logging.getLogger(__name__)
 
 MAINTAIN_EVERY_S = 60.0
+LOOK_AT_CLOCK_EVERY_S = 5.0
 FORECAST_EVERY_S = 30.0
 """How soon after its submission a workload has its first forecast."""
 
@@ -73,8 +74,7 @@ def run_site(
     """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
     refuse_open_address(site.settings.server, site.settings.auth)
     raise_file_limit()
-    if site.replica is None:  # else it may be another process that is reading one
-        site.traces.mark_interrupted()
+    site.traces.mark_interrupted()
     identity = open_identity(site)
     app = create_app(
         site.queries,
@@ -141,6 +141,7 @@ async def _run(
     background = [
         asyncio.create_task(_collect(site, collectors), name="collectors"),
         asyncio.create_task(_maintain(site, identity), name="upkeep"),
+        asyncio.create_task(_watch_clock(site), name="clock"),
         asyncio.create_task(site.alerts.run(), name="alerts"),
         asyncio.create_task(site.exporting.run(), name="remote write"),
     ]
@@ -212,11 +213,20 @@ async def _report(work: Awaitable[None]) -> None:
         log.error("%s %s", error.message, error.hint or "")
 
 
+async def _watch_clock(site: Site) -> None:
+    """A jump is told soon, not at the next upkeep."""
+    while True:
+        site.steady.now()
+        await asyncio.sleep(LOOK_AT_CLOCK_EVERY_S)
+
+
 async def _maintain(site: Site, identity: Identity) -> None:
+    trouble = Trouble(log, "upkeep of the store failed", "upkeep of the store goes on")
     while True:
         await asyncio.sleep(MAINTAIN_EVERY_S)
         try:
             await asyncio.to_thread(site.maintain)
             await asyncio.to_thread(identity.maintain)
+            trouble.end()
         except ClusterScapeError as error:
-            log.warning("upkeep of the store failed: %s %s", error.message, error.hint or "")
+            trouble.tell(error)

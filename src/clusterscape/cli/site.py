@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from clusterscape.cli.replicas import Follower, Replica, is_replicated
+from clusterscape.cli.steady_clock import SteadyClock
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.sharding import parse_shard
 from clusterscape.ingest.pipeline import Ingest
@@ -30,7 +31,9 @@ from clusterscape.store.metrics.spool import SampleSpool
 from clusterscape.store.metrics.spooled import SpoolSender
 from clusterscape.store.records import open_record_store
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.store.records.engines import record_engine
 from clusterscape.store.records.leadership import Fence
+from clusterscape.store.records.leases import Leases
 from clusterscape.store.records.mirror import MirroredRecordStore
 from clusterscape.watch.alerts import SPOOL_FILE, Alerts, build_channels
 from clusterscape.watch.exporting import Exporting
@@ -62,6 +65,7 @@ class Site:
     exporting: Exporting
     queries: Queries
     clock: Callable[[], UnixMs]
+    steady: SteadyClock  # for what is removed when it is old
     writer: ThreadPoolExecutor  # one thread: the only one that writes
     replica: Replica | None = None  # where other processes work over the same stores
 
@@ -71,10 +75,12 @@ class Site:
 
     def maintain(self) -> None:
         """Compaction and retention; safe beside reading and writing."""
-        now = self.clock()
+        now = self.steady.now()
         self.metrics.maintain(now_ms=now)
-        if self.replica is not None and not self.replica.decides:
-            return
+        if self.replica is not None:
+            self.traces.mark_interrupted()
+            if not self.replica.decides:
+                return
         keep_ms = int(self.settings.retention.coarse_days * DAY_MS)
         self.records.remove_ended_before(UnixMs(now - keep_ms))
 
@@ -182,6 +188,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         exporting=exporting,
         queries=Queries(context, ingest, watch=watch),
         clock=clock,
+        steady=SteadyClock(clock),
         writer=writer,
         replica=replica,
     )
@@ -239,6 +246,7 @@ def open_trace_intake(
         on_close=stopped.set,
         scratch=settings.storage.data_dir,
         max_upload_bytes=settings.storage.max_upload_bytes,
+        leases=Leases(record_engine(settings.storage)) if is_replicated(settings) else None,
     )
 
 

@@ -53,6 +53,7 @@ class _Watch:
     offset_s: float
     failures: int = 0
     is_slow: bool = False
+    noted_at: int = 0
     due_at: int = 0  # while failing: not to be asked before
 
     @property
@@ -60,12 +61,16 @@ class _Watch:
         """Whether a round waits for it."""
         return not self.failures and not self.is_slow
 
+    def is_due(self, now_ms: UnixMs) -> bool:
+        """Whether to ask it in this round. A clock that went back says nothing about how long it was left alone."""
+        return not self.failures or not self.noted_at <= now_ms < self.due_at
+
     def note(self, status: SourceStatus, now_ms: UnixMs, interval_s: float) -> None:
         """Plan the next question; half an interval of slack, since rounds do not begin to the millisecond."""
         self.is_slow = (status.duration_s or 0.0) > GRACE_S
         self.failures = 0 if status.is_ok else self.failures + 1
         wait = min(2.0 ** (self.failures - 1), MAX_BACK_OFF) - 0.5
-        self.due_at = now_ms + round(wait * interval_s * 1000)
+        self.noted_at, self.due_at = now_ms, now_ms + round(wait * interval_s * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +150,7 @@ class DcgmCollector:
     async def poll(self, now_ms: UnixMs) -> AsyncGenerator[ScrapeObserved, None]:
         """One round: first what the prompt targets answered; then, where there is any, what came late or failed."""
         watches, list_statuses = await self._read_targets()
-        due = [watch for watch in watches if not watch.failures or watch.due_at <= now_ms]
+        due = [watch for watch in watches if watch.is_due(now_ms)]
         prompt = [self._start(watch) for watch in due if watch.is_prompt]
         others = [self._start(watch) for watch in due if not watch.is_prompt]
         try:

@@ -103,6 +103,7 @@ class Ledger:
         self.active = {workload.id: workload for workload in workloads}
         self.open = {_key(allocation): allocation for allocation in allocations}
         self._ended: OrderedDict[WorkloadId, Workload] = OrderedDict()
+        self._guessed: dict[WorkloadId, list[Allocation]] = {}  # closed at the look that missed them
         self._unclaimed = set(self.nodes) if expires_unclaimed else set()
         self._claims: dict[str, set[NodeId]] = {}
         self._instances: dict[str, set[UnitId]] = {}  # MIG instances by the source that last named them
@@ -261,6 +262,7 @@ class Ledger:
         self._aliases[seen.source] = seen.aliases
         held = {_key(allocation): allocation for allocation in self._place(seen.allocations)}
         allocations = [a for key, a in held.items() if self.open.get(key) != a]
+        allocations += self._close_truly(workloads)
         if seen.is_complete:
             allocations += self._close_missing(held.keys(), seen.source, seen.at)
         self._note_allocations(allocations)
@@ -304,8 +306,20 @@ class Ledger:
             if merged != known:
                 workloads.append(merged)
         self._note(workloads)
-        self._note_allocations(seen.allocations)
-        return QueueChange(workloads=workloads, allocations=seen.allocations)
+        allocations = [*self._close_truly(seen.workloads), *seen.allocations]
+        self._note_allocations(allocations)
+        return QueueChange(workloads=workloads, allocations=allocations)
+
+    def _close_truly(self, ended: Iterable[Workload]) -> list[Allocation]:
+        """What was missed at a look was held until its workload's end, where that is told, not until the look."""
+        closed = []
+        for workload in ended:
+            if workload.ended_at is None or workload.state.is_active or workload.state is WorkloadState.UNKNOWN:
+                continue
+            for held in self._guessed.pop(workload.id, ()):
+                if workload.started_at in (None, held.from_at):  # else it has been requeued since
+                    closed.append(replace(held, to_at=max(held.from_at, workload.ended_at)))
+        return closed
 
     def see_labels(self, facts: ExporterFacts, at: UnixMs) -> QueueChange:
         """Who exporters say holds a unit: believed where the scheduler is silent, kept as a conflict where it disagrees."""
@@ -327,7 +341,8 @@ class Ledger:
                 for workload in sorted(wanted - known.keys())
                 if self._believe(unit, workload, at, contradicts=contradicts)
             ]
-            changes += [replace(held, to_at=at) for workload, held in known.items() if workload not in wanted]
+            ended = (held for workload, held in known.items() if workload not in wanted)
+            changes += [replace(held, to_at=max(held.from_at, at)) for held in ended]  # clocks go back at times
             self._forget_disagreements(unit, wanted)
         self._note_allocations(changes)
         return QueueChange(allocations=changes)
@@ -360,11 +375,13 @@ class Ledger:
             if workload.state.is_active:
                 self.active[workload.id] = workload
                 self._ended.pop(workload.id, None)
+                if workload.state is WorkloadState.WAITING:  # requeued: its former life is over for good
+                    self._guessed.pop(workload.id, None)
             else:
                 self.active.pop(workload.id, None)
                 self._ended[workload.id] = workload
         while len(self._ended) > RECENT_ENDED:
-            self._ended.popitem(last=False)
+            self._guessed.pop(self._ended.popitem(last=False)[0], None)
 
     def _note_allocations(self, allocations: Iterable[Allocation]) -> None:
         for allocation in allocations:
@@ -375,7 +392,7 @@ class Ledger:
 
     def _end_vanished(self, named: set[WorkloadId], source: str, at: UnixMs) -> list[Workload]:
         gone = [
-            replace(workload, state=WorkloadState.UNKNOWN, ended_at=at)
+            replace(workload, state=WorkloadState.UNKNOWN, ended_at=max(at, workload.started_at or at))
             for key, workload in self.active.items()
             if key not in named and key.startswith(f"{source}:")
         ]
@@ -384,6 +401,7 @@ class Ledger:
 
     def _close_missing(self, held: Iterable[AllocationKey], source: str, at: UnixMs) -> list[Allocation]:
         still = set(held)
+        holders = {workload for workload, _, _ in still}
         closed = []
         for key, allocation in self.open.items():
             if (
@@ -395,6 +413,9 @@ class Ledger:
             ended = self._ended.get(allocation.workload)
             to_at = ended.ended_at if ended and ended.ended_at is not None else at
             closed.append(replace(allocation, to_at=max(allocation.from_at, to_at)))
+            # One that holds something still has given a part away; else it ends, and when is told later.
+            if (ended is None or ended.state is WorkloadState.UNKNOWN) and allocation.workload not in holders:
+                self._guessed.setdefault(allocation.workload, []).append(closed[-1])
         return closed
 
     @property

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
 from clusterscape.model import UnixMs
 from clusterscape.model.traces import (
     ABOUT_FILE,
+    TRACES_PREFIX,
     UPLOADS,
     ImportedTrace,
     TraceAbout,
@@ -23,7 +25,8 @@ from clusterscape.model.traces import (
     trace_key,
 )
 from clusterscape.store.artifacts.contract import ArtifactStore
-from clusterscape.store.artifacts.traces import list_abouts, read_about, write_about
+from clusterscape.store.artifacts.traces import read_about, write_about
+from clusterscape.store.scratch import scratch_folder
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +34,27 @@ Progress = Callable[[float], None]
 """Told the share that is done, 0–1."""
 Importer = Callable[[Sequence[Path], Path, Progress], ImportedTrace]
 """Reads and analyzes the traces under paths; writes files into a folder."""
+
+
+class ImportLeases(Protocol):
+    """Which imports some process is at, where several share the traces."""
+
+    def take(self, name: str) -> bool:
+        """Hold ``name``; False where another process does."""
+        ...
+
+    def give_back(self, name: str) -> None:
+        """Hold it no more."""
+        ...
+
+    def is_free(self, name: str) -> bool:
+        """Whether no living process holds ``name``."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
 
 PIECE_BYTES = 1 << 20
 PROGRESS_STEP = 0.02
@@ -40,7 +64,7 @@ SLUG_LENGTH = 16
 
 class TraceIntake:
     """``token`` gives a few letters that make an id unique; ``on_close`` tells the importer to give up; ``scratch`` is where it
-    writes before anything is stored.
+    writes before anything is stored; ``leases`` are there where several processes share the traces.
     """
 
     def __init__(
@@ -53,6 +77,7 @@ class TraceIntake:
         on_close: Callable[[], None] = lambda: None,
         scratch: Path | None = None,
         max_upload_bytes: int = 1 << 40,
+        leases: ImportLeases | None = None,
     ) -> None:
         self.max_upload_bytes = max_upload_bytes
         self._artifacts = artifacts
@@ -61,6 +86,8 @@ class TraceIntake:
         self._token = token
         self._scratch = scratch
         self._on_close = on_close
+        self._leases = leases
+        self._settled: dict[str, UnixMs] = {}  # traces that nobody is at, by what says so, and when that was written
         self._lock = threading.Lock()
         self._running: dict[str, Future[TraceAbout]] = {}
         # Imports use all cores by themselves: one after another.
@@ -99,7 +126,7 @@ class TraceIntake:
         if not sent:
             raise QueryError("no files were sent for this trace", hint="PUT them to its files/ first.")
         with self._lock:
-            if trace_id not in self._running:
+            if trace_id not in self._running and self._take_lease(trace_id):
                 about = replace(self.find(trace_id), state=TraceState.IMPORTING, progress=0.0, problem=None)
                 self._write(about)
                 paths = [self._artifacts.path(each.key) for each in sent]
@@ -122,11 +149,14 @@ class TraceIntake:
     ) -> TraceAbout:
         """Take in files of this machine, here and now. ``origin_ms``: when the trace is said to begin."""
         about = self.create(name, workload_id)
+        self._take_lease(about.trace_id)
         try:
             return self._import(about, paths, progress, origin_ms)
         except ClusterScapeError:
             self.delete(about.trace_id)
             raise
+        finally:
+            self._give_lease_back(about.trace_id)
 
     def delete(self, trace_id: str) -> None:
         """Remove a trace and all its files. Raises ``NotFoundError``."""
@@ -137,16 +167,43 @@ class TraceIntake:
             self._artifacts.delete(each.key)
 
     def mark_interrupted(self) -> None:
-        """At the start: imports that the last process did not finish have failed; files that were being sent may still come."""
-        for about in list_abouts(self._artifacts):
-            if about.state is TraceState.IMPORTING and about.progress is not None:
-                problem = "the server stopped while the trace was being read; start its import again"
-                self._write(replace(about, state=TraceState.FAILED, progress=None, problem=problem))
+        """Imports whose process is gone have failed; files that were being sent may still come. At the start; where several
+        processes share the traces also now and then, since another one may have ended.
+        """
+        for each in self._artifacts.list(TRACES_PREFIX):
+            is_about = each.key.count("/") == 2 and each.key.endswith(f"/{ABOUT_FILE}")
+            if is_about and self._settled.get(each.key) != each.modified_at:
+                try:
+                    is_settled = self._settle(self.find(each.key.split("/")[1]))
+                except NotFoundError:  # deleted meanwhile
+                    continue
+                if is_settled:
+                    self._settled[each.key] = each.modified_at
+
+    def _settle(self, about: TraceAbout) -> bool:
+        """Whether nobody is at this trace. One that somebody was at, and is no more, has failed."""
+        if about.state is not TraceState.IMPORTING or about.progress is None:
+            return about.state is not TraceState.IMPORTING
+        if about.trace_id in self._running or (self._leases is not None and not self._leases.is_free(about.trace_id)):
+            return False
+        problem = "the server stopped while the trace was being read; start its import again"
+        self._write_if_there(replace(about, state=TraceState.FAILED, progress=None, problem=problem))
+        log.warning("the import of trace %s was cut short: its process is gone", about.trace_id)
+        return False
+
+    def _take_lease(self, trace_id: str) -> bool:
+        return self._leases is None or self._leases.take(trace_id)
+
+    def _give_lease_back(self, trace_id: str) -> None:
+        if self._leases is not None:
+            self._leases.give_back(trace_id)
 
     def close(self) -> None:
         """Give up what is being read."""
         self._on_close()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._leases is not None:
+            self._leases.close()
 
     def _finish(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
         """In the background: whatever happens is written down, for nobody waits."""
@@ -164,6 +221,7 @@ class TraceIntake:
             )
         with self._lock:
             self._running.pop(about.trace_id, None)
+        self._give_lease_back(about.trace_id)
         return done
 
     def _fail(self, about: TraceAbout, problem: str) -> TraceAbout:
@@ -184,8 +242,8 @@ class TraceIntake:
                 stored = share
                 self._write_if_there(replace(about, progress=min(1.0, share)))
 
-        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="trace-") as folder:
-            found = self._importer(paths, Path(folder), tell)
+        with scratch_folder(self._scratch or Path(tempfile.gettempdir()), "trace") as folder:
+            found = self._importer(paths, folder, tell)
             for name, path in found.files.items():
                 self._artifacts.put(trace_key(about.trace_id, name), _pieces(path))
         done = replace(

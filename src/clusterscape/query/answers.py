@@ -259,13 +259,18 @@ class DropAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAnswer:
-    """What the metric store holds."""
+    """What the metric store holds. Where it is a server: how many samples wait until it takes them again, how many it or the
+    spool dropped since the start, and in one line why it takes none now.
+    """
 
     engine: str
     samples: int | None
     bytes_on_disk: int | None
     oldest_at: int | None
     newest_at: int | None
+    waiting_samples: int
+    lost_samples: int
+    trouble: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

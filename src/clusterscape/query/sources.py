@@ -85,6 +85,9 @@ class SourceQuery:
                 bytes_on_disk=info.bytes_on_disk,
                 oldest_at=info.oldest_at,
                 newest_at=info.newest_at,
+                waiting_samples=info.spooled_samples,
+                lost_samples=info.lost_samples,
+                trouble=info.trouble,
             ),
         )
 

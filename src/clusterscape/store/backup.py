@@ -7,7 +7,6 @@ Samples on a server and artifacts in S3 are not taken along (their own tools do 
 import gzip
 import io
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from clusterscape.store.records.dump import check_loadable, dump_rows, load_rows
 from clusterscape.store.records.engines import record_engine
 from clusterscape.store.records.faults import explained
 from clusterscape.store.records.tables import REVISION
+from clusterscape.store.scratch import scratch_folder
 
 CONTENTS = "backup.json"
 METRICS, ARTIFACTS, RECORDS = "metrics", "artifacts", "records"
@@ -62,18 +62,18 @@ def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress
     rows: dict[str, int] = {}
     try:
         with (
-            tempfile.TemporaryDirectory(dir=storage.data_dir, prefix=".backup-") as staging,
+            scratch_folder(storage.data_dir, "backup") as staging,
             tarfile.open(partial, "w") as tar,
         ):
             if storage.metrics == "embedded":
                 progress("samples")
-                linked = Path(staging) / METRICS
+                linked = staging / METRICS
                 link_files(storage.data_dir / METRICS, linked)
                 members += [
                     _add_file(tar, path, f"{METRICS}/{path.relative_to(linked).as_posix()}") for path in _files(linked)
                 ]
             progress("records")
-            members += _add_records(tar, storage, Path(staging), rows)
+            members += _add_records(tar, storage, staging, rows)
             progress("artifacts")
             folder = storage.data_dir / ARTIFACTS
             members += [

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from clusterscape.errors import ClusterScapeError
+from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model import Allocation, Names, SampleBatch, Unit, UnixMs
 from clusterscape.model.samples import Float64s
 from clusterscape.settings import RemoteWriteSettings
@@ -63,14 +63,16 @@ class Exporting:
 
     async def run(self) -> None:
         """Look every ``every_s`` until cancelled."""
+        trouble = Trouble(log, "what is known could not be sent", "what is known is sent again")
         while self._sender is not None:
             await asyncio.sleep(self._settings.every_s)
             if not self._decides():
                 continue
             try:
                 await asyncio.to_thread(self.look)
+                trouble.end()
             except ClusterScapeError as error:
-                log.warning("what is known could not be sent: %s %s", error.message, error.hint or "")
+                trouble.tell(error)
 
     def look(self) -> None:
         """Send the state of now."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from clusterscape.errors import ClusterScapeError
+from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model import UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Rule, Violation
 from clusterscape.store.changes import Changes
@@ -98,16 +98,18 @@ class Rejudging:
 
     def run(self) -> None:
         """Judge what is due whenever a rule changes, until ``stop``."""
+        trouble = Trouble(log, "the past could not be judged anew", "the past is judged anew again")
         while not self._is_stopping:
             pause_s = None
             try:
                 while (rest_s := self._history_at + HISTORY_PAUSE_S - time.monotonic()) > 0 and not self._is_stopping:
                     time.sleep(min(rest_s, 0.1))
                 self.rejudge_due()
+                trouble.end()
             except _StoppedError:
                 return
             except ClusterScapeError as error:
-                log.warning("the past could not be judged anew: %s %s", error.message, error.hint or "")
+                trouble.tell(error)
                 pause_s = RETRY_S
             self._is_due.wait(pause_s)
             self._is_due.clear()

@@ -13,7 +13,7 @@ import numpy as np
 
 from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.stats.needs import Needs, needs_of
-from clusterscape.errors import ClusterScapeError
+from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model import Allocation, SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
 from clusterscape.model.rules import Rule, Violation
 from clusterscape.store.changes import Changes
@@ -200,11 +200,13 @@ class Watch:
         self.open()
         rejudging = threading.Thread(target=self.rejudging.run, name="rejudging")
         rejudging.start()
+        trouble = Trouble(log, "rules could not be judged", "rules are judged again")
         while not self._is_stopping:
             try:
                 self.judge()
+                trouble.end()
             except ClusterScapeError as error:
-                log.warning("rules could not be judged: %s %s", error.message, error.hint or "")
+                trouble.tell(error)
             self._is_due.wait(every_s)
             self._is_due.clear()
         rejudging.join()

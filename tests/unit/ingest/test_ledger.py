@@ -80,6 +80,52 @@ def test_history_tells_how_it_ended_when_the_queue_only_saw_it_vanish() -> None:
     (merged,) = change.workloads
     assert (merged.state, merged.ended_at, merged.exit_code) == (WorkloadState.FAILED, 8500, 3)
     assert (merged.user, merged.pending_reason) == ("ada", "Resources")
+    assert [(a.unit, a.to_at) for a in change.allocations] == [(UNIT, 8500)], (
+        "held until its end, not until it was missed"
+    )
+    again = ledger.see_history(HistoryObserved(source="slurm", at=UnixMs(11_000), workloads=[told]))
+    assert not again
+
+
+def test_allocation_closes_at_the_true_end_when_the_job_was_seen_completing_without_it() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(2000, [RUNNING], [HELD]))
+    assert [a.to_at for a in ledger.see_queue(queue(3000, [RUNNING], [])).allocations] == [3000]
+    ended = replace(RUNNING, state=WorkloadState.COMPLETED, ended_at=UnixMs(3400))
+    assert [a.to_at for a in ledger.see_queue(queue(4000, [ended], [])).allocations] == [3400]
+    assert not ledger.see_queue(queue(5000, [ended], []))
+
+
+def test_part_that_was_given_away_stays_closed_when_the_job_ends() -> None:
+    ledger = Ledger()
+    other = replace(HELD, unit=gpu_unit_id(NODE, 1))
+    ledger.see_queue(queue(2000, [RUNNING], [HELD, other]))
+    ledger.see_queue(queue(3000, [RUNNING], [HELD]))
+    ended = replace(RUNNING, state=WorkloadState.COMPLETED, ended_at=UnixMs(8000))
+    assert [(a.unit, a.to_at) for a in ledger.see_queue(queue(9000, [ended], [])).allocations] == [(UNIT, 8000)]
+
+
+def test_former_life_stays_closed_when_a_requeued_job_ends() -> None:
+    ledger = Ledger()
+    ledger.see_queue(queue(2000, [RUNNING], [HELD]))
+    ledger.see_queue(queue(3000, [replace(RUNNING, state=WorkloadState.WAITING, started_at=None)], []))
+    again = replace(RUNNING, started_at=UnixMs(5000))
+    ledger.see_queue(queue(6000, [again], [replace(HELD, from_at=UnixMs(5000))]))
+    ended = replace(again, state=WorkloadState.COMPLETED, ended_at=UnixMs(8000))
+    closed = ledger.see_queue(queue(9000, [ended], [])).allocations
+    assert [(a.from_at, a.to_at) for a in closed] == [(5000, 8000)]
+
+
+def test_nothing_lasts_less_than_no_time_when_the_clock_goes_back() -> None:
+    ledger = Ledger()
+    started = replace(RUNNING, started_at=UnixMs(5000))
+    ledger.see_queue(queue(6000, [started], [replace(HELD, from_at=UnixMs(5000))]))
+    change = ledger.see_queue(queue(1000, [], []))
+    assert [w.ended_at for w in change.workloads] == [5000]
+    assert [a.to_at for a in change.allocations] == [5000]
+    ledger.see_labels(ExporterFacts(labels={UNIT: [WorkloadId("slurm:9")]}), UnixMs(9000))
+    (ended,) = ledger.see_labels(ExporterFacts(labels={UNIT: []}), UnixMs(2000)).allocations
+    assert ended.to_at == ended.from_at
 
 
 def test_requeued_workload_begins_a_new_allocation_when_it_starts_again() -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from servers.reliability import note
 from tracking.command import Command, is_alive, wait_for
 
 from clusterscape.track.spooled import ABANDONED, close_abandoned, read_run
@@ -117,6 +118,12 @@ def test_spool_stays_and_can_be_closed_when_the_tracker_is_killed(command: Comma
     assert not close_abandoned(run.folder)
     closed = read_run(run.folder)
     assert (closed.state, closed.is_torn, closed.samples) == ("failed", True, run.samples)
+    note(
+        "fault",
+        what="kill −9 of the process that tracks a run",
+        promised="the script ends with it; what was logged stays and can be sent",
+        measured="all 100 logged values there; the run is closed as failed",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1670,13 +1670,16 @@ export interface StatusShare {
   readonly unit_hours_share: number | null;
 }
 
-/** What the metric store holds. */
+/** What the metric store holds. Where it is a server: how many samples wait until it takes them again, how many it or the spool dropped since the start, and in one line why it takes none now. */
 export interface StoreAnswer {
   readonly bytes_on_disk: number | null;
   readonly engine: string;
+  readonly lost_samples: number;
   readonly newest_at: number | null;
   readonly oldest_at: number | null;
   readonly samples: number | null;
+  readonly trouble: string | null;
+  readonly waiting_samples: number;
 }
 
 /** By thirds of the queue found. `*_ratio`: median (size: mean) in the longest third over that in the shortest. */

@@ -42,6 +42,7 @@ class SlurmCollector:
         self._inventory = Inventory()
         self._windows = HistoryWindows(settings.history_days)
         self._holders: dict[WorkloadId, UnixMs] = {}
+        self._is_queue_away = False
 
     @property
     def name(self) -> str:
@@ -107,6 +108,9 @@ class SlurmCollector:
 
     async def _see_queue(self, jobs: Answer, at: UnixMs) -> list[Observation]:
         seen: list[Observation] = []
+        if self._is_queue_away and jobs.document is not None:
+            self._windows.hasten()
+        self._is_queue_away = jobs.document is None
         if jobs.document is not None:
             parsed = await asyncio.to_thread(parse_jobs, jobs.document, self._inventory, at)
             self._remember_holders(parsed, at)

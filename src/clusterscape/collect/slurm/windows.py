@@ -28,16 +28,26 @@ class HistoryWindows:
         self._backlog: list[Window] | None = None if self._history_s else []
         self._read_until_s = 0
         self._not_before_s = 0
+        self._is_urgent = False
+
+    def hasten(self) -> None:
+        """The queue was away, and only accounting knows what ended meanwhile: do not wait for the next increment."""
+        self._is_urgent, self._not_before_s = True, 0
 
     def next_window(self, now_ms: UnixMs) -> Window | None:
         """What to read now, or None."""
         now_s = now_ms // 1000
+        # Where the clock went back, what was read or planned is of a time that has yet to come.
+        if now_s < self._read_until_s - OVERLAP_S:
+            self._read_until_s = now_s
+        if now_s < self._not_before_s - RETRY_S:
+            self._not_before_s = 0
         if not self._history_s or now_s < self._not_before_s:
             return None
         if self._backlog is None:
             self._backlog = _split(now_s - self._history_s, now_s)
             self._read_until_s = now_s
-        if now_s - self._read_until_s >= INCREMENT_S:
+        if self._is_urgent or now_s - self._read_until_s >= INCREMENT_S:
             return (self._read_until_s - OVERLAP_S, now_s)
         return self._backlog[-1] if self._backlog else None
 
@@ -47,6 +57,7 @@ class HistoryWindows:
             self._backlog.pop()
         else:
             self._read_until_s = max(self._read_until_s, window[1])
+            self._is_urgent = False
 
     def failed(self, now_ms: UnixMs) -> None:
         """The window could not be read."""

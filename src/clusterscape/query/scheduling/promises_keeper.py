@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from clusterscape.errors import ClusterScapeError
+from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model import WorkloadId, WorkloadState
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.promises import Ledger, PromiseBook, Slip, SlipCause
@@ -88,13 +88,15 @@ class PromiseKeeper:
 
     def run(self) -> None:
         """Look whenever the inventory changed, at most every LOOK_EVERY_S, until ``stop``."""
+        trouble = Trouble(log, "promises could not be kept", "promises are kept again")
         while not self._stopped.wait(LOOK_EVERY_S):
             if self._context.changes.versions.inventory == self._seen:
                 continue
             try:
                 self.look()
+                trouble.end()
             except ClusterScapeError as error:
-                log.warning("promises could not be kept: %s %s", error.message, error.hint or "")
+                trouble.tell(error)
 
     def stop(self) -> None:
         """End ``run``."""

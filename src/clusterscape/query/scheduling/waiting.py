@@ -16,7 +16,7 @@ from clusterscape.analyze.jobs.wait_intervals import (
     measure_coverage,
     summarize_samples,
 )
-from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
+from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, Trouble
 from clusterscape.model import UnixMs, Workload
 from clusterscape.model.samples import Float64s
 from clusterscape.query.context import QueryContext
@@ -214,11 +214,13 @@ class WaitQuery:
 
     def run(self, every_s: float) -> None:
         """Tend until ``stop``. A failure is told and does not end it."""
+        trouble = Trouble(log, "forecasts of waits were not kept up", "forecasts of waits are kept up again")
         while not self._stopped.wait(every_s):
             try:
                 self.tend()
+                trouble.end()
             except ClusterScapeError as error:
-                log.warning("forecasts of waits were not kept up: %s %s", error.message, error.hint or "")
+                trouble.tell(error)
 
     def stop(self) -> None:
         """End ``run``."""

@@ -33,7 +33,7 @@ class MetricStoreInfo:
     """What a store holds and what it costs.
 
     Of a store on a server: ``spooled_samples`` wait here until it takes them, ``lost_samples`` were dropped or refused since
-    the start.
+    the start; ``trouble`` says in one line why it takes none now.
     """
 
     engine: str
@@ -43,6 +43,7 @@ class MetricStoreInfo:
     newest_at: UnixMs | None
     spooled_samples: int = 0
     lost_samples: int = 0
+    trouble: str | None = None
 
 
 class MetricStore(Protocol):

@@ -40,6 +40,8 @@ class SpoolSender:
         self._send = send
         self._server = server
         self._is_away = len(spool) > 0
+        self.trouble: str | None = None
+        """Why the server takes nothing now, as it was at the last attempt."""
         self._order = threading.Lock()  # held while a batch is sent at once, so that none overtakes it
         self._wake = threading.Event()
         self._is_stopping = False
@@ -106,7 +108,7 @@ class SpoolSender:
             self._spool.remove(seq)
             sent += len(batch)
         if self._is_away and not self._is_stopping:
-            self._is_away = False
+            self._is_away, self.trouble = False, None
             log.warning("%s takes samples again; %d that had waited were sent", self._server, sent)
 
     def _try(self, batch: SampleBatch) -> None:
@@ -117,6 +119,7 @@ class SpoolSender:
             log.warning("%d samples are lost: %s %s", len(batch), error.message, error.hint or "")
 
     def _note_away(self, error: StoreError) -> None:
+        self.trouble = error.message
         if not self._is_away:
             self._is_away = True
             log.warning("samples wait on disk: %s %s", error.message, error.hint or "")
@@ -176,6 +179,7 @@ class SpooledMetricStore:
             self._store.info(),
             spooled_samples=spool.samples,
             lost_samples=spool.dropped_samples + self._sender.refused_samples,
+            trouble=self._sender.trouble,
         )
 
     def close(self) -> None:

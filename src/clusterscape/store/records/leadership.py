@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 KIND = "leader"
 """Of the documents that hold the numbers, one for each lock."""
 
+ALL = "collectors"
+"""The lock that every collector shares, whatever its shard, and that one who moves the site has alone."""
+
 # A cut-off holder must notice (check, then this) before the server gives its lock away (the keep-alives below).
 ANSWER_TIMEOUT_MS = 4_000
 SESSION_SETTINGS = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepalives_count": 3}
 
+_LOCK = "SELECT pg_try_advisory_lock(%s)"
+_LOCK_SHARED = "SELECT pg_try_advisory_lock_shared(%s)"
 _FIND = text("SELECT body FROM documents WHERE kind = :kind AND key = :key")
 _RAISE = text(
     "INSERT INTO documents (kind, key, body, written_at) VALUES (:kind, :key, '1', :at) "
@@ -63,7 +68,7 @@ class Leadership:
         self._engine = engine
         self._name = name
         self._fence = fence
-        self._key = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
+        self._key = _key(name)
         self._session: psycopg.Connection[Any] | None = None
         self.trouble: str | None = None
         """Why it could not even be tried to take the lock; None where somebody simply has it."""
@@ -73,11 +78,8 @@ class Leadership:
         """Whether it was held at the last look."""
         return self._session is not None
 
-    def try_take(self, *, announces: bool = True) -> bool:
-        """Take the lock where nobody has it; False where somebody does, or the server is away.
-
-        One who does not announce it only keeps others from collecting.
-        """
+    def try_take(self) -> bool:
+        """Take the lock where nobody has it; False where somebody does, somebody moves the site, or the server is away."""
         import psycopg
 
         if self._session is not None:
@@ -86,12 +88,14 @@ class Leadership:
         session: psycopg.Connection[Any] | None = None
         try:
             session = self._connect()
-            row = session.execute("SELECT pg_try_advisory_lock(%s)", [self._key]).fetchone()
-            if row is None or not row[0]:
+            if not _locks(session, self._key):
                 session.close()
                 return False
-            if announces:
-                self._fence.raise_to(self._name, self._next_number())
+            if not _locks(session, _key(ALL), is_shared=True):
+                session.close()
+                self.trouble = "the site is being moved elsewhere (clusterscape migrate): collecting waits"
+                return False
+            self._fence.raise_to(self._name, self._next_number())
         except (psycopg.Error, StoreError) as error:
             self.trouble = " ".join(str(error).split())
             if session is not None:
@@ -99,6 +103,21 @@ class Leadership:
             return False
         self._session = session
         return True
+
+    def try_take_all(self) -> bool:
+        """Keep everybody from collecting, whatever their shard, until ``release``; False where somebody does."""
+        import psycopg
+
+        self.trouble = None
+        try:
+            session = self._connect()
+            if _locks(session, _key(ALL)):
+                self._session = session
+                return True
+            session.close()
+        except psycopg.Error as error:
+            self.trouble = " ".join(str(error).split())
+        return False
 
     def wait(self, timeout_s: float) -> bool:
         """Whether the lock is still held after ``timeout_s``; returns at once when the connection breaks."""
@@ -144,6 +163,15 @@ class Leadership:
         # As a writer: whoever wrote before has committed, whoever writes later finds the new number.
         with explained("the election"), self._engine.execution_options(writes=True).begin() as connection:
             return int(connection.execute(_RAISE, {"kind": KIND, "key": self._name, "at": at}).scalar_one())
+
+
+def _key(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
+
+
+def _locks(session: "psycopg.Connection[Any]", key: int, *, is_shared: bool = False) -> bool:
+    row = session.execute(_LOCK_SHARED if is_shared else _LOCK, [key]).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _close(session: "psycopg.Connection[Any]") -> None:

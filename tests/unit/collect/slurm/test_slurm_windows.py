@@ -54,3 +54,24 @@ def test_window_is_asked_again_when_it_failed() -> None:
 
 def test_nothing_is_read_when_no_history_is_wanted() -> None:
     assert HistoryWindows(0).next_window(at(0)) is None
+
+
+def test_what_is_new_is_read_at_once_when_the_queue_was_away() -> None:
+    windows = HistoryWindows(1)
+    read_all(windows, at(0))
+    windows.hasten()
+    assert read_all(windows, at(10)) == [(NOW_S - OVERLAP_S, NOW_S + 10)]
+    assert windows.next_window(at(20)) is None
+    windows.hasten()
+    assert windows.next_window(at(30)) is not None
+    windows.failed(at(30))
+    assert windows.next_window(at(30 + RETRY_S)) == (NOW_S + 10 - OVERLAP_S, NOW_S + 30 + RETRY_S)
+
+
+def test_reading_goes_on_when_the_clock_went_ahead_and_came_back() -> None:
+    windows = HistoryWindows(1)
+    read_all(windows, at(0))
+    read_all(windows, at(7200))
+    windows.failed(at(7200))
+    assert windows.next_window(at(10)) is None
+    assert read_all(windows, at(10 + INCREMENT_S)) == [(NOW_S + 10 - OVERLAP_S, NOW_S + 10 + INCREMENT_S)]

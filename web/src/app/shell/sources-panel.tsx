@@ -2,6 +2,7 @@
 
 import type { SourceGroup, Sources } from "../../api/generated.ts";
 import { formatBytes, formatCount } from "../../base/format.ts";
+import { toSentence } from "../../base/problem.ts";
 import { useSources } from "../../data/queries.ts";
 import { Facts } from "../../widgets/facts.tsx";
 import { Frame } from "../../widgets/frame.tsx";
@@ -46,6 +47,11 @@ function Content({ sources }: { sources: Sources }) {
       </section>
       <section>
         <h2>Store</h2>
+        {store.trouble !== null && (
+          <p className={styles.failure} role="status">
+            {toSentence(store.trouble)} Samples wait on disk and follow by themselves.
+          </p>
+        )}
         <Facts
           facts={[
             { name: "engine", value: store.engine },
@@ -53,6 +59,12 @@ function Content({ sources }: { sources: Sources }) {
             { name: "on disk", value: store.bytes_on_disk === null ? null : formatBytes(store.bytes_on_disk) },
             { name: "since", value: store.oldest_at === null ? null : <RelativeTime at={store.oldest_at} /> },
             { name: "taken in since the start", value: `${formatCount(sources.samples_total)} samples` },
+            ...(store.waiting_samples > 0
+              ? [{ name: "waiting on disk", value: `${formatCount(store.waiting_samples)} samples` }]
+              : []),
+            ...(store.lost_samples > 0
+              ? [{ name: "lost since the start", value: `${formatCount(store.lost_samples)} samples` }]
+              : []),
           ]}
         />
       </section>
