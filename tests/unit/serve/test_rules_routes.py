@@ -13,7 +13,6 @@ from unit.watch.site import Curve, WatchedSite
 from clusterscape.model import UnixMs
 from clusterscape.query import Queries, QueryContext
 from clusterscape.serve.app import create_app
-from clusterscape.store.changes import Changes
 from clusterscape.watch.alerts import Alerts
 
 IDLE = "gpu_util p95 < 50%"
@@ -29,7 +28,7 @@ class Page:
         self.site = WatchedSite(folder, alerts=self.alerts)
         for rule in self.site.watch.book.rules():
             self.site.watch.book.save(replace(rule, is_enabled=False))
-        self.changes = Changes()
+        self.changes = self.site.changes
         context = QueryContext(
             metrics=self.site.metrics,
             records=self.site.records,
@@ -69,6 +68,7 @@ def test_rule_is_listed_in_all_forms_when_saved(page: Page) -> None:
 def test_unreadable_rule_is_told_with_its_reason_when_a_newer_version_wrote_it(page: Page) -> None:
     page.site.records.write_document("rule", "newer", {"key": "newer", "expression": {"magic": 1}}, at_ms=UnixMs(0))
     page.site.watch.book.order([])
+    page.changes.bump_rules()
     assert "newer" in page.client.get("/api/v1/rules").json()["unreadable"]
     assert page.client.delete("/api/v1/rules/newer").status_code == 204
     assert page.client.get("/api/v1/rules").json()["unreadable"] == {}

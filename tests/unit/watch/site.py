@@ -48,6 +48,7 @@ class WatchedSite:
     metrics: MetricStore = field(init=False)
     records: RecordStore = field(init=False)
     watch: Watch = field(init=False)
+    changes: Changes = field(default_factory=Changes)
     now: UnixMs = START
     units: Sequence[UnitId] = tuple(gpu_unit_id(NodeId("n1"), index) for index in range(8))
 
@@ -67,7 +68,7 @@ class WatchedSite:
         self.watch = Watch(
             records=self.records,
             metrics=self.metrics,
-            changes=Changes(),
+            changes=self.changes,
             clock=lambda: self.now,
             checkpoint=self.folder / "life-statistics.bin",
             alerts=self.alerts,
