@@ -57,8 +57,9 @@ bench: .venv/.dev $(CLIENT) system ## Every benchmark against its peer, printed 
 	$(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: docs
-docs: .venv/.dev ## Write the generated parts of docs/reference and the site to build/site
+docs: .venv/.dev web/node_modules/.installed ## Write the generated parts of docs/reference and the site to build/site
 	$(BIN)/python tools/docs.py
+	cd web && npm run docs --silent
 	$(BIN)/python tools/site.py
 
 .PHONY: system

@@ -1,16 +1,19 @@
 """Writes ``docs/reference`` from the code: settings, metrics, commands, the API. ``--check`` fails where one is out of date."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 
 import typer
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from typer.core import TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from clusterscape.analyze.rules.reference import reference_page
 from clusterscape.cli.entry import app as command
+from clusterscape.cli.run import build_parser
 from clusterscape.model import CATALOGUE
 from clusterscape.serve.app import ROUTES
 from clusterscape.settings import CHANNEL_KINDS, AlertsSettings, ChannelSettings, Settings
@@ -80,8 +83,12 @@ Canonical names and units; a source's value is multiplied into the canonical uni
 
 
 def commands_page() -> str:
-    """Every sub-command with its options."""
-    lines = ["# Commands", "", "From `cli/`. Every command takes `--json`."]
+    """Every sub-command with its arguments and options."""
+    lines = [
+        "# Commands",
+        "",
+        "From `cli/`. What answers questions takes `--json`; what asks a running server takes `--url` and `--token`.",
+    ]
     group = typer.main.get_command(command)
     assert isinstance(group, TyperGroup)
     lines += _commands(group, "clusterscape")
@@ -93,26 +100,63 @@ def _commands(group: TyperGroup, path: str) -> Iterator[str]:
         if isinstance(found, TyperGroup):
             yield from _commands(found, f"{path} {name}")
             continue
-        yield from ("", f"## {path} {name}", "", found.help or "", "", "| option | meaning |", "|---|---|")
-        yield from (f"| `{', '.join(o.opts)}` | {o.help or ''} |" for o in found.params if isinstance(o, TyperOption))
+        rows = list(_run_options() if name == "run" else _parameters(found.params))
+        words = [_usage_word(each) for each in found.params if isinstance(each, TyperArgument)]
+        usage = "[OPTIONS] SCRIPT.py … | -- COMMAND …" if name == "run" else " ".join(["[OPTIONS]", *words])
+        yield from ("", f"## {path} {name}", "", f"    {path} {name} {usage}", "", found.help or "", "")
+        if rows:
+            yield from ("| argument, option | default | meaning |", "|---|---|---|", *rows)
+
+
+def _usage_word(argument: TyperArgument) -> str:
+    word = (argument.name or "").upper() + ("…" if argument.nargs == -1 else "")
+    return word if argument.required else f"[{word}]"
+
+
+def _parameters(parameters: Sequence[object]) -> Iterator[str]:
+    for each in parameters:
+        if isinstance(each, TyperArgument):
+            yield _command_row((each.name or "").upper(), each.default, each.help)
+        elif isinstance(each, TyperOption) and not each.hidden:
+            yield _command_row(", ".join(each.opts), None if each.is_flag else each.default, each.help)
+
+
+def _run_options() -> Iterator[str]:
+    """``run`` parses its words itself, since they stand in front of another command's."""
+    for action in build_parser()._actions:
+        if action.option_strings and action.dest != "help":
+            text = (action.help or "").replace("%(default)s", str(action.default))
+            yield _command_row(", ".join(reversed(action.option_strings)), None, text)
+
+
+def _command_row(name: str, default: object, text: str | None) -> str:
+    plain = default.value if isinstance(default, Enum) else default
+    is_shown = plain is not None and not callable(plain) and plain not in ((), [], "", ".")
+    shown = f"`{plain}`" if is_shown and not isinstance(plain, (bool, Path)) else ""
+    return f"| `{name}` | {shown} | {(text or '').replace('|', chr(92) + '|')} |"
 
 
 def api_page() -> str:
-    """Every route."""
+    """Every route by area, with what it can be asked by."""
     lines = [
         "# API",
         "",
-        "The schema is at `/openapi.json`. Bulk answers are Arrow IPC streams; every error is",
-        '`{"error": {"code", "message", "hint"}}`. From `serve/routes`.',
-        "",
-        "| route | answer |",
-        "|---|---|",
+        "The schema is at `/openapi.json`: types of parameters, bodies and answers. Times are Unix ms, ratios 0–1, missing is",
+        'null. Bulk answers are Arrow IPC streams; every error is `{"error": {"code", "message", "hint"}}`. Where somebody must',
+        "sign in, scripts send `Authorization: Bearer TOKEN` ([access](../guide/access.md#tokens-for-scripts-and-trackers)).",
+        "From `serve/routes`.",
     ]
+    areas: dict[str, list[str]] = {}
     for area in ROUTES:
         for route in area.router.routes:
-            methods = ", ".join(sorted(getattr(route, "methods", set()) - {"HEAD"}))
-            text = (getattr(route, "endpoint", None).__doc__ or "").strip().splitlines()[0]
-            lines.append(f"| `{methods} {getattr(route, 'path', '')}` | {text} |")
+            assert isinstance(route, APIRoute)
+            methods = ", ".join(sorted(set(route.methods or ()) - {"HEAD"}))
+            text = (route.endpoint.__doc__ or "").strip().splitlines()[0]
+            asked = ", ".join(f"`{each.alias}`" for each in route.dependant.query_params)
+            rows = areas.setdefault(str(route.tags[0]) if route.tags else "server", [])
+            rows.append(f"| `{methods} {route.path}` | {asked} | {text} |")
+    for tag, rows in areas.items():
+        lines += ["", f"## {tag[:1].upper() + tag[1:]}", "", "| route | parameters | answer |", "|---|---|---|", *rows]
     return "\n".join(lines)
 
 

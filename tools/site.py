@@ -20,6 +20,7 @@ BESIDE = {name: f"project/{name.lower()}" for name in ("ARCHITECTURE.md", "CONTR
 _LINK_BESIDE = re.compile(rf"\]\(((?:\.\./)*)\.\./({'|'.join(BESIDE)})\)")
 """From a page of docs/ to one of them: a folder further up than in the site."""
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
+_DARK_PICTURE = re.compile(r"(!\[[^\]]*\]\(\S+)-dark\.png\)")
 
 
 def gather() -> None:
@@ -29,7 +30,10 @@ def gather() -> None:
     shutil.copy(ROOT / "web/public/favicon.svg", GATHERED / "images")
     for page in GATHERED.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
-        page.write_text(_LINK_BESIDE.sub(lambda link: f"]({link[1]}{BESIDE[link[2]]})", text), encoding="utf-8")
+        text = _LINK_BESIDE.sub(lambda link: f"]({link[1]}{BESIDE[link[2]]})", text)
+        # Pages name the dark one of two pictures; the site shows the one that fits the reader's theme.
+        text = _DARK_PICTURE.sub(r"\1-dark.png#only-dark)\1-light.png#only-light)", text)
+        page.write_text(text, encoding="utf-8")
     (GATHERED / "project").mkdir()
     for name, place in BESIDE.items():
         text = (ROOT / name).read_text(encoding="utf-8")

@@ -85,3 +85,22 @@ def test_the_parallel_page_is_pictured_when_the_recorded_pipeline_is_read(themed
     flow = themed_page.get_by_role("application", name=re.compile("^Execution flow"))
     expect(flow.locator("g[data-class=send_receive]").first).to_be_visible(timeout=60_000)
     take(themed_page, "execution-flow")
+
+
+@pytest.mark.skipif(not IS_FOR_DOCS, reason="tested by the story of the queue")
+def test_the_queue_is_pictured_when_the_longest_wait_is_explained(themed_page: Page, demo_url: str) -> None:
+    wait_until(lambda: len(get_json(f"{demo_url}/api/v1/scheduling/queue")["workloads"]) > 5)
+    themed_page.goto("/scheduling")
+    themed_page.get_by_role("button", name=re.compile("longest wait")).click()
+    story = themed_page.get_by_role("complementary", name="Details").get_by_role("region", name="The story")
+    expect(story).to_be_visible(timeout=60_000)
+    take(themed_page, "scheduling")
+
+
+@pytest.mark.skipif(not IS_FOR_DOCS, reason="tested by the page of runs")
+def test_runs_are_pictured_when_the_demo_has_sent_them(themed_page: Page, demo_url: str) -> None:
+    wait_until(lambda: len(get_json(f"{demo_url}/api/v1/runs/tree")["rows"]) >= 30)
+    themed_page.goto("/runs")
+    expect(themed_page.get_by_role("list", name="Legend")).to_be_visible(timeout=60_000)
+    expect(themed_page.get_by_text(re.compile("^Loading"))).to_have_count(0, timeout=60_000)
+    take(themed_page, "runs")

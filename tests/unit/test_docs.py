@@ -30,13 +30,41 @@ def leads_somewhere(target: Path) -> bool:
     return target.exists() or (folder == ROOT / "docs/project" and (ROOT / f"{name}.md").is_file())
 
 
-def test_files_named_by_the_architecture_exist_when_it_is_read() -> None:
+def find_file(name: str) -> Path | None:
+    """A file or folder as pages name it: from the root, the package, the docs or the tests."""
+    roots = (ROOT, ROOT / "src/clusterscape", ROOT / "docs", ROOT / "tests")
+    return next((root / name for root in roots if (root / name).exists()), None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_files_exist_when_a_page_is_read(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    names = re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|tsx?|toml|md|css))`", text)
+    assert not [name for name in names if find_file(name) is None]
+
+
+def test_folders_named_by_the_architecture_exist_when_it_is_read() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     table = text.split("## Where do I change X?", 1)[1]
     names = re.findall(r"`((?:[a-z_]+/)+[a-z_.-]+)`", table)
-    roots = (ROOT, ROOT / "src/clusterscape")
     assert names
-    assert not [name for name in names if not any((root / name).exists() for root in roots)]
+    assert not [name for name in names if find_file(name) is None]
+
+
+def test_walks_name_functions_that_are_there_when_the_architecture_is_read() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:4] for line in text.split("## One sample", 1)[1].splitlines() if line.startswith("| `")]
+    named = [(path, name) for path, who, _ in rows for name in re.findall(r"`([\w.]+)`", who)]
+    named += [(path, name) for *_, what in rows for name, path in re.findall(r"`([\w.]+)` [^`|]*in (`[^`]+`)", what)]
+    assert len(named) > 50
+    assert not [(name, path) for path, name in named if not is_defined(name, find_file(path.strip(" `")))]
+
+
+def is_defined(name: str, file: Path | None) -> bool:
+    """Whether each part of ``Class.method`` is defined in the file: by its word, as Python or TypeScript write it."""
+    text = file.read_text(encoding="utf-8") if file else ""
+    defining = r"\b(?:def|class|function|const) {0}\b|^  (?:async )?{0}\("
+    return all(re.search(defining.format(part), text, flags=re.MULTILINE) for part in name.split("."))
 
 
 def test_readme_stays_short_when_it_grows() -> None:

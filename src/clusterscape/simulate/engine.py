@@ -108,11 +108,6 @@ class Simulation:
             if fault.to_s is not None:
                 self._plan(fault.to_s, _Kind.OPEN, fault)
 
-    @property
-    def next_s(self) -> int | None:
-        """When something happens next; None where nothing is planned."""
-        return self._heap[0][0] if self._heap else None
-
     def waiting(self, partition: str) -> Sequence[Job]:
         """The queue of a partition, first in line first."""
         return self._queues[partition].waiting

@@ -43,9 +43,6 @@ export interface LinesQuery extends TimeSpan {
   readonly summary: "none" | "median" | { readonly clustersBy: Comparing };
 }
 
-/** Lines that stand for all units together. */
-export const SUMMARY_UNITS = ["median", "p5", "p95"] as const;
-
 export interface ScatterQuery extends TimeSpan {
   readonly x: string;
   readonly y: string;

@@ -36,9 +36,9 @@ export interface ParsedView {
 
 export const MAX_LAYERS = 8;
 export const MAX_BINS = 50;
-const MAX_PADDING = 100;
-const MAX_ASPECT = 20;
-const MAX_LIMIT = 100_000;
+export const MAX_PADDING = 100;
+export const MAX_ASPECT = 20;
+export const MAX_LIMIT = 100_000;
 /** Of a value quoted in a sentence. */
 const MAX_QUOTED = 60;
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  askWhy,
   changeSimulator,
   DISTRIBUTION_SHAPES,
   ESTIMATES,
@@ -12,7 +11,7 @@ import {
   SCHEDULING_TABS,
   type SchedulingPage,
 } from "./scheduling.ts";
-import { INITIAL_SCREEN, parseScreen, serializeScreen, VIEW_NAMES } from "./screen.ts";
+import { INITIAL_SCREEN, parseScreen, type Screen, serializeScreen, VIEW_NAMES } from "./screen.ts";
 
 const words = fc.constantFrom("", "fcfs", "size-priority");
 const names = fc.uniqueArray(fc.constantFrom("gpu-001", "slurm:4711", "slurm:12_3"));
@@ -84,7 +83,8 @@ describe("the scheduling page's part of a link", () => {
   });
 
   it("is short where nothing is chosen", () => {
-    expect(serializeScreen(askWhy("slurm:7")(INITIAL_SCREEN))).toBe("/scheduling?select=workload:slurm:7");
+    const waiting: Screen = { ...INITIAL_SCREEN, view: "scheduling", selection: { kind: "workload", key: "slurm:7" } };
+    expect(serializeScreen(waiting)).toBe("/scheduling?select=workload:slurm:7");
     expect(isWhatIf(INITIAL_SCHEDULING.whatIf)).toBe(false);
   });
 });

@@ -6,8 +6,6 @@ from functools import lru_cache
 HOST_BACKENDS = ("gloo", "mpi", "ucc")
 """Their annotations are the communication itself; those of NCCL and its like only enclose the launch of a kernel."""
 
-DEVICE_BACKENDS = ("nccl", "rccl", "hccl", "xccl", "oneccl")
-
 _KERNEL = re.compile(r"(?:nccl|rccl|mscclpp|msccl|oneccl|hcom_|hccl)", re.IGNORECASE)
 _ANNOTATION = re.compile(r"^(nccl|rccl|hccl|xccl|gloo|mpi|ucc|oneccl):\s*(.+)$", re.IGNORECASE)
 # The order matters: ReduceScatter before Reduce, AllToAll before All…

@@ -31,11 +31,6 @@ class HostSampler:
         self._number = 0
         self._silent_ticks = 0
 
-    @property
-    def is_leader(self) -> bool:
-        """Whether this process reads the driver."""
-        return self._reader is not None
-
     def open(self) -> None:
         """Raises what pynvml raises where there is no driver."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 _UNKNOWN = "RESOURCE_DOES_NOT_EXIST"
 _NOT_HERE = "ENDPOINT_NOT_FOUND"
-MOST_ARTIFACT_BYTES = 8 * 2**30
 
 
 class RunNotes(Protocol):

@@ -12,7 +12,6 @@ export const SPAN_STYLES = {
   /** An outline around what lies in it. */
   outline: 3,
 } as const;
-export type SpanStyle = keyof typeof SPAN_STYLES;
 
 /** Which part of its lane a span takes: phases above what is sent meanwhile, both above what the device does meanwhile. */
 export const TIERS = { whole: 0, upper: 1, lower: 2, top: 3, middle: 4 } as const;

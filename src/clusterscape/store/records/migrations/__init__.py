@@ -1,4 +1,7 @@
-"""Brings a database's schema to this program's revision, or refuses one that a newer program wrote without touching it."""
+"""Brings a database's schema to this program's revision, or refuses one that a newer program wrote without touching it.
+
+``versions`` has one file per revision; what was released is never changed.
+"""
 
 import logging
 import sqlite3

@@ -35,7 +35,6 @@ export const MARK_PATHS: Readonly<Record<FlowMark, string>> = {
   communication: "M0-4.5L4.5 4H-4.5Z",
 };
 
-export type EdgeClass = FlowEdge["edge_class"];
 /** Drawn only when asked for where they reach far. */
 export const LONG_CLASSES = ["activation_gradient", "update_state", "load", "depend", "hub", "data"] as const;
 export type LongClass = (typeof LONG_CLASSES)[number];
