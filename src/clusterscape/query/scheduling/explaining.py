@@ -211,7 +211,12 @@ def _variants(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, float, str
     for parts in (2, 4):
         if job.gpus % parts == 0:
             other = replace(job, nodes=job.nodes * parts, gpus=job.gpus // parts)
-            yield "split", _SPLIT_COST * parts, f"spread it over {other.nodes} nodes with {other.gpus} GPUs each", other
+            yield (
+                "split",
+                _SPLIT_COST * parts,
+                f"spread it over {other.nodes} nodes with {other.gpus} {_plural('GPU', other.gpus)} each",
+                other,
+            )
     for share in (0.75, 0.5, 0.25, 0.1):
         limit = int(job.limit_s * share)
         if limit >= 600:
@@ -222,7 +227,12 @@ def _variants(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, float, str
         if total // share >= 1 and total % share == 0:
             nodes = max(1, job.nodes // share)
             gpus = total // share // nodes
-            yield "fewer", 1 - 1 / share, f"ask for {nodes * gpus} GPUs", replace(job, nodes=nodes, gpus=gpus)
+            yield (
+                "fewer",
+                1 - 1 / share,
+                f"ask for {nodes * gpus} {_plural('GPU', nodes * gpus)}",
+                replace(job, nodes=nodes, gpus=gpus),
+            )
 
 
 def _elsewhere(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, float, str, QueueJob]]:

@@ -57,16 +57,18 @@ export function Chooser() {
                       ))}
                     </span>
                     <small>
-                      {[
-                        workload.name && workload.workload,
-                        workload.project,
-                        workload.user && `by ${workload.user}`,
+                      {joinWords([
                         formatPlural(workload.gpus_requested, "GPU"),
                         formatPlural(workload.nodes.length, "node"),
                         formatDuration(workload.run_s),
-                      ]
-                        .filter(Boolean)
-                        .join(" · ")}
+                      ])}
+                    </small>
+                    <small>
+                      {joinWords([
+                        workload.name && workload.workload,
+                        workload.project,
+                        workload.user && `by ${workload.user}`,
+                      ])}
                     </small>
                   </button>
                 </li>
@@ -76,4 +78,8 @@ export function Chooser() {
       </Frame>
     </main>
   );
+}
+
+function joinWords(words: readonly (string | null)[]): string {
+  return words.filter(Boolean).join(" · ");
 }

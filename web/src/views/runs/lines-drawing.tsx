@@ -61,7 +61,7 @@ export function LinesDrawing({ page, groups, known, metrics }: LinesDrawingProps
         empty={<p>Over {page.axis} none of these runs has what was chosen. Try another axis or metric.</p>}
       >
         {() => (
-          <div className={styles.charts}>
+          <div className={styles.charts} data-lines={true}>
             {metrics.map((metric) => (
               <MetricChart
                 key={metric}

@@ -134,7 +134,7 @@ function Leaf({ row, label, page }: LeafProps) {
       <button type="button" onClick={() => change(openRun(row))} data-tip={row.run}>
         {label}
       </button>
-      {!isFine && <small data-bad={true}>{row.state}</small>}
+      {!isFine && <small data-bad={true}>{row.state.replaceAll("_", " ")}</small>}
       {row.state === "running" && <small>running</small>}
     </li>
   );

@@ -41,7 +41,7 @@ function Content({ answer }: { answer: RunAnswer }) {
           <IconButton icon="close" label="Close details" onClick={() => change(closeRun(row.workload))} />
         </span>
         <h1>
-          {sayRun(row)} <Tag tone={TONES[row.state] ?? "warn"}>{row.state}</Tag>
+          {sayRun(row)} <Tag tone={TONES[row.state] ?? "warn"}>{row.state.replaceAll("_", " ")}</Tag>
         </h1>
         {row.cause && <p className={styles.cause}>{row.cause}</p>}
         <p>

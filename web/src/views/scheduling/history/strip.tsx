@@ -1,7 +1,7 @@
 // The chosen traces in one line: one figure for each, in its color.
 
 import type { TracesDescription } from "../../../api/generated.ts";
-import { formatCount, formatRatio } from "../../../base/format.ts";
+import { formatPlural, formatRatio } from "../../../base/format.ts";
 import { formatShortDuration } from "../../../base/time.ts";
 import { colorAt } from "../drawing/trace-colors.ts";
 import styles from "./strip.module.css";
@@ -14,7 +14,7 @@ export function HistoryStrip({ description }: { description: TracesDescription |
         <div key={trace.name} className={styles.figure} style={{ borderColor: colorAt(place) }}>
           <b>{trace.name}</b>
           <span>
-            {formatCount(trace.jobs)} jobs in {formatShortDuration(trace.last_submit_s - trace.first_submit_s)}
+            {formatPlural(trace.jobs, "job")} in {formatShortDuration(trace.last_submit_s - trace.first_submit_s)}
             {trace.total_units !== null && `, ${sayUnits(trace.total_units, trace.size_unit)}`}
             {trace.occupancy && `, ${formatRatio(trace.occupancy.utilization)} used`}
           </span>

@@ -17,7 +17,8 @@ interface ControlsProps {
 export function Controls({ queue, page }: ControlsProps) {
   const change = useChangeScreen();
   const partitions = queue?.partitions ?? [];
-  const rows = [{ name: "", waiting: queue?.workloads.length ?? 0, gpus_free: null }, ...partitions];
+  const isWaiting = (workload: string) => queue?.workloads.some((row) => row.workload === workload) ?? false;
+  const rows = [{ name: "", waiting: queue?.workloads.length ?? null, gpus_free: null }, ...partitions];
   return (
     <div className={styles.controls}>
       <section>
@@ -33,14 +34,14 @@ export function Controls({ queue, page }: ControlsProps) {
                 onClick={() => change(changeScheduling({ queue: name }))}
               >
                 <span>{name || "All partitions"}</span>
-                <small>{formatCount(waiting)}</small>
+                <small>{waiting !== null && formatCount(waiting)}</small>
               </button>
             </li>
           ))}
         </ul>
       </section>
       <AskForm partitions={partitions} page={page} />
-      <WhatIfForm partitions={partitions} page={page} />
+      <WhatIfForm partitions={partitions} page={page} isWaiting={isWaiting} />
     </div>
   );
 }

@@ -1,11 +1,13 @@
 // Why one workload waits, as a story: the reason, who is ahead, what must come free and who holds it, what was promised and
 // how that moved, and the cheapest change that would help.
 
-import type { CheaperChange, PriorityPart, QueueRow, WaitingStory } from "../../../api/generated.ts";
+import type { CheaperChange, PriorityPart, QueueRow, WaitingStory, WorkloadAnswer } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatDuration, formatInstant, formatShortDuration } from "../../../base/time.ts";
+import { useWorkload } from "../../../data/queries.ts";
 import { useStory } from "../../../data/scheduling.ts";
 import { Card, OpenLink, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
+import { openView } from "../../../state/changes.ts";
 import { showWaiting } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
@@ -21,19 +23,24 @@ export function Story({ workload }: { workload: string }) {
   const story = useStory(workload);
   const change = useChangeScreen();
   const row = story.value?.row;
+  const isOver = story.value !== undefined && row === null;
+  const known = useWorkload(workload).value?.workload;
   return (
     <Panel key={workload}>
       <PanelHead
-        kind="Why it waits"
-        title={row?.name ?? workload}
+        kind={isOver ? "Why it waited" : "Why it waits"}
+        title={row?.name ?? known?.name ?? workload}
         tag={row && <Tag>{row.position === null ? "held" : `no. ${row.position}`}</Tag>}
-        detail={row ? <Owner row={row} /> : null}
+        detail={row ? <Owner row={row} /> : known ? sayOwner(known) : null}
       />
       <Frame source={story} what="the story">
         {(value) => (
           <>
             <div className={styles.ways}>
-              <Button onClick={() => change(showWaiting)}>In the overview</Button>
+              <Button onClick={() => change(isOver ? openView("overview") : showWaiting)}>Show in the overview</Button>
+              {isOver && known?.started_at != null && (
+                <Button onClick={() => change(openView("diagnostics"))}>Diagnose</Button>
+              )}
             </div>
             <Told story={value} />
             {value.changes.length > 0 && <Sooner changes={value.changes} />}
@@ -60,6 +67,10 @@ export function Story({ workload }: { workload: string }) {
       </Frame>
     </Panel>
   );
+}
+
+function sayOwner({ user, project, workload }: WorkloadAnswer): string {
+  return [user, project, nativeId(workload)].filter(Boolean).join(" · ");
 }
 
 function Owner({ row }: { row: QueueRow }) {

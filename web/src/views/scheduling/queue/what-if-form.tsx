@@ -46,11 +46,15 @@ interface WhatIfFormProps {
   readonly page: SchedulingPage;
 }
 
-export function WhatIfForm({ partitions, page }: WhatIfFormProps) {
+interface WithQueue extends WhatIfFormProps {
+  isWaiting(workload: string): boolean;
+}
+
+export function WhatIfForm({ partitions, page, isWaiting }: WithQueue) {
   const change = useChangeScreen();
   const { selection } = useScreen();
   const { whatIf } = page;
-  const waiting = selection?.kind === "workload" ? selection.key : null;
+  const waiting = selection?.kind === "workload" && isWaiting(selection.key) ? selection.key : null;
   return (
     <section aria-label="What if">
       <div className={styles.head}>

@@ -68,7 +68,8 @@ function scaleOf(most: number, unit: string): Scale {
   if (unit === "ratio") return linearScale(0, 1, 5, formatRatio);
   if (unit === "index") return linearScale(0, 1, 5, (value) => value.toFixed(1));
   if (unit === "s") return evenDurationScale(Math.max(60, most), 5);
-  return linearScale(0, Math.max(2, most), 5, formatCount);
+  const top = Math.max(2, most);
+  return linearScale(0, top, 5, top < 10 ? (value) => String(Number(value.toFixed(1))) : formatCount);
 }
 
 interface MeasureCardProps {
@@ -84,6 +85,8 @@ function MeasureCard({ answer, name, title, unit }: MeasureCardProps) {
     return measure ? [{ choice, place, measure }] : [];
   });
   const most = Math.max(...rows.map(({ measure }) => measure.high ?? measure.value ?? 0));
+  // Nobody was promised anything, for instance: the table above says so.
+  if (rows.every(({ measure }) => measure.value === null)) return null;
   return (
     <ChartCard
       title={title.charAt(0).toUpperCase() + title.slice(1)}

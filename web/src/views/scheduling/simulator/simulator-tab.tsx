@@ -2,7 +2,7 @@
 
 import { useEffect } from "react";
 import type { SimulationAnswer, SimulationAsk } from "../../../api/generated.ts";
-import { formatCount, formatRatio } from "../../../base/format.ts";
+import { formatCount, formatPlural, formatRatio } from "../../../base/format.ts";
 import { toSentence } from "../../../base/problem.ts";
 import { type RunningSimulation, useSimulation } from "../../../data/job-traces.ts";
 import { changeSimulator, type SimulatorChoice } from "../../../state/scheduling.ts";
@@ -80,7 +80,7 @@ function Strip({ simulation }: { simulation: RunningSimulation }) {
       <b>{answer.trace}</b>
       <span>
         {[
-          `${formatCount(answer.simulated_jobs)} jobs on ${sayUnits(answer.processors, answer.size_unit)}`,
+          `${formatPlural(answer.simulated_jobs, "job")} on ${sayUnits(answer.processors, answer.size_unit)}`,
           ...(left > 0 ? [`${formatCount(left)} left out`] : []),
           ESTIMATE_WORDS[answer.asked.estimates ?? "request"],
           `semantics ${answer.semantics}`,
@@ -102,7 +102,7 @@ function State({ simulation, answer }: { simulation: RunningSimulation; answer: 
   }
   return (
     <span className={styles.state}>
-      {answer.state === "stopped" ? "stopped" : "simulated"}{" "}
+      {answer.state === "stopped" ? "stopped" : "simulated"}
       {answer.state === "stopped" ? (
         <Button onClick={simulation.again}>Go on</Button>
       ) : (
