@@ -316,9 +316,11 @@ class Ledger:
         for workload in ended:
             if workload.ended_at is None or workload.state.is_active or workload.state is WorkloadState.UNKNOWN:
                 continue
-            for held in self._guessed.pop(workload.id, ()):
-                if workload.started_at in (None, held.from_at):  # else it has been requeued since
-                    closed.append(replace(held, to_at=max(held.from_at, workload.ended_at)))
+            closed += [
+                replace(held, to_at=max(held.from_at, workload.ended_at))
+                for held in self._guessed.pop(workload.id, ())
+                if workload.started_at in (None, held.from_at)  # else it has been requeued since
+            ]
         return closed
 
     def see_labels(self, facts: ExporterFacts, at: UnixMs) -> QueueChange:
