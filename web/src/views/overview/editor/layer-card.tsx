@@ -64,8 +64,8 @@ export function LayerCard({ id, depth, title, words, hasKeys, children, onMove, 
           onClick={() => setOpen(true)}
         >
           <Icon name="grip" size={14} />
-          <span>{title}</span>
-          <small>{words}</small>
+          {/* The space is for those who hear both as one name. */}
+          <span>{title}</span> <small>{words}</small>
         </button>
         <Popover.Trigger asChild>
           <IconButton icon="gear" label={`Settings of ${title}`} className={styles.gear} />

@@ -171,8 +171,7 @@ function MarkCard({ editor, units, view }: LayoutEditorProps) {
             aria-label={`Squares: ${title} ${describeMark(view)}`}
           >
             <i aria-hidden="true" />
-            <span>{title}</span>
-            <small>{describeMark(view)}</small>
+            <span>{title}</span> <small>{describeMark(view)}</small>
           </button>
         </Popover.Trigger>
         <Popover.Trigger asChild>

@@ -25,7 +25,7 @@ export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
           data-short={told.isFragmented || undefined}
           aria-label={`${formatPlural(told.largestGpus, "GPU")} ${sayPlace(told).join(" ")}: largest job that can start now, ${nameOf(told)}`}
         >
-          <b>{formatPlural(told.largestGpus, "GPU")}</b>
+          <b>{formatPlural(told.largestGpus, "GPU")}</b>{" "}
           <span>
             {sayPlace(told)[0]}
             <span className={styles.wide}> {sayPlace(told)[1]}</span>
