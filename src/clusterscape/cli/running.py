@@ -11,6 +11,7 @@ from functools import partial
 
 import uvicorn
 
+from clusterscape.cli.garbage import settle_garbage
 from clusterscape.cli.replicas import Tending
 from clusterscape.cli.site import Site, SiteRuns, build_collectors
 from clusterscape.collect.contract import Collector
@@ -142,6 +143,7 @@ async def _run(
         asyncio.create_task(_collect(site, collectors), name="collectors"),
         asyncio.create_task(_maintain(site, identity), name="upkeep"),
         asyncio.create_task(_watch_clock(site), name="clock"),
+        asyncio.create_task(settle_garbage(), name="garbage"),
         asyncio.create_task(site.alerts.run(), name="alerts"),
         asyncio.create_task(site.exporting.run(), name="remote write"),
     ]
