@@ -21,9 +21,11 @@ NEEDED = {
     "pg_ctl": "postgresql",
     "chromium": "chromium",
     "openssl": "openssl",
+    "gcc": "gcc",
 }
 LIBRARIES = {
     # file below /usr/lib: Debian package
+    "*/libc.so": "libc6-dev",
     "*/slurm-wlm/auth_jwt.so": "slurm-wlm-jwt-plugin",
     "*/slurm-wlm/accounting_storage_mysql.so": "slurm-wlm-mysql-plugin",
 }
