@@ -43,11 +43,21 @@ WATCH = """
   const whenDone = (tell) => {
     const fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     gl.flush();
+    let isDone = false;
+    const check = () => {
+      if (isDone || gl.getSyncParameter(fence, gl.SYNC_STATUS) !== gl.SIGNALED) return;
+      isDone = true;
+      tell(performance.now());
+    };
     const look = () => {
-      if (gl.getSyncParameter(fence, gl.SYNC_STATUS) === gl.SIGNALED) tell(performance.now());
-      else setTimeout(look, 1);
+      check();
+      if (!isDone) setTimeout(look, 1);
     };
     setTimeout(look, 1);
+    // And right behind the frame, before the page's own timers: what it does then is none of this.
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = check;
+    requestAnimationFrame(() => port2.postMessage(null));
   };
   window.brushed = { up: 0, moved: 0, refined: 0, shown: 0 };
   window.addEventListener('pointerup', (event) => {
@@ -224,7 +234,7 @@ def main() -> None:
     report = Report(f"Brushing {options.spans:,} spans on {options.lanes} lanes (load average {load:.1f}). {drawn}")
     rows = (
         ("(a) brush to the moved picture", brushes.moved, BUDGET_MS),
-        ("(a) as the browser says, to the frame on the screen", brushes.shown, None),
+        ("(a) as the browser says, to the frame on the screen", brushes.shown, BUDGET_MS),
         ("(b) brush to the refined picture", brushes.refined, None),
         ("of it the server's answer", server, None),
     )

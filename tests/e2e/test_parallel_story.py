@@ -2,12 +2,17 @@
 opened, shared, compared; and what a broken file says.
 """
 
+import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from servers.demo import get_json, running_demo
 
 pytestmark = pytest.mark.browser
@@ -16,6 +21,7 @@ TRACES = Path(__file__).parents[1] / "data/h200/traces"
 OUTPUT = Path(__file__).parent / "output"
 SLOW_MS = 120_000
 STAGES, MICRO_BATCHES = 4, 8
+CROWDED_RANKS, CROWDED_KERNELS = 8, 300
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +80,7 @@ def brush(page: Page, start: float, end: float) -> None:
     """Draw a range over the graph, as shares of its width."""
     box = graph(page).first.bounding_box()
     assert box is not None
-    y = box["y"] + box["height"] - 6
+    y = box["y"] + box["height"] * 0.6  # still on it when something comes to stand below
     page.mouse.move(box["x"] + start * box["width"], y)
     page.mouse.down()
     page.mouse.move(box["x"] + (start + end) / 2 * box["width"], y, steps=3)
@@ -217,7 +223,65 @@ def test_a_workload_leads_to_its_trace_and_back_when_it_has_one(wide: Page, job:
     expect(wide.get_by_role("button", name="Parallel view")).to_be_visible(timeout=SLOW_MS)
 
 
-def test_the_page_says_why_when_a_broken_file_is_brought(wide: Page, tmp_path: Path) -> None:
+def test_an_open_trace_appears_by_itself_when_it_has_been_read(wide: Page, demo_url: str) -> None:
+    made = wide.request.post(f"{demo_url}/api/v1/traces", data={"name": "late", "workload_id": None}).json()
+    trace = f"{demo_url}/api/v1/traces/{made['trace_id']}"
+    wide.goto(f"/parallel?trace={made['trace_id']}")
+    expect(wide.get_by_role("main").get_by_role("status")).to_contain_text("Reading late", timeout=SLOW_MS)
+    for file in sorted(TRACES.glob("ddp_*")):
+        assert wide.request.put(f"{trace}/files/{file.name}", data=file.read_bytes()).ok
+    assert wide.request.post(f"{trace}/import").ok
+    expect_drawn(wide, 4)
+    wide.goto("about:blank")
+    wide.request.delete(trace)
+
+
+def make_crowded_rank(rank: int) -> bytes:
+    """Kernels with gaps between them, each a little later than on the rank before: thousands of bands."""
+    found = [
+        {
+            "ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1e15 + 100 * at + 7 * rank, "dur": 55,
+            "args": {"correlation": at, "stream": 7, "device": 0},
+        }
+        for at in range(CROWDED_KERNELS)
+    ]  # fmt: skip
+    info = {"backend": "nccl", "rank": rank, "world_size": CROWDED_RANKS}
+    return json.dumps({"schemaVersion": 1, "distributedInfo": info, "traceEvents": found}).encode()
+
+
+def test_a_brush_shows_spans_at_their_places_when_the_answer_is_still_on_its_way(wide: Page, demo_url: str) -> None:
+    made = wide.request.post(f"{demo_url}/api/v1/traces", data={"name": "crowded", "workload_id": None}).json()
+    trace = f"{demo_url}/api/v1/traces/{made['trace_id']}"
+    for rank in range(CROWDED_RANKS):
+        assert wide.request.put(f"{trace}/files/rank{rank}.json", data=make_crowded_rank(rank)).ok
+    assert wide.request.post(f"{trace}/import").ok
+    open_trace(wide, made["trace_id"], CROWDED_RANKS)
+    before = see_graph(wide)
+    held: list[Route] = []
+    wide.route(re.compile(r"/marey\?"), lambda route: held.append(route))
+    brush(wide, 0.3, 0.7)
+    wide.wait_for_url(re.compile("ns="))
+    at_once = see_graph(wide)
+    wide.wait_for_timeout(1000)  # by then bands that were drawn roughly have been drawn finely
+    fine = see_graph(wide)
+    assert differ(before, fine) > 2 * differ(at_once, fine)
+    assert held, "nothing but the last answer was drawn"
+    for route in held:
+        route.continue_()
+    expect_drawn(wide, CROWDED_RANKS)
+    wide.goto("about:blank")
+    wide.request.delete(trace)
+
+
+def see_graph(page: Page) -> NDArray[np.float64]:
+    return np.asarray(Image.open(io.BytesIO(graph(page).screenshot())).convert("L"), np.float64)
+
+
+def differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    return float(np.abs(one - other).mean())
+
+
+def test_the_page_says_why_when_a_broken_file_is_brought(wide: Page, demo_url: str, tmp_path: Path) -> None:
     broken = tmp_path / "rank0.json.gz"
     broken.write_bytes(b"this is no trace")
     wide.goto("/parallel")
@@ -225,6 +289,16 @@ def test_the_page_says_why_when_a_broken_file_is_brought(wide: Page, tmp_path: P
     failed = wide.locator("li[data-state=failed]")
     expect(failed).to_have_count(1, timeout=SLOW_MS)
     expect(failed.get_by_role("alert")).to_contain_text(re.compile("rank0.json.gz|no ", re.IGNORECASE))
+    (row,) = (each for each in get_json(f"{demo_url}/api/v1/traces")["traces"] if each["state"] == "failed")
+    wide.goto(f"/parallel?trace={row['trace_id']}")
+    told = wide.get_by_role("main").get_by_role("alert")
+    expect(told).to_contain_text("could not be read", timeout=SLOW_MS)
+    with wide.expect_response(re.compile(r"/import$")) as again:
+        told.get_by_role("button", name="Read again").click()
+    assert again.value.ok
+    expect(told).to_contain_text("could not be read", timeout=SLOW_MS)
+    told.get_by_role("button", name="Choose another trace").click()
+    expect(failed).to_have_count(1, timeout=SLOW_MS)
     failed.hover()
     failed.get_by_role("button", name=re.compile("^Remove")).click()
     failed.get_by_role("button", name="Remove", exact=True).click()

@@ -47,11 +47,32 @@ export function useTracesClient(): TracesClient {
 }
 
 export function useTrace(trace: string): Loadable<TraceAnswer> {
-  return useOfTrace(trace, ["trace", trace], (client, signal) => client.trace(trace, signal));
+  const key = ["trace", trace];
+  const held = useQueryClient().getQueryData<{ readonly value: { readonly value: TraceAnswer } }>(key);
+  const isImporting = held?.value.value.row.state === "importing";
+  return useOfTrace(trace, key, (client, signal) => client.trace(trace, signal), {
+    ...(isImporting ? { everyMs: IMPORTING_MS } : {}),
+  });
 }
 
-export function useSteps(trace: string): Loadable<TraceSteps> {
-  return useOfTrace(trace, ["trace-steps", trace], (client, signal) => client.steps(trace, signal));
+/** Of a trace that has been read; nothing is asked before. */
+export function useSteps(trace: string, isRead: boolean): Loadable<TraceSteps> {
+  return useOfTrace(trace, ["trace-steps", trace], (client, signal) => client.steps(trace, signal), {
+    enabled: isRead,
+  });
+}
+
+/** Has a failed import tried once more: what was sent is still there. */
+export function useReadAgain(trace: string): () => Promise<void> {
+  const client = useTracesClient();
+  const cache = useQueryClient();
+  return useCallback(async () => {
+    await client.startImport(trace);
+    await Promise.all([
+      cache.invalidateQueries({ queryKey: [LIST_KEY] }),
+      cache.invalidateQueries({ queryKey: ["trace", trace] }),
+    ]);
+  }, [client, cache, trace]);
 }
 
 /** A picture with the question it answers, so that one can tell whether it is of the window in sight. */
@@ -68,7 +89,7 @@ export function useMarey(trace: string, query: MareyQuery | null): Loadable<Aske
       const asked = query as MareyQuery;
       return { query: asked, marey: await client.marey(trace, asked, signal) };
     },
-    query !== null,
+    { enabled: query !== null },
   );
 }
 
@@ -77,17 +98,14 @@ export function useCurves(trace: string, range: NsRange | null, pixels: number):
     trace,
     ["trace-curves", trace, range, pixels],
     (client, signal) => client.curves(trace, range as NsRange, pixels, signal),
-    range !== null,
+    { enabled: range !== null },
   );
 }
 
 export function useSpan(trace: string, span: number | null): Loadable<SpanAnswer> {
-  return useOfTrace(
-    trace,
-    ["trace-span", trace, span],
-    (client, signal) => client.span(trace, span ?? 0, signal),
-    span !== null,
-  );
+  return useOfTrace(trace, ["trace-span", trace, span], (client, signal) => client.span(trace, span ?? 0, signal), {
+    enabled: span !== null,
+  });
 }
 
 export function useOperators(trace: string, range: NsRange, enabled: boolean): Loadable<TraceOperators> {
@@ -95,7 +113,7 @@ export function useOperators(trace: string, range: NsRange, enabled: boolean): L
     trace,
     ["trace-operators", trace, range],
     (client, signal) => client.operators(trace, range, signal),
-    enabled,
+    { enabled },
   );
 }
 
@@ -112,7 +130,7 @@ export function useTraceDiff(before: string, after: string | null): Loadable<Tra
     before,
     ["trace-diff", before, after],
     (client, signal) => client.diff(before, after ?? "", signal),
-    after !== null,
+    { enabled: after !== null },
   );
 }
 
@@ -121,13 +139,13 @@ function useOfTrace<T>(
   trace: string,
   key: readonly unknown[],
   ask: (client: TracesClient, signal: AbortSignal) => Promise<T>,
-  enabled = true,
+  when: { readonly enabled?: boolean; readonly everyMs?: number } = {},
 ): Loadable<T> {
   const answer = useVersionedQuery<{ readonly trace: string; readonly value: T }>({
     key,
     follows: "nothing",
     keepsLast: true,
-    enabled,
+    ...when,
     ask: async (client, signal) => ({ trace, value: await ask(client.traces, signal) }),
   });
   return { ...answer, value: answer.value?.trace === trace ? answer.value.value : undefined };

@@ -114,6 +114,6 @@ def merge_level(
         trace.depth_of,
     )
     lead = entry[offsets[:-1]]
-    block = np.searchsorted(spans.offsets, lead, side="right") - 1
+    block = np.repeat(np.arange(spans.offsets.size - 1), np.diff(np.searchsorted(lead, spans.offsets)))
     group = np.repeat(np.arange(lead.size), np.diff(offsets))
     return Merged(entry, group, block, spans.key[lead], spans.kind[lead], spans.outlier[lead], numbers, worst, codes)

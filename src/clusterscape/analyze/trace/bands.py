@@ -4,7 +4,6 @@ Peers of a stage are joined operator by operator, neighboring stages by the pass
 their match, and a send with its receive. Left and right edges are those of the joined parts, not of what they were merged into.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -73,30 +72,34 @@ def link_spans(trace: DrawnTrace, owner: NDArray[np.int32], chosen: Ints, talk: 
     return found
 
 
-def relink(links: Links, owner: NDArray[np.int32], outputs: int) -> Links:
-    """Bands between output spans, from those between their entries; ``owner``: of each entry, −1 where it has none."""
+def relink(links: Links, entry: Ints, group: Ints, entries: int, outputs: int) -> Links:
+    """Bands between output spans, from those between their entries: of ``entries``, those in the picture (ascending) and the
+    output span of each.
+    """
     from clusterscape.analyze.trace.marey_kernels import join_links
 
-    return {kind: join_links(pairs, edges, owner, outputs) for kind, (pairs, edges) in links.items()}
+    owner = np.full(entries, -1, np.int32)
+    owner[entry] = group
+    return {kind: join_links(pairs, edges, entry, owner, outputs) for kind, (pairs, edges) in links.items()}
 
 
-def find_bands(links: Links, shown: Shown) -> pl.DataFrame:
-    """All bands of the picture (``BAND_SCHEMA``); ``from_span``/``to_span`` are output spans."""
-    return pl.concat([*(_table(pairs, edges, kind) for kind, (pairs, edges) in links.items()), _join_passes(shown)])
+def find_bands(links: Links, shown: Shown, places: NDArray[np.uint32]) -> pl.DataFrame:
+    """All bands of the picture (``BAND_SCHEMA``); ``from_span``/``to_span`` say where in it the output spans are (``places``)."""
+    tables = [_table(pairs, edges, kind, places) for kind, (pairs, edges) in links.items()]
+    return pl.concat([*tables, _join_passes(shown, places)])
 
 
-def _table(pairs: Ints, edges: Floats, kind: str) -> pl.DataFrame:
+def _table(pairs: NDArray[np.uint32], edges: Floats, kind: str, places: NDArray[np.uint32]) -> pl.DataFrame:
     """Pairs of output spans come once each, as spans come one output span after another."""
-    wholes = {
-        name: pl.Series(pairs[:, at].astype(np.uint32)) for at, name in enumerate(("from_span", "to_span", "count"))
-    }
-    reals = {name: pl.Series(np.ascontiguousarray(edges[:, at])) for at, name in enumerate((*EDGES, "max_skew_ns"))}
-    kinds = {"kind": pl.Series([kind], dtype=BAND_KINDS).new_from_index(0, pairs.shape[0])}
+    wholes = {name: pl.Series(places[pairs[at]]) for at, name in enumerate(("from_span", "to_span"))}
+    wholes["count"] = pl.Series(pairs[2])
+    reals = {name: pl.Series(column) for name, column in zip((*EDGES, "max_skew_ns"), edges, strict=True)}
+    kinds = {"kind": pl.Series([kind], dtype=BAND_KINDS).new_from_index(0, pairs.shape[1])}
     found = wholes | reals | kinds
     return pl.DataFrame({name: found[name] for name in BAND_SCHEMA})
 
 
-def _join_passes(shown: Shown) -> pl.DataFrame:
+def _join_passes(shown: Shown, places: NDArray[np.uint32]) -> pl.DataFrame:
     """Forward and backward of a micro-batch from one stage to the next."""
     at = CODES.index("pass")
     if not shown.stage.size or (shown.stage == shown.stage[0]).all():
@@ -104,7 +107,7 @@ def _join_passes(shown: Shown) -> pl.DataFrame:
     chosen = np.flatnonzero(shown.is_compute & (shown.order >= 0) & (shown.codes[:, at] >= 0))
     table = pl.DataFrame(
         {
-            "index": chosen,
+            "index": places[chosen],
             "order": shown.order[chosen],
             "stage": shown.stage[chosen],
             "pass": shown.codes[chosen, at],
@@ -133,12 +136,4 @@ def _join_passes(shown: Shown) -> pl.DataFrame:
 def _typed(table: pl.DataFrame, kind: str) -> pl.DataFrame:
     return table.with_columns(pl.lit(kind, BAND_KINDS).alias("kind")).select(
         pl.col(name).cast(dtype) for name, dtype in BAND_SCHEMA.items()
-    )
-
-
-def renumber(bands: pl.DataFrame, places: Sequence[int] | Ints) -> pl.DataFrame:
-    """The bands where output span i has moved to ``places[i]``."""
-    moved = np.asarray(places, np.uint32)
-    return bands.with_columns(
-        pl.Series(name, moved[bands[name].to_numpy()], dtype=pl.UInt32) for name in ("from_span", "to_span")
     )

@@ -87,8 +87,10 @@ class LevelSpans:
     """… and the entry that each is part of."""
 
 
-Links = dict[str, tuple[Ints, Floats]]
-"""Bands by their kind: (from, to, count) of entries or output spans, and edges with the largest skew (``bands.py``)."""
+Links = dict[str, tuple[NDArray[np.uint32], Floats]]
+"""Bands by their kind, in the order of what they start at: (from, to, count) of entries or output spans, and edges with the
+largest skew (``bands.py``); a column each.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Wholes = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 
 MAX_DEPTH = 64
@@ -198,18 +199,27 @@ def sum_up(
                 if codes[i, c] != out[g, c]:
                     out[g, c] = -1
             out[g, deepest] = common_parent(codes[i, deepest], out[g, deepest], parent, level)
-        stride = max(1, -(-(offsets[g + 1] - offsets[g]) // MEDIAN_SAMPLE))
-        taken = 0
-        for at in range(offsets[g], offsets[g + 1], stride):
-            sample[taken] = middle[entry[at]]
-            taken += 1
         numbers[g, 0], numbers[g, 1], numbers[g, 2], numbers[g, 3] = low, high, early_ns, late_ns
         numbers[g, 4], numbers[g, 5], numbers[g, 6] = members, summed, least_ns
-        numbers[g, 7] = sample[0] if taken == 1 else np.median(sample[:taken])
+        numbers[g, 7] = find_median(entry[offsets[g] : offsets[g + 1]], middle, sample)
         numbers[g, 8] = most_ns
         numbers[g, 9] = wait_ns if has_wait else np.nan
         numbers[g, 10], numbers[g, 11] = critical_ns, slack_ns
     return numbers, worst_of, out
+
+
+@njit(cache=True)
+def find_median(members: Ints, middle: Floats, sample: Floats) -> float:
+    """Of an even sample of the members, for which ``sample`` has room; most output spans have one or two."""
+    if members.size == 1:
+        return float(middle[members[0]])
+    if members.size == 2:
+        return float(0.5 * (middle[members[0]] + middle[members[1]]))
+    taken = 0
+    for at in range(0, members.size, max(1, -(-members.size // MEDIAN_SAMPLE))):
+        sample[taken] = middle[members[at]]
+        taken += 1
+    return np.median(sample[:taken])
 
 
 @njit(cache=True)
@@ -228,14 +238,14 @@ def common_parent(one: int, other: int, parent: NDArray[np.int32], level: NDArra
 @njit(cache=True)
 def join_spans(
     chosen: Ints, following: Ints, owner: NDArray[np.int32], start: Floats, end: Floats, outputs: int
-) -> tuple[Ints, Floats]:
-    """Bands between output spans: from, to, count; and from start, from end, to start, to end, largest skew.
+) -> tuple[Wholes, Floats]:
+    """Bands between output spans, a column each: from, to, count; and from start, from end, to start, to end, largest skew.
 
     ``chosen`` are input spans in the order of their outputs, ``following`` the counterpart of each (−1: none). A pair of
     outputs comes once.
     """
-    pairs = np.empty((chosen.size, 3), np.int64)
-    numbers = np.empty((chosen.size, 5), np.float64)
+    pairs = np.empty((3, chosen.size), np.uint32)
+    edges = np.empty((5, chosen.size), np.float64)
     # The last band to each output: one of the same output as this where it comes after that output's first.
     last = np.full(outputs, -1, np.int64)
     found = first = 0
@@ -247,50 +257,63 @@ def join_spans(
         if one < 0 or other < 0 or one == other:
             continue
         skew = abs(start[j] - start[i])
-        if found and pairs[found - 1, 0] != one:
+        if found and pairs[0, found - 1] != one:
             first = found
         k = last[other]
         if k >= first:
-            pairs[k, 2] += 1
-            numbers[k, 0], numbers[k, 1] = min(numbers[k, 0], start[i]), max(numbers[k, 1], end[i])
-            numbers[k, 2], numbers[k, 3] = min(numbers[k, 2], start[j]), max(numbers[k, 3], end[j])
-            numbers[k, 4] = max(numbers[k, 4], skew)
+            pairs[2, k] += np.uint32(1)
+            widen(edges, k, start[i], end[i], start[j], end[j], skew)
             continue
-        pairs[found, 0], pairs[found, 1], pairs[found, 2] = one, other, 1
-        numbers[found, 0], numbers[found, 1] = start[i], end[i]
-        numbers[found, 2], numbers[found, 3] = start[j], end[j]
-        numbers[found, 4] = skew
+        pairs[0, found], pairs[1, found], pairs[2, found] = one, other, 1
+        edges[0, found], edges[1, found] = start[i], end[i]
+        edges[2, found], edges[3, found] = start[j], end[j]
+        edges[4, found] = skew
         last[other] = found
         found += 1
-    return pairs[:found].copy(), numbers[:found].copy()
+    return pairs[:, :found].copy(), edges[:, :found].copy()
 
 
 @njit(cache=True)
-def join_links(pairs: Ints, edges: Floats, owner: NDArray[np.int32], outputs: int) -> tuple[Ints, Floats]:
-    """Bands between output spans from bands between their inputs (both as ``join_spans`` gives them)."""
-    joined = np.empty_like(pairs)
-    numbers = np.empty_like(edges)
+def join_links(
+    pairs: Wholes, edges: Floats, entry: Ints, owner: NDArray[np.int32], outputs: int
+) -> tuple[Wholes, Floats]:
+    """Bands between output spans from bands between their inputs (both as ``join_spans`` gives them); ``entry`` are the inputs
+    in the picture, ascending.
+    """
+    # Bands come in the order of what they start at: those before the first input and behind the last one are none of ours.
+    low = np.searchsorted(pairs[0], entry[0]) if entry.size else 0
+    high = np.searchsorted(pairs[0], entry[-1], side="right") if entry.size else 0
+    joined = np.empty((3, high - low), np.uint32)
+    numbers = np.empty((5, high - low), np.float64)
     last = np.full(outputs, -1, np.int64)
     found = first = 0
-    for place in range(pairs.shape[0]):
-        one, other = owner[pairs[place, 0]], owner[pairs[place, 1]]
+    for place in range(low, high):
+        one, other = owner[pairs[0, place]], owner[pairs[1, place]]
         if one < 0 or other < 0 or one == other:
             continue
-        if found and joined[found - 1, 0] != one:
+        if found and joined[0, found - 1] != one:
             first = found
         k = last[other]
         if k >= first:
-            joined[k, 2] += pairs[place, 2]
-            numbers[k, 0], numbers[k, 2] = min(numbers[k, 0], edges[place, 0]), min(numbers[k, 2], edges[place, 2])
-            numbers[k, 1], numbers[k, 3] = max(numbers[k, 1], edges[place, 1]), max(numbers[k, 3], edges[place, 3])
-            numbers[k, 4] = max(numbers[k, 4], edges[place, 4])
+            joined[2, k] += pairs[2, place]
+            widen(numbers, k, edges[0, place], edges[1, place], edges[2, place], edges[3, place], edges[4, place])
             continue
-        joined[found, 0], joined[found, 1], joined[found, 2] = one, other, pairs[place, 2]
+        joined[0, found], joined[1, found], joined[2, found] = one, other, pairs[2, place]
         for c in range(5):
-            numbers[found, c] = edges[place, c]
+            numbers[c, found] = edges[c, place]
         last[other] = found
         found += 1
-    return joined[:found].copy(), numbers[:found].copy()
+    return joined[:, :found].copy(), numbers[:, :found].copy()
+
+
+@njit(cache=True, inline="always")
+def widen(
+    edges: Floats, band: int, from_start: float, from_end: float, to_start: float, to_end: float, skew: float
+) -> None:
+    """Another pair of spans in a band that is already there."""
+    edges[0, band], edges[1, band] = min(edges[0, band], from_start), max(edges[1, band], from_end)
+    edges[2, band], edges[3, band] = min(edges[2, band], to_start), max(edges[3, band], to_end)
+    edges[4, band] = max(edges[4, band], skew)
 
 
 @njit(cache=True)

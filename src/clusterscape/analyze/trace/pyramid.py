@@ -5,7 +5,6 @@ made from the coarsest copy that is still finer than its pixels. Only medians be
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clusterscape.analyze.trace.aggregate import NUMBERS, Merged, Window, merge_level
 from clusterscape.analyze.trace.bands import link_spans, relink
@@ -45,24 +44,18 @@ def _build(trace: DrawnTrace, level: Level) -> tuple[Copy, ...]:
         merged = merge_level(trace, spans, blocks, window, CLASSES, "gap", gap_ns=gap_ns, longest_ns=longest_ns)
         if merged.worst.size > WORTHWHILE * spans.start.size:
             continue
-        owner = _owner(merged, spans.start.size)
-        count = merged.worst.size
-        first = not found
-        links = _first_links(trace, level, spans, merged, owner) if first else relink(found[-1].links, owner, count)
+        if found:
+            links = relink(found[-1].links, merged.entry, merged.group, spans.start.size, merged.worst.size)
+        else:
+            links = _first_links(trace, level, spans, merged)
         spans = _as_level(merged, spans)
         found.append(Copy(gap_ns, spans, links))
     return tuple(found)
 
 
-def _owner(merged: Merged, size: int) -> NDArray[np.int32]:
-    owner = np.full(size, -1, np.int32)
-    owner[merged.entry] = merged.group
-    return owner
-
-
-def _first_links(
-    trace: DrawnTrace, level: Level, spans: LevelSpans, merged: Merged, entry_owner: NDArray[np.int32]
-) -> Links:
+def _first_links(trace: DrawnTrace, level: Level, spans: LevelSpans, merged: Merged) -> Links:
+    entry_owner = np.full(spans.start.size, -1, np.int32)
+    entry_owner[merged.entry] = merged.group
     owner = np.full(trace.start.size, -1, np.int32)
     owner[spans.talk_span] = entry_owner[spans.talk_entry]
     chosen = spans.talk_span[:0]

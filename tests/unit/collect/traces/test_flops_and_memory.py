@@ -41,6 +41,27 @@ def arguments(shapes: list[Any], settings: list[str] | None = None) -> EventArgu
             ["", "", "", "[5]", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", "[False, True, True]"],
             2 * 2 * 5 * 16 * 27,
         ),
+        # Each of 16 queries with each of 32 keys, over 8 numbers; then 32 values of 4 numbers for each query.
+        (
+            "aten::_scaled_dot_product_efficient_attention",
+            [[2, 3, 16, 8], [2, 3, 32, 8], [2, 3, 32, 4], [], [], [], []],
+            ["", "", "", "", "True", "0.", "False"],
+            2 * 2 * 3 * 16 * 32 * (8 + 4),
+        ),
+        # The first query sees one key, the last all 16.
+        (
+            "aten::_scaled_dot_product_flash_attention",
+            [[2, 4, 16, 8], [2, 2, 16, 8], [2, 2, 16, 8], [], []],
+            ["", "", "", "0.", "True"],
+            2 * 2 * 4 * (16 * 17 // 2) * (8 + 8),
+        ),
+        (
+            "aten::_scaled_dot_product_flash_attention_backward",
+            [[2, 3, 16, 4], [2, 3, 16, 8], [2, 3, 32, 8], [2, 3, 32, 4]],
+            None,
+            2 * 2 * 3 * 16 * 32 * (3 * 8 + 2 * 4),
+        ),
+        ("aten::_scaled_dot_product_flash_attention", [[16, 4, 8], [16, 4, 8], [16, 4, 8]], None, None),
         ("aten::mm", [[4, 8], [9, 2]], None, None),
         ("aten::mm", [], None, None),
         ("aten::mm", [[[4, 8]], [[8, 2]]], None, None),

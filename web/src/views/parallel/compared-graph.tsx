@@ -19,7 +19,7 @@ interface ComparedGraphProps extends GraphDeeds {
 
 export function ComparedGraph({ trace, page, window, offsetNs, ...deeds }: ComparedGraphProps) {
   const answer = useTrace(trace);
-  const table = useSteps(trace);
+  const table = useSteps(trace, answer.value?.report != null);
   const steps = useMemo(() => (table.value ? listSteps(table.value) : []), [table.value]);
   const length = window.toNs - window.fromNs;
   return (

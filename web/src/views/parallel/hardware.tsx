@@ -11,7 +11,7 @@ import { changeDiagnostics, diagnose, toWindow } from "../../state/diagnostics.t
 import type { NsWindow } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
-import styles from "./parallel.module.css";
+import styles from "./hardware.module.css";
 
 const METRICS = ["gpu_util_ratio", "power_watts", "memory_used_bytes"] as const;
 const TITLES: Readonly<Record<string, string>> = {

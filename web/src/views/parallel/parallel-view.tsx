@@ -38,6 +38,7 @@ import { findShownSteps, findTypical, listSteps, originOf, type Step, windowOf }
 import { Strip } from "./strip.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TraceList } from "./traces/trace-list.tsx";
+import { Unread } from "./traces/unread.tsx";
 import { UploadBox } from "./traces/upload-box.tsx";
 import { useWindows } from "./use-windows.ts";
 import { VerdictCards } from "./verdict-cards.tsx";
@@ -55,7 +56,7 @@ const WHOLE = { fromNs: null, toNs: null };
 export function ParallelView({ trace, page: asked, workload }: ParallelViewProps) {
   const change = useChangeScreen();
   const answer = useTrace(trace);
-  const table = useSteps(trace);
+  const table = useSteps(trace, answer.value?.report != null);
   const steps = useMemo(() => (table.value ? listSteps(table.value) : NO_STEPS), [table.value]);
   const page = useMemo(() => fitPage(asked, answer.value), [asked, answer.value]);
   const whose = workload ?? answer.value?.row.workload_id ?? null;
@@ -91,10 +92,12 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
     >
       <Frame source={answer} what="the trace">
         {(value) =>
-          value.report === null || scene === null ? (
-            <p className={styles.quiet}>{value.row.problem ?? "The trace is still being read."}</p>
+          value.report === null ? (
+            <Unread row={value.row} onChoose={() => change(openTrace(null))} />
           ) : (
-            <Middle answer={value} page={page} steps={steps} scene={scene} />
+            <Frame source={table} what="the steps">
+              {() => scene && <Middle answer={value} page={page} steps={steps} scene={scene} />}
+            </Frame>
           )
         }
       </Frame>

@@ -114,7 +114,7 @@ export function Settings({ page, curves, isEstimated }: SettingsProps) {
                 <input type="radio" name="curve" checked={page.curve === name} onChange={() => set({ curve: name })} />
                 {name === null ? "none" : CURVE_TITLES[name]}
                 {name === "flops" && isEstimated && (
-                  <small data-tip="From the shapes of matrix products and convolutions: the profiler recorded none itself.">
+                  <small data-tip="From the shapes of matrix products, convolutions and attention: the profiler recorded none itself.">
                     estimated
                   </small>
                 )}

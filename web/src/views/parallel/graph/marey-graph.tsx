@@ -125,7 +125,8 @@ function Drawing(props: DrawingProps) {
   const brush = useRef<HTMLDivElement>(null);
   const canvases = useMemo(() => ({ back, spans, front, brush }), [back, spans, front]);
   const { stage, failure } = useStage(canvases, size);
-  const drawn = useDrawn(asked, page, props.step);
+  // What stands out changes with the answer, so that a brush is drawn twice and not three times.
+  const drawn = useDrawn(asked, page, useLast(props.step, isCurrent));
   const selected = useMemo(() => findSpan(drawn, page.span), [drawn, page.span]);
   const placed = useMemo(() => placeRows(rows, size.height - AXIS_PX), [rows, size.height]);
   const scrollY = useScroll(scroller, stage);
@@ -190,6 +191,13 @@ function Drawing(props: DrawingProps) {
       </div>
     </div>
   );
+}
+
+/** The value when it last was current. */
+function useLast<T>(value: T, isCurrent: boolean): T {
+  const last = useRef(value);
+  if (isCurrent) last.current = value;
+  return last.current;
 }
 
 function useDrawn({ marey, query }: AskedMarey, page: ParallelPage, step: number | null): Drawn {

@@ -37,6 +37,7 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const drag = useRef<Drag | null>(null);
   const settle = useSettle(stage, onWindow);
+  const showFirst = useShowFirst();
   useWheel(stage, place, extent, settle);
 
   const placeOf = (event: PointerEvent) => {
@@ -96,9 +97,8 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
         else if (held.kind === "brush") {
           const window = brushTo(held, x);
           stage?.setWindow(window);
-          // Before the page renders anew: what is at hand is seen first.
           stage?.flush();
-          onWindow(window, true);
+          showFirst(() => onWindow(window, true));
         }
       },
       onPointerCancel() {
@@ -110,6 +110,24 @@ export function useGestures({ stage, place, extent, onWindow, onSelect }: Gestur
         setPointed(null);
       },
     },
+  };
+}
+
+/** Lets the frame with what was just drawn go to the screen before the rest is done: rendering the page anew takes longer. */
+function useShowFirst(): (rest: () => void) => void {
+  const waiting = useRef({ frame: 0, timer: 0 });
+  useEffect(
+    () => () => {
+      cancelAnimationFrame(waiting.current.frame);
+      clearTimeout(waiting.current.timer);
+    },
+    [],
+  );
+  return (rest) => {
+    waiting.current.frame = requestAnimationFrame(() => {
+      // Behind the frame: what runs in the callback itself still delays it.
+      waiting.current.timer = window.setTimeout(rest);
+    });
   };
 }
 

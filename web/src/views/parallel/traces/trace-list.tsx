@@ -8,6 +8,7 @@ import { useRenewTraces, useTraces, useTracesClient } from "../../../data/traces
 import { IconButton } from "../../../widgets/button.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
+import { ReadAgain } from "./read-again.tsx";
 import styles from "./traces.module.css";
 
 interface TraceListProps {
@@ -88,7 +89,12 @@ function Entry({ trace, isCurrent, onOpen }: EntryProps) {
           aria-label={`Reading ${trace.name}`}
         />
       )}
-      {trace.state === "failed" && <p role="alert">{toSentence(trace.problem ?? "It could not be read")}</p>}
+      {trace.state === "failed" && (
+        <div className={styles.failed}>
+          <p role="alert">{toSentence(trace.problem ?? "It could not be read")}</p>
+          <ReadAgain trace={trace.trace_id} />
+        </div>
+      )}
       {isAsked ? (
         <p className={styles.remove}>
           Remove it from the server?{" "}
