@@ -103,11 +103,14 @@ def test_gpu_values_carry_scope_and_method_when_a_run_shares_a_gpu(command: Comm
 
 def test_one_sampler_serves_all_runs_of_a_host_when_several_go_on(command: Command, tmp_path: Path) -> None:
     command.variables = {**build_stub(need_program("gcc", "gcc"), tmp_path), "STUB_NVML_GPUS": "1"}
-    wait = "import sys, time; time.sleep(float(sys.argv[1]))"
-    with command.started("run", "-d", "0", "-l", "nvml=5", "--", "python3", "-c", wait, "6") as leader:
+    until_there = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.05)"
+    wait = "import time; time.sleep(3)"
+    done = tmp_path / "done"
+    with command.started("run", "-d", "0", "-l", "nvml=5", "--", "python3", "-c", until_there, str(done)) as leader:
         time.sleep(1.5)
-        assert command("run", "-d", "0", "-l", "nvml=5", "--", "python3", "-c", wait, "2").returncode == 0
+        assert command("run", "-d", "0", "-l", "nvml=5", "--", "python3", "-c", wait).returncode == 0
         assert leader.poll() is None
+        done.touch()
         leader.wait(60)
     for run in command.runs():
         (power,) = [metric for metric in run.metrics if metric.name == "power_watts"]
