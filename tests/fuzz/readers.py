@@ -15,7 +15,10 @@ import atheris
 # Compiled kernels keep their own bytecode: numba could not read it with counters in between.
 with atheris.instrument_imports(
     include=["clusterscape.collect"],
-    exclude=[f"clusterscape.collect.traces.{name}_kernels" for name in ("byte", "json", "kineto", "kineto_memory")],
+    exclude=[
+        f"clusterscape.collect.traces.{name}_kernels"
+        for name in ("byte", "json", "kineto", "kineto_file", "kineto_memory")
+    ],
 ):
     from clusterscape.collect.exposition import ExpositionParser
     from clusterscape.collect.job_traces import read_trace

@@ -16,9 +16,14 @@ def fill_table(
     if unknown:
         raise ValueError(f"not columns of {what}: {sorted(unknown)}")
     built = []
+    nulls: dict[pl.DataType, pl.Series] = {}  # those of one type share their memory
     for name, kind in schema.items():
         values = columns.get(name)
-        if isinstance(values, pl.Series):
+        if values is None:
+            if kind not in nulls:
+                nulls[kind] = pl.Series([None], dtype=kind).new_from_index(0, height)
+            built.append(nulls[kind].alias(name))
+        elif isinstance(values, pl.Series):
             built.append(values.cast(kind).alias(name))
         elif isinstance(values, list):
             built.append(pl.Series(name, values, dtype=kind))

@@ -28,7 +28,16 @@ def bare(function: _Function) -> _Function:
 
     Only for functions that make no array and return none.
     """
-    options = {"cache": True, "nogil": True, "_nrt": False}  # numba's stubs do not know the last one
+    return _compile(function)
+
+
+def inlined(function: _Function) -> _Function:
+    """The same for a short function that is called for every few bytes: a call hands over eight numbers for each array."""
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: _Function, **more: bool) -> _Function:
+    options = {"cache": True, "nogil": True, "_nrt": False, **more}  # numba's stubs do not know the last ones
     return cast(_Function, njit(**options)(function))  # type: ignore[call-overload]
 
 
@@ -91,8 +100,10 @@ _BETWEEN = ((43, 46), (48, 58), (69, 69), (97, 97), (101, 102), (108, 108), (110
 ends_of_text: Any = marks_of(LANES, ((0, 31), (34, 34), (92, 92)))
 # … what is no white space …
 others_than_space: Any = marks_of(LANES, _SPACES, is_outside=True)
+# … what is no digit …
+others_than_digits: Any = marks_of(LANES, ((48, 57),), is_outside=True)
 # … what is no digit, point or minus.
-others_than_digits: Any = marks_of(LANES, ((45, 46), (48, 57)), is_outside=True)
+others_than_figures: Any = marks_of(LANES, ((45, 46), (48, 57)), is_outside=True)
 # Of the 64 bytes from a place on: quotes; what must not be in a string as it is; brackets; what must not be between strings.
 block_quotes: Any = marks_of(BLOCK, ((34, 34),))
 block_breaks: Any = marks_of(BLOCK, ((0, 31), (92, 92)))
@@ -100,7 +111,7 @@ block_brackets: Any = marks_of(BLOCK, _BRACKETS)
 block_strangers: Any = marks_of(BLOCK, (*_SPACES, *_BRACKETS, *_BETWEEN), is_outside=True)
 
 
-@bare
+@inlined
 def word_at(data: Bytes, at: int, length: int) -> int:
     """The first ``length`` (at most 8) bytes from a place on as one number; they must be there."""
     if at + WORD <= data.size:
@@ -112,7 +123,7 @@ def word_at(data: Bytes, at: int, length: int) -> int:
     return word
 
 
-@bare
+@inlined
 def is_equal(data: Bytes, one: int, other: int, length: int) -> bool:
     """Whether the same bytes stand in two places."""
     if length < WORD:
@@ -125,7 +136,7 @@ def is_equal(data: Bytes, one: int, other: int, length: int) -> bool:
     return same
 
 
-@bare
+@inlined
 def fold_quotes(quotes: int) -> int:
     """Of marks of quotes: every bit from an opening one up to the one before its closing one."""
     quotes ^= quotes << 1

@@ -13,9 +13,11 @@ from clusterscape.collect.traces.byte_kernels import (
     Bytes,
     bare,
     ends_of_text,
+    inlined,
     is_equal,
     load_word,
     others_than_digits,
+    others_than_figures,
     others_than_space,
     trailing_zeros,
     word_at,
@@ -33,10 +35,12 @@ NO_NUMBER, WHOLE_NUMBER, REAL_NUMBER, HARD_NUMBER = range(4)
 BEGIN, END, HASH = range(3)
 """Columns of a table of tokens."""
 _EXACT = 1 << 53
-_POWERS = 10.0 ** np.arange(19)
+MOST_DIGITS = 18
+_POWERS = 10.0 ** np.arange(MOST_DIGITS + 1)
+_TENS = 10 ** np.arange(MOST_DIGITS + 1)
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-_ZEROS, _ABOVE_NINE, _HIGH = np.uint64(0x3030303030303030), np.uint64(0x4646464646464646), np.uint64(0x8080808080808080)
+_ZEROS = np.uint64(0x3030303030303030)
 _PAIRS, _FIRST_PAIRS, _OTHER_PAIRS = (
     np.uint64(0x000000FF000000FF),
     np.uint64(100 + (1000000 << 32)),
@@ -55,11 +59,14 @@ _IS_WORD = _marks(b"0123456789+-.eEtrufalsn")  # numbers, true, false, null; no 
 IS_BETWEEN = _marks(b"0123456789+-.eEtrufalsn \t\r\n,:")
 
 
-@bare
+@inlined
 def skip_space(data: Bytes, at: int) -> int:
     """The next place that is no white space."""
+    # None or one is usual, and a guess that comes true costs nothing.
     if at < data.size and data[at] > 32:
         return at
+    if at + 1 < data.size and data[at] == 32 and data[at + 1] > 32:
+        return at + 1
     while at + LANES <= data.size:
         steps: int = trailing_zeros(others_than_space(data, at))
         if steps < LANES:
@@ -70,7 +77,7 @@ def skip_space(data: Bytes, at: int) -> int:
     return at
 
 
-@bare
+@inlined
 def skip_string(data: Bytes, at: int) -> int:
     """Behind the string that begins here, or ``ODD``."""
     at += 1
@@ -92,18 +99,18 @@ def skip_string(data: Bytes, at: int) -> int:
     return ODD
 
 
-@bare
+@inlined
 def skip_word(data: Bytes, at: int) -> int:
     """Behind the number, true, false or null that begins here, or ``ODD``."""
     begin = at
     if at + LANES <= data.size:
-        at += min(trailing_zeros(others_than_digits(data, at)), LANES)
+        at += min(trailing_zeros(others_than_figures(data, at)), LANES)
     while at < data.size and _IS_WORD[data[at]]:
         at += 1
     return at if at > begin else ODD
 
 
-@bare
+@inlined
 def skip_value(data: Bytes, at: int) -> int:
     """Behind the value that begins here, or ``ODD``."""
     if at >= data.size:
@@ -132,7 +139,7 @@ def skip_value(data: Bytes, at: int) -> int:
     return ODD
 
 
-@bare
+@inlined
 def is_same(data: Bytes, at: int, word: Bytes) -> bool:
     """Whether the word stands here; it must fit."""
     differs = False
@@ -141,7 +148,7 @@ def is_same(data: Bytes, at: int, word: Bytes) -> bool:
     return not differs
 
 
-@bare
+@inlined
 def skip_colon(data: Bytes, at: int) -> int:
     """Where the value begins of the member whose name ends here, or ``ODD``."""
     at = skip_space(data, at)
@@ -150,7 +157,7 @@ def skip_colon(data: Bytes, at: int) -> int:
     return skip_space(data, at + 1)
 
 
-@bare
+@inlined
 def next_name(data: Bytes, at: int, is_first: bool) -> int:
     """Where the quote of the name of an object's next member is; at the object's end its bracket; ``ODD`` where neither is."""
     at = skip_space(data, at)
@@ -165,7 +172,7 @@ def next_name(data: Bytes, at: int, is_first: bool) -> int:
     return at if at < data.size and data[at] == QUOTE else ODD
 
 
-@bare
+@inlined
 def next_member(data: Bytes, at: int, is_first: bool) -> tuple[int, int, int]:
     """Where the name of an object's next member begins and ends, and where its value begins.
 
@@ -184,7 +191,7 @@ def next_member(data: Bytes, at: int, is_first: bool) -> tuple[int, int, int]:
     return at + 1, end - 1, value
 
 
-@bare
+@inlined
 def read_number(data: Bytes, at: int) -> tuple[int, int, float]:
     """What number begins here, and its value, whole or real.
 
@@ -194,44 +201,58 @@ def read_number(data: Bytes, at: int) -> tuple[int, int, float]:
     is_negative = data[at] == MINUS
     if is_negative:
         at += 1
-    digits = decimals = 0
-    value = np.int64(0)
-    is_real = False
-    while at < data.size:
-        if digits < WORD + 2 and at + WORD <= data.size:
-            word = np.uint64(load_word(data, at))
-            if ((word + _ABOVE_NINE) | (word - _ZEROS)) & _HIGH == 0:
-                value = value * 100_000_000 + join_digits(word)
-                digits += WORD
-                decimals += WORD if is_real else 0
-                at += WORD
-                continue
-        one = data[at]
-        if 48 <= one <= 57:
-            digits += 1
-            if digits <= 18:
-                value = value * 10 + (one - 48)
-            decimals += is_real
-        elif one == POINT and not is_real:
-            is_real = True
-        else:
-            break
-        at += 1
+    digits = count_digits(data, at)
+    value = read_digits(data, at, digits)
+    at += digits
+    is_real = at < data.size and data[at] == POINT
+    decimals = 0
+    if is_real:
+        decimals = count_digits(data, at + 1)
+        digits += decimals
+        if digits <= MOST_DIGITS:
+            value = value * _TENS[decimals] + read_digits(data, at + 1, decimals)
+        at += 1 + decimals
     if digits == 0:
         return NO_NUMBER, 0, 0.0
     has_more = at < data.size and _IS_WORD[data[at]]  # an exponent
-    if has_more or digits > 18 or (is_real and value > _EXACT):
+    if has_more or digits > MOST_DIGITS or (is_real and value > _EXACT):
         return HARD_NUMBER, 0, 0.0
     if is_real:
         real = value / _POWERS[decimals]
         return REAL_NUMBER, 0, -real if is_negative else real
-    return WHOLE_NUMBER, int(-value if is_negative else value), 0.0
+    return WHOLE_NUMBER, -value if is_negative else value, 0.0
 
 
-@bare
-def join_digits(word: "np.uint64") -> int:
-    """The number that 8 digits are, first digit lowest: neighbors are joined to pairs, these to fours, these to one."""
-    word = word - _ZEROS
+@inlined
+def count_digits(data: Bytes, at: int) -> int:
+    """How many digits stand here; of more than 32 some."""
+    if at + LANES <= data.size:
+        return int(min(trailing_zeros(others_than_digits(data, at)), LANES))
+    begin = at
+    while at < data.size and 48 <= data[at] <= 57:
+        at += 1
+    return at - begin
+
+
+@inlined
+def read_digits(data: Bytes, at: int, count: int) -> int:
+    """The whole number of so many digits; of more than 18 anything."""
+    value = 0
+    count = min(count, MOST_DIGITS)
+    while count >= WORD:
+        value = value * 100_000_000 + join_digits(np.uint64(load_word(data, at)) - _ZEROS)
+        at += WORD
+        count -= WORD
+    if count:
+        # Bytes behind the digits are shifted out, and zeros before them in.
+        rest = np.uint64(word_at(data, at, count)) - _ZEROS
+        value = value * _TENS[count] + join_digits(rest << np.uint64(8 * (WORD - count)))
+    return value
+
+
+@inlined
+def join_digits(word: np.uint64) -> int:
+    """The number that 8 bytes of 0 to 9 are, the first the lowest: joined to pairs, these to fours, these to one."""
     word = word * _TEN + (word >> _EIGHT)
     fours = (word & _PAIRS) * _FIRST_PAIRS + ((word >> _SIXTEEN) & _PAIRS) * _OTHER_PAIRS
     return int(np.int64(fours >> _HALF))
@@ -248,7 +269,7 @@ def fill_slots(slots: Ints, tokens: Ints, count: int) -> None:
         slots[slot] = code
 
 
-@bare
+@inlined
 def hash_bytes(data: Bytes, begin: int, end: int) -> int:
     """A number for the bytes; others have it seldom."""
     length = end - begin
@@ -261,7 +282,7 @@ def hash_bytes(data: Bytes, begin: int, end: int) -> int:
     return int(np.int64(value ^ (value >> _HALF)))
 
 
-@bare
+@inlined
 def find_token(data: Bytes, begin: int, end: int, slots: Ints, tokens: Ints, count: int) -> int:
     """The code of the bytes from ``begin`` to ``end``; where it is ``count``, they are new and were added."""
     value = hash_bytes(data, begin, end)

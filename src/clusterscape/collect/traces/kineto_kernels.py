@@ -8,7 +8,6 @@ to ``kineto.py``, which says what is wrong. Codes are places in the table of tok
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from clusterscape.collect.traces.byte_kernels import (
@@ -21,6 +20,7 @@ from clusterscape.collect.traces.byte_kernels import (
     block_quotes,
     block_strangers,
     fold_quotes,
+    inlined,
     is_equal,
     marks_of,
     trailing_zeros,
@@ -46,7 +46,6 @@ from clusterscape.collect.traces.json_kernels import (
     Ints,
     find_token,
     is_same,
-    next_member,
     next_name,
     read_number,
     skip_colon,
@@ -64,8 +63,7 @@ LEAST_EVENT_BYTES = 24
 LEAST_HARD_BYTES = 8
 """No number that Python has to read takes less, with its name: "ts":1e1"""
 TOKENS_PER_EVENT = 3
-MOST_MEMBERS = 64
-"""Of a document; profilers write a dozen."""
+
 
 # Columns of whole numbers, of real numbers, and what a number that Python has to read belongs to.
 CATEGORY, NAME, THREAD, START, CORRELATION, SIZE, ARGUMENTS, ARGUMENTS_END = range(8)
@@ -90,25 +88,24 @@ IS_DONE, IS_FULL = 0, 1
 """Outcomes of a scan beside ``ODD``: at the end of the list, or it can go on with more slots."""
 
 
-def _as_word(text: bytes) -> int:
+def as_word(text: bytes) -> int:
     return int.from_bytes(text, "little")
 
 
 _OF_3, _OF_4, _OF_5, _OF_6 = ((1 << (8 * length)) - 1 for length in (3, 4, 5, 6))
-_PHASE, _START = _as_word(b'ph"'), _as_word(b'ts"')
-_CATEGORY, _THREAD, _DURATION, _PROCESS = (_as_word(name) for name in (b'cat"', b'tid"', b'dur"', b'pid"'))
-_NAME, _ARGUMENTS = _as_word(b'name"'), _as_word(b'args"')
-_BYTES, _FLOPS = _as_word(b'bytes"'), _as_word(b'flops"')
-_CORRELAT, _ION = _as_word(b"correlat"), _as_word(b'ion"')
+_PHASE, _START = as_word(b'ph"'), as_word(b'ts"')
+_CATEGORY, _THREAD, _DURATION, _PROCESS = (as_word(name) for name in (b'cat"', b'tid"', b'dur"', b'pid"'))
+_NAME, _ARGUMENTS = as_word(b'name"'), as_word(b'args"')
+_BYTES, _FLOPS = as_word(b'bytes"'), as_word(b'flops"')
+_CORRELAT, _ION = as_word(b"correlat"), as_word(b'ion"')
 _MEMORY = np.frombuffer(b'"[memory]"', np.uint8)
-_EVENTS = np.frombuffer(b"traceEvents", np.uint8)
 _REACH = 1 + 2 * WORD
 """Bytes behind a quote that are looked at."""
 # Of the 64 bytes from a place on: those that a name of interest among arguments begins with: b, c, f.
 block_initials: Any = marks_of(BLOCK, ((98, 99), (102, 102)))
 
 
-@bare
+@inlined
 def note_argument(data: Bytes, at: int, found: Ints) -> None:
     """Note where its value begins, where a name of interest among arguments begins here."""
     word = word_at(data, at, WORD)
@@ -153,7 +150,7 @@ def find_arguments_slowly(data: Bytes, at: int, found: Ints) -> int:
     return ODD
 
 
-@bare
+@inlined
 def find_arguments(data: Bytes, at: int, found: Ints) -> int:
     """The place behind an event's arguments, or ``ODD``; notes where the values of correlation, bytes and flops begin.
 
@@ -188,7 +185,7 @@ def find_arguments(data: Bytes, at: int, found: Ints) -> int:
     return find_arguments_slowly(data, begin, found)
 
 
-@bare
+@inlined
 def name_member(data: Bytes, at: int) -> tuple[int, int]:
     """Which member of an event the name is whose quote is here, and the place behind it, or ``ODD``."""
     word = word_at(data, at + 1, WORD)
@@ -212,7 +209,7 @@ def name_member(data: Bytes, at: int) -> tuple[int, int]:
     return OTHER, skip_string(data, at)
 
 
-@bare
+@inlined
 def note_member(data: Bytes, member: int, begin: int, end: int, found: Ints) -> None:
     """Note where a member's value is; or that it is of a kind that only the decoder judges."""
     first = data[begin]
@@ -231,7 +228,7 @@ def note_member(data: Bytes, member: int, begin: int, end: int, found: Ints) -> 
             found[IS_ODD] = 1
 
 
-@bare
+@inlined
 def find_event(data: Bytes, at: int, found: Ints) -> int:
     """The place behind the event that begins here, from behind its bracket, or ``ODD``; notes where its members are."""
     for place in range(FOUND):
@@ -259,7 +256,7 @@ def find_event(data: Bytes, at: int, found: Ints) -> int:
             note_member(data, member, begin, at, found)
 
 
-@bare
+@inlined
 def read_value(
     data: Bytes, begin: int, kind: int, row: int, whole: Ints, real: Reals, hard: Ints, hard_count: int
 ) -> int:
@@ -294,7 +291,7 @@ def read_value(
     return 0
 
 
-@bare
+@inlined
 def read_numbers(data: Bytes, row: int, found: Ints, whole: Ints, real: Reals, hard: Ints, hard_count: int) -> int:
     """How many hard numbers there are behind those of this event, or ``ODD``; puts the others into the row."""
     whole[CORRELATION, row] = whole[SIZE, row] = whole[START, row] = NOTHING
@@ -309,7 +306,7 @@ def read_numbers(data: Bytes, row: int, found: Ints, whole: Ints, real: Reals, h
     return hard_count
 
 
-@bare
+@inlined
 def read_codes(data: Bytes, row: int, found: Ints, whole: Ints, slots: Ints, tokens: Ints, count: int) -> int:
     """How many tokens there are behind those of this event; puts their codes into the row."""
     for column in range(TOKENS_PER_EVENT):
@@ -331,7 +328,7 @@ def read_codes(data: Bytes, row: int, found: Ints, whole: Ints, slots: Ints, tok
     return count
 
 
-@bare
+@inlined
 def is_mark(data: Bytes, found: Ints) -> bool:
     """Whether the event tells how much memory is allocated."""
     begin, end = found[AT_NAME], found[AT_NAME + 1]
@@ -339,7 +336,7 @@ def is_mark(data: Bytes, found: Ints) -> bool:
     return bool(is_named and found[AT_ARGUMENTS] and found[HARD_START])
 
 
-@bare
+@inlined
 def read_event(
     data: Bytes, found: Ints, state: Ints, whole: Ints, real: Reals, hard: Ints, slots: Ints, tokens: Ints, memory: Ints
 ) -> bool:
@@ -387,30 +384,3 @@ def scan_events(
         if at == ODD or not read_event(data, found, state, whole, real, hard, slots, tokens, memory):
             return ODD
         state[AT] = at
-
-
-@njit(cache=True, nogil=True)
-def find_members(data: Bytes, at: int, is_first: bool) -> tuple[int, Ints, bool]:
-    """Members of a document: where each one's name and value begin and end; whether the last is ``traceEvents``.
-
-    From behind the document's bracket, or from behind a member, up to the place behind the document, or up to the list of events
-    (its value is empty here: it is for ``scan_events``). The place is ``ODD`` where the document is not whole.
-    """
-    found = np.zeros((MOST_MEMBERS, 4), np.int64)
-    for count in range(MOST_MEMBERS):
-        name, name_end, at = next_member(data, at, is_first)
-        if name == ODD:
-            break
-        if name == 0:
-            return at, found[:count], False
-        is_first = False
-        begin = at
-        is_events = name_end - name == _EVENTS.size and is_same(data, name, _EVENTS)
-        if not is_events:
-            at = skip_value(data, at)
-            if at == ODD:
-                break
-        found[count, 0], found[count, 1], found[count, 2], found[count, 3] = name, name_end, begin, at
-        if is_events:
-            return at, found[: count + 1], True
-    return ODD, found[:0], False

@@ -4,7 +4,7 @@ numba.
 
 import numpy as np
 
-from clusterscape.collect.traces.byte_kernels import Bytes, bare
+from clusterscape.collect.traces.byte_kernels import Bytes, bare, inlined
 from clusterscape.collect.traces.json_kernels import MINUS, ODD, POINT, QUOTE, Ints, is_same, next_member, skip_value
 
 TIME, TOTAL, DEVICE_TYPE, DEVICE = range(4)
@@ -14,7 +14,7 @@ _DEVICE_TYPE = np.frombuffer(b"Device Type", np.uint8)
 _DEVICE = np.frombuffer(b"Device Id", np.uint8)
 
 
-@bare
+@inlined
 def read_digits(data: Bytes, at: int) -> tuple[int, int]:
     """A whole number, which may stand in quotes and be negative, and the place behind its digits."""
     if data[at] == QUOTE:
@@ -29,7 +29,7 @@ def read_digits(data: Bytes, at: int) -> tuple[int, int]:
     return -value if is_negative else value, at
 
 
-@bare
+@inlined
 def read_nanoseconds(data: Bytes, at: int) -> int:
     """Microseconds with decimals, which a float would lose."""
     value, at = read_digits(data, at)
@@ -44,7 +44,7 @@ def read_nanoseconds(data: Bytes, at: int) -> int:
     return value
 
 
-@bare
+@inlined
 def find_column(data: Bytes, name: int, length: int) -> int:
     """Which column an argument of a mark is; ``TIME``: none."""
     if length == _TOTAL.size and is_same(data, name, _TOTAL):

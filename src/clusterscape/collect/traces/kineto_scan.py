@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from clusterscape.collect.traces import kineto_kernels as kernels
 from clusterscape.collect.traces.json_kernels import HASH, ODD, fill_slots, skip_space, skip_value
 from clusterscape.collect.traces.kineto import MOST_US, Document, EventArguments
+from clusterscape.collect.traces.kineto_file_kernels import find_members, keep_rows, mark_telling
 from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
 from clusterscape.collect.traces.kineto_memory import MEMORY_SCHEMA, choose_device
 from clusterscape.collect.traces.kineto_memory_kernels import MARK_COLUMNS, TIME, read_marks
@@ -100,14 +101,14 @@ def _scan(data: bytes) -> tuple[Document, _Events] | None:
     members = np.zeros((0, 4), np.int64)
     is_document = data[at : at + 1] == b"{"
     if is_document:
-        at, members, has_events = kernels.find_members(raw, at + 1, True)
+        at, members, has_events = find_members(raw, at + 1, True)
         if not has_events:
             return None
     if data[at : at + 1] != b"[":
         return None
     at, events = _scan_events(raw, data, at + 1)
     if is_document and at != ODD:
-        at, more, has_more = kernels.find_members(raw, at, False)
+        at, more, has_more = find_members(raw, at, False)
         members = np.concatenate([members, more])
         if has_more:
             return None
@@ -177,11 +178,9 @@ def _build(events: _Events, base_ns: int, data: bytes) -> Built:
     kinds = np.array([_CLASS_CODES[CLASSES[each]] if each in CLASSES else -1 for each in tokens] or [-1], np.int8)
     is_known = kinds[events.whole[kernels.CATEGORY]] >= 0
     is_kept = is_known & (events.real[kernels.DURATION] >= 0)
-    count = int(np.count_nonzero(is_kept))
+    count = keep_rows(events.whole, events.real, is_kept)
+    whole, real = events.whole[:, :count], events.real[:, :count]
     notes = note_negative(int(np.count_nonzero(is_known)) - count)
-    whole, real = events.whole, events.real
-    if count < is_kept.size:
-        whole, real = np.compress(is_kept, whole, axis=1), np.compress(is_kept, real, axis=1)
     category = whole[kernels.CATEGORY]
     name, names = _gather(whole[kernels.NAME], lambda code: str(None if code < 0 else tokens[code]))
     classes = kinds[category]
@@ -211,24 +210,31 @@ def _build(events: _Events, base_ns: int, data: bytes) -> Built:
     )
     speaks = np.array([is_speaking(each) for each in names] or [False])
     wanted = (classes == _CLASS_CODES[SpanClass.COMMUNICATION]) | speaks[name]
-    facts = [describe(place, own, text) for place, own, text in _with_arguments(wanted, whole, name, names, data)]
+    silent = [describe(0, NO_ARGUMENTS, text)[1:] for text in names]
+    facts = [
+        describe(place, own, names[code]) if own else (place, *silent[code])
+        for place, code, own in _with_arguments(wanted, whole, name, data)
+    ]
     products = np.array([each in FORMULAS for each in names] or [False])[name]
     estimated = [
         (place, flops)
-        for place, own, text in _with_arguments(products, whole, name, names, data)
-        if (flops := estimate_flops(text, own)) is not None
+        for place, code, own in _with_arguments(products, whole, name, data)
+        if own and (flops := estimate_flops(names[code], own)) is not None
     ]
     return Built(*add_flops(describe_collectives(spans, facts), estimated), notes)
 
 
 def _with_arguments(
-    is_wanted: NDArray[np.bool_], whole: Ints, name: Ints, names: Sequence[str], data: bytes
-) -> Iterator[tuple[int, EventArguments, str]]:
-    """Of the spans that are wanted: row, what is read of their arguments, name."""
+    is_wanted: NDArray[np.bool_], whole: Ints, name: Ints, data: bytes
+) -> Iterator[tuple[int, int, EventArguments | None]]:
+    """Of the spans that are wanted: row, code of the name, and what is read of their arguments, where they tell anything."""
     wanted = np.flatnonzero(is_wanted)
-    columns = wanted, name[wanted], whole[kernels.ARGUMENTS][wanted], whole[kernels.ARGUMENTS_END][wanted]
-    for place, code, begin, end in zip(*(each.tolist() for each in columns), strict=True):
-        yield place, _ARGUMENTS.decode(data[begin:end]) if begin else NO_ARGUMENTS, names[code]
+    begins, ends = whole[kernels.ARGUMENTS][wanted], whole[kernels.ARGUMENTS_END][wanted]
+    is_telling = np.empty(wanted.size, np.bool_)
+    mark_telling(np.frombuffer(data, np.uint8), begins, is_telling)
+    columns = wanted, name[wanted], begins, ends, is_telling
+    for place, code, begin, end, tells in zip(*(each.tolist() for each in columns), strict=True):
+        yield place, code, _ARGUMENTS.decode(data[begin:end]) if tells else None
 
 
 def _gather(codes: Ints, text: Callable[[int], str]) -> tuple[Ints, list[str]]:

@@ -171,7 +171,8 @@ def describe_collectives(spans: pl.DataFrame, rows: Sequence[Facts]) -> pl.DataF
     """Kind, process group, size and number of each communication: its own, else of the call that launched it."""
     if not rows:
         return spans
-    facts = pl.DataFrame(rows, schema=_FACTS, orient="row")
+    columns = zip(_FACTS.items(), zip(*rows, strict=True), strict=True)
+    facts = pl.DataFrame([pl.Series(name, values, dtype=kind) for (name, kind), values in columns])
     seen = spans.select("lane", "start_ns", "end_ns", "is_device", "span_class", "correlation")
     own = seen[facts["place"]].hstack(facts)
     launched = own.filter(pl.col("is_device") & (pl.col("span_class") == SpanClass.COMMUNICATION.value))

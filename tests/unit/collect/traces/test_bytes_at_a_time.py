@@ -146,6 +146,14 @@ def test_both_ways_give_the_same_when_a_member_is_told_twice(members: str) -> No
     check_same(b'[{%s}, {"ph":"X","ts":5,"dur":1,"cat":"kernel","name":"b"}]' % members.encode())
 
 
+@pytest.mark.parametrize(
+    "own", [{"stream": [1]}, {"External id": True}, {"Seq": 4}, {"dtype": "Float"}, {"grid": [1]}, {}]
+)
+def test_both_ways_give_the_same_when_arguments_of_a_collective_tell_something_or_nothing(own: dict[str, Any]) -> None:
+    collective = kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 3, 5, correlation=4) | {"args": own}
+    check_same(json.dumps(document([collective, host("aten::mm", 1, 2)], 0, 1)).encode())
+
+
 def test_both_ways_give_the_same_when_every_number_is_a_string_or_has_an_exponent() -> None:
     own = '{"ph":"X","cat":"kernel","ts":1e1,"dur":1e1,"args":{"bytes":"1","flops":"2","correlation":"3"}}'
     check_same(b"[%s]" % ",".join([own] * 500).encode())
