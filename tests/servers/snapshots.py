@@ -98,4 +98,5 @@ def compare_pixels(a: Pixels, b: Pixels) -> Difference:
 def _mean_tiles(pixels: Pixels) -> Pixels:
     rows, columns = pixels.shape[0] // TILE, pixels.shape[1] // TILE
     cut = pixels[: rows * TILE, : columns * TILE]
-    return cut.reshape(rows, TILE, columns, TILE, 3).mean(axis=(1, 3))
+    means: Pixels = cut.reshape(rows, TILE, columns, TILE, 3).mean(axis=(1, 3))
+    return means
