@@ -253,5 +253,5 @@ def test_page_says_so_when_the_workload_is_unknown(browser: Browser, demo_url: s
     context = browser.new_context(base_url=demo_url)
     page = context.new_page()
     page.goto("/diagnostics?workload=slurm:nobody")
-    expect(page.get_by_role("alert")).to_contain_text("Could not load the diagnosis", timeout=SLOW_MS)
+    expect(page.get_by_role("alert")).to_contain_text("Could not find the diagnosis", timeout=SLOW_MS)
     context.close()
