@@ -46,6 +46,7 @@ export function useWaste(): Loadable<WasteAnswer> {
 }
 
 const TIMELINE_EVERY_MS = 60_000;
+const MINUTE_MS = 60_000;
 
 /** The stored history as curves; `spanMs` before now, or all of it with null. */
 export function useTimeline(spanMs: number | null, points: number): Loadable<Timeline> {
@@ -55,8 +56,11 @@ export function useTimeline(spanMs: number | null, points: number): Loadable<Tim
     follows: "nothing",
     keepsLast: true,
     everyMs: TIMELINE_EVERY_MS,
-    ask: (client, signal) =>
-      client.timeline({ startMs: spanMs === null ? null : clock.now() - spanMs, endMs: null, points }, signal),
+    ask: (client, signal) => {
+      // Steps are whole minutes anyhow, and pages that ask the same share one answer.
+      const startMs = spanMs === null ? null : Math.floor((clock.now() - spanMs) / MINUTE_MS) * MINUTE_MS;
+      return client.timeline({ startMs, endMs: null, points }, signal);
+    },
   });
 }
 
