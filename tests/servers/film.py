@@ -59,7 +59,7 @@ class Film:
 
     def stand_still(self) -> None:
         """From here on the page's clock goes only while frames are taken: what flies is seen frame by frame."""
-        self._page.clock.pause_at(self._page.evaluate("Date.now() + 1000"))
+        self._page.clock.pause_at(self._page.evaluate("Date.now() / 1000 + 1"))
 
     def let_go(self) -> None:
         """From here on it goes as it does for readers."""
