@@ -44,7 +44,7 @@ export function Legend({ drawn, by }: { drawn: Drawn; by: SpanColor }) {
         </span>
       )}
       <span className={styles.how} data-tip={HOW_TO_READ}>
-        width is duration · slant is skew · dark is idle · drag to zoom
+        width is duration · slant is skew · empty is idle · drag to zoom
       </span>
     </div>
   );
