@@ -27,7 +27,7 @@ from clusterscape.store.access import open_access_store
 log = logging.getLogger(__name__)
 
 MAINTAIN_EVERY_S = 60.0
-LOOK_AT_CLOCK_EVERY_S = 5.0
+LOOK_AT_CLOCK_EVERY_S = 2.0
 FORECAST_EVERY_S = 30.0
 """How soon after its submission a workload has its first forecast."""
 
