@@ -25,7 +25,7 @@ test: .venv/.dev $(CLIENT) system check ## Everything: checks, unit tests, real 
 	$(BIN)/python -m pytest -n 2 --dist loadfile --reruns 1 tests/e2e  # a browser that was once too slow is told as "rerun"
 
 .PHONY: soak
-soak: .venv/.dev $(CLIENT) system ## Faults, load and made-up input for long (about an hour); writes docs/design/reliability.md
+soak: .venv/.dev $(CLIENT) system ## Faults, load and made-up input for long (about two hours); writes docs/design/reliability.md
 	@mkdir -p build && rm -f build/reliability.jsonl
 	RELIABILITY_ROWS=$(CURDIR)/build/reliability.jsonl FUZZ_SECONDS=300 SCHEMA_EXAMPLES=100 $(BIN)/python -m pytest $(SOAKED) $(ARGS)
 	$(BIN)/python tools/reliability.py build/reliability.jsonl
