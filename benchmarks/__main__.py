@@ -26,6 +26,7 @@ BENCHMARKS = (
     "embedded_vs_victoria",
     "snapshot_wire",
     "private_snapshot",
+    "shared_answers",
     "demo_start",
     "layout_speed",
     "overview_columns",
