@@ -20,6 +20,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def page(browser: Browser, site: str) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, base_url=site)
     page = context.new_page()
+    page.set_default_timeout(120_000)
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     yield page
