@@ -212,7 +212,7 @@ class TraceIntake:
             for each in self._artifacts.list(trace_key(about.trace_id, f"{UPLOADS}/")):
                 self._artifacts.delete(each.key)
         except ClusterScapeError as error:
-            problem = error.message + (f" {error.hint}" if error.hint else "")
+            problem = f"{error.message}. {error.hint}" if error.hint else error.message
             done = self._fail(about, problem)
         except Exception:
             log.exception("import of trace %s failed", about.trace_id)

@@ -45,20 +45,15 @@ vec4 toClip(vec2 pixel) {
 const TIER_VECTORS = TIER_PLACES.map(([from, to]) => `vec2(${from.toFixed(3)}, ${to.toFixed(3)})`);
 
 export const SPAN_VERTEX_SHADER = `${HEAD}
-/** Corners are cut off where a round one would come nearest to them, as a share of its radius. */
-const float CUT = 0.414;
-/** Of what a merged span loses towards its end. */
-const float FADE = 0.7;
 const vec2 TIER_PLACES[${TIER_PLACES.length}] = vec2[${TIER_PLACES.length}](${TIER_VECTORS.join(", ")});
 
-out vec2 fromMiddle;
-/** Half its size, and how far its corners are cut off. */
-flat out vec3 reach;
+out vec2 local;
+flat out vec2 size;
+/** Half its size without its round corners, and their radius. */
+flat out vec3 core;
 flat out vec4 tint;
-/** Opacity beside stripes and on them; and, from its middle to the right, how it fades: where it is 1, and how fast it falls. */
-flat out vec4 look;
-/** How fast it clears up inwards, and from where; and how many stripes come to a pixel. */
-flat out vec3 hollow;
+flat out int style;
+flat out float soft;
 
 void main() {
   int slot = gl_VertexID / 4;
@@ -73,7 +68,7 @@ void main() {
     return;
   }
   int tier = int(mark.y) / ${TIER_STEP};
-  int style = int(mark.y) % ${TIER_STEP};
+  style = int(mark.y) % ${TIER_STEP};
   // A seam tells neighbors apart where there is room for one; nothing is thinner than what an eye can see.
   float seam = width > 5.0 * pixelRatio ? 0.5 * pixelRatio : 0.0;
   left += seam;
@@ -93,41 +88,43 @@ void main() {
     top += (height - thin) * 0.5;
     height = thin;
   }
-  vec2 size = vec2(right - left, height);
-  fromMiddle = (CORNERS[gl_VertexID % 4] - 0.5) * (size + 1.0);
+  size = vec2(right - left, height);
+  local = CORNERS[gl_VertexID % 4] * (size + 2.0) - 1.0;
   float radius = min(2.5 * pixelRatio, min(size.x, size.y) * 0.3);
-  reach = vec3(size * 0.5, radius * CUT);
+  core = vec3(size * 0.5 - radius, radius);
   tint = vec4(unpackColor(mark.x), 1) * (mark.z * (lit < 0.0 || lit == mark.w ? 1.0 : QUIET));
-  bool isMerged = style == ${SPAN_STYLES.merged};
-  float soft = isMerged ? min(span.w * scale, size.x * 0.6) : 0.0;
-  look.xy = isMerged ? vec2(0.86, size.x > 6.0 * pixelRatio ? 0.55 : 0.86) : vec2(1);
-  look.zw = soft > 1.0 ? vec2(1.0 - FADE * (soft - size.x * 0.5) / soft, -FADE / soft) : vec2(1, 0);
-  hollow.xy = style == ${SPAN_STYLES.outline} ? vec2(1, 1.5 * pixelRatio) : vec2(0, 1);
-  hollow.z = 0.25 / pixelRatio;
-  gl_Position = toClip(vec2(left, top) + size * 0.5 + fromMiddle);
+  soft = min(span.w * scale, size.x * 0.6);
+  gl_Position = toClip(vec2(left, top) + local);
 }
 `;
 
-// Pixels are many, and without a graphics card each of their operations counts: no branches, no roots, and whatever is the same
-// for all pixels of a span comes from its corners.
 export const SPAN_FRAGMENT_SHADER = `#version 300 es
 precision highp float;
 
-in vec2 fromMiddle;
-flat in vec3 reach;
+uniform float pixelRatio;
+
+in vec2 local;
+flat in vec2 size;
+flat in vec3 core;
 flat in vec4 tint;
-flat in vec4 look;
-flat in vec3 hollow;
+flat in int style;
+flat in float soft;
 
 out vec4 result;
 
 void main() {
-  vec2 beyond = abs(fromMiddle) - reach.xy;
-  float away = max(max(beyond.x, beyond.y), (beyond.x + beyond.y) * 0.7071 + reach.z);
-  // Stripes of one pixel in four: many small ones, too close to tell apart.
-  float shade = fract(gl_FragCoord.x * hollow.z) < 0.25 ? look.y : look.x;
-  shade *= clamp(look.z + look.w * fromMiddle.x, 0.3, 1.0) * clamp(away * hollow.x + hollow.y, 0.12, 1.0);
-  result = tint * (clamp(0.5 - away, 0.0, 1.0) * shade);
+  vec2 corner = abs(local - size * 0.5) - core.xy;
+  float away = length(max(corner, 0.0)) + min(max(corner.x, corner.y), 0.0) - core.z;
+  float cover = clamp(0.5 - away, 0.0, 1.0);
+  if (style == ${SPAN_STYLES.outline}) {
+    cover *= clamp(away + 1.5 * pixelRatio, 0.12, 1.0);
+  } else if (style == ${SPAN_STYLES.merged}) {
+    // Stripes of one pixel in four: many small ones, too close to tell apart.
+    float stripe = mod(gl_FragCoord.x, 4.0 * pixelRatio) < pixelRatio ? 0.55 : 0.86;
+    cover *= size.x > 6.0 * pixelRatio ? stripe : 0.86;
+    if (soft > 1.0) cover *= mix(1.0, 0.3, smoothstep(size.x - soft, size.x, local.x));
+  }
+  result = tint * cover;
 }
 `;
 

@@ -72,7 +72,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
         <div className={styles.controls}>
           <TraceList workload={whose} current={trace} onOpen={(other) => change(openTrace(other))} />
           <UploadBox workload={whose} onStarted={() => {}} />
-          {!isFlow(page.drawing) && (
+          {!isFlow(page.drawing) && answer.value?.report !== null && (
             <Settings page={page} curves={curves} isEstimated={answer.value?.report?.flops_source === "estimated"} />
           )}
         </div>

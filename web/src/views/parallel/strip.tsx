@@ -65,6 +65,8 @@ function Figure({ name, value }: { name: string; value: ReactNode }) {
 }
 
 export function describe({ row, stages, report }: TraceAnswer): string {
+  if (row.state === "importing") return row.progress === null ? "its files are on their way" : "being read";
+  if (row.state === "failed") return "not read";
   const named = stages.filter(({ stage }) => stage !== null).length;
   const where = [row.format, formatPlural(row.ranks, "rank"), named > 1 ? formatPlural(named, "stage") : null];
   if (row.state === "ready" && row.spans === 0) {

@@ -1,6 +1,7 @@
 // What the time of each rank goes into, what a step is made of on the critical path, clocks, and what was unclear.
 
 import type { TraceAnswer, TraceReportAnswer } from "../../../api/generated.ts";
+import { classNames } from "../../../base/class-names.ts";
 import { formatPlural, formatRatio } from "../../../base/format.ts";
 import { saySeconds } from "../graph/axis.ts";
 import { KIND_COLORS } from "../graph/kinds.ts";
@@ -110,7 +111,7 @@ function WhatIf({ report }: { report: TraceReportAnswer }) {
   return (
     <section>
       <h2>What if</h2>
-      <table className={styles.ranks}>
+      <table className={classNames(styles.ranks, styles.questions)}>
         <tbody>
           {report.what_if.map(({ question, now_s, then_s, speed_up }) => (
             <tr key={question}>

@@ -9,6 +9,7 @@ import { waitOf } from "./drawn.ts";
 import { KIND_COLORS, KIND_TITLES } from "./kinds.ts";
 import { listKinds } from "./legend.tsx";
 import { AXIS_PX, inkOn, type PaintTokens, xOf } from "./painter.ts";
+import { rankToName } from "./rows.ts";
 import type { GraphStage } from "./stage.ts";
 
 export interface GraphFile {
@@ -80,7 +81,7 @@ function listTexts(file: GraphFile, height: number): readonly Text[] {
   return [
     { text: file.title, x: 14, y: HEAD_PX / 2, weight: 600, color: tokens.text },
     ...rows.map((row, at) => ({
-      text: row.label,
+      text: [rankToName(rows, at), row.label].filter(Boolean).join(" "),
       x: 12 + row.depth * 12,
       y: HEAD_PX + AXIS_PX + (stage.rows.top[at] ?? 0) + (stage.rows.height[at] ?? 0) / 2 - stage.scrollY,
       weight: 500,

@@ -9,7 +9,7 @@ import { SPAN_STYLES, TIERS } from "../../../layers/marey/marks.ts";
 import { listNsTicks, sayNs } from "./axis.ts";
 import { type DrawnLook, drawMarey, waitOf } from "./drawn.ts";
 import { kindOf } from "./kinds.ts";
-import { findLane, keyOfRow, placeRows } from "./rows.ts";
+import { findLane, keyOfRow, placeRows, rankToName } from "./rows.ts";
 import { aroundWindow, goOn, keepWithin, moveWindow, NO_HISTORY, stepHistory, zoomWindow } from "./windows.ts";
 
 function readPipeline(): Marey {
@@ -144,6 +144,15 @@ describe("rows", () => {
   it("are named in links by stage or by rank", () => {
     expect(keyOfRow({ depth: 0, stage: 2, rank: null })).toBe("2");
     expect(keyOfRow({ depth: 1, stage: 2, rank: 11 })).toBe("r11");
+  });
+});
+
+describe("names of lanes", () => {
+  it("say the rank once, and not below a row that is the rank's", () => {
+    const lanes = [0, 0, 1].map((rank) => ({ depth: 2, rank }));
+    expect(lanes.map((_, at) => rankToName(lanes, at))).toEqual(["rank 0", null, "rank 1"]);
+    const opened = [{ depth: 1, rank: 0 }, ...lanes.slice(0, 2), { depth: 1, rank: 1 }];
+    expect(opened.map((_, at) => rankToName(opened, at))).toEqual([null, null, null, null]);
   });
 });
 

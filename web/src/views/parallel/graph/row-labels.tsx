@@ -4,7 +4,7 @@ import type { MareyRow } from "../../../api/marey.ts";
 import { Icon } from "../../../widgets/icon.tsx";
 import styles from "./marey-graph.module.css";
 import { AXIS_PX } from "./painter.ts";
-import { keyOfRow, type PlacedRows } from "./rows.ts";
+import { keyOfRow, type PlacedRows, rankToName } from "./rows.ts";
 
 interface RowLabelsProps {
   readonly rows: readonly MareyRow[];
@@ -27,6 +27,8 @@ export function RowLabels({ rows, placed, scrollY, height, detailOf, onToggle }:
           <RowLabel
             key={`${row.stage} ${row.rank} ${row.lane} ${row.depth}`}
             row={row}
+            rank={rankToName(rows, at)}
+            isAlone={rows[0]?.depth === 2}
             middle={middle}
             isTight={pitch < 34}
             detail={detailOf(row)}
@@ -40,18 +42,25 @@ export function RowLabels({ rows, placed, scrollY, height, detailOf, onToggle }:
 
 interface RowLabelProps {
   readonly row: MareyRow;
+  /** Said before its name. */
+  readonly rank: string | null;
+  /** No ranks stand above lanes. */
+  readonly isAlone: boolean;
   readonly middle: number;
   readonly isTight: boolean;
   readonly detail: string | null;
   onToggle(key: string): void;
 }
 
-function RowLabel({ row, middle, isTight, detail, onToggle }: RowLabelProps) {
+function RowLabel({ row, rank, isAlone, middle, isTight, detail, onToggle }: RowLabelProps) {
   const key = keyOfRow(row);
-  const style = { top: middle, paddingLeft: 8 + row.depth * 12 };
+  const style = { top: middle, paddingLeft: 8 + (isAlone ? 0 : row.depth * 12) };
   const content = (
     <>
-      <b>{row.label}</b>
+      <b>
+        {rank && <em>{rank}</em>}
+        {row.label}
+      </b>
       {!isTight && detail && <small>{detail}</small>}
     </>
   );

@@ -59,6 +59,13 @@ export function findLane(rows: RowPlaces, y: number, slackPx = 2): number | null
   return null;
 }
 
+/** Of a row whose rank no row above it names, but the first of them: lanes of many ranks are called alike. */
+export function rankToName(rows: readonly Pick<MareyRow, "depth" | "rank">[], at: number): string | null {
+  const [row, above] = [rows[at], rows[at - 1]];
+  if (row === undefined || row.depth < 2 || row.rank === null || row.rank === above?.rank) return null;
+  return `rank ${row.rank}`;
+}
+
 /** What the link writes for a row that is opened: a stage, or a rank. */
 export function keyOfRow({ depth, stage, rank }: Pick<MareyRow, "depth" | "stage" | "rank">): string | null {
   if (depth === 0 && stage !== null) return String(stage);

@@ -1,6 +1,7 @@
 // What is under the pointer, in words.
 
 import { nameAt, numberAt } from "../../../api/columns.ts";
+import type { MareyRow } from "../../../api/marey.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import type { Size } from "../../../charts/canvas.tsx";
 import { sayNs } from "./axis.ts";
@@ -36,7 +37,7 @@ export function Tip({ drawn, pointed, originNs, size }: TipProps) {
         <i style={{ background: KIND_COLORS[kind] }} />
         {titleOf(drawn, span)}
       </b>
-      <span>{[KIND_TITLES[kind], row?.label, batchOf(drawn, span)].filter(Boolean).join(" · ")}</span>
+      <span>{[KIND_TITLES[kind], rankOf(row), row?.label, batchOf(drawn, span)].filter(Boolean).join(" · ")}</span>
       {listFacts(drawn, span, originNs).map(([name, value]) => (
         <span key={name}>
           {name} <em>{value}</em>
@@ -51,6 +52,11 @@ export function titleOf({ marey: { spans } }: Drawn, span: number): string {
   const name = nameAt(spans.name, span) ?? nameAt(spans.collective, span) ?? "unnamed";
   const count = spans.members[span] ?? 1;
   return count > 1 ? `${formatCount(count)} spans, longest ${name}` : name;
+}
+
+/** Of a lane; other rows are called by their rank or stage. */
+function rankOf(row: MareyRow | undefined): string | null {
+  return row === undefined || row.depth < 2 || row.rank === null ? null : `rank ${row.rank}`;
 }
 
 function batchOf({ marey: { spans } }: Drawn, span: number): string | null {

@@ -118,7 +118,8 @@ function Entry({ trace, isCurrent, onOpen }: EntryProps) {
 }
 
 function describe({ state, format, ranks, steps, spans, progress, workload_id }: TraceRow): string {
-  if (state === "importing") return progress === null ? "being read" : `being read, ${formatRatio(progress)}`;
+  if (state === "importing")
+    return progress === null ? "its files are on their way" : `being read, ${formatRatio(progress)}`;
   if (state === "failed") return "not read";
   if (spans === 0)
     return [format, formatPlural(ranks, "rank"), "operator graph only", workload_id].filter(Boolean).join(" · ");
