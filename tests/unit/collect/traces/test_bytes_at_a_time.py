@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from unit.collect.traces.test_scanning_traces import check_same
@@ -102,7 +102,7 @@ def test_number_is_as_python_reads_it_when_it_is_read(text: str, behind: bytes) 
 
 
 @given(arguments, st.sampled_from([None, 1]), st.booleans(), st.sampled_from([0, 30, 200]), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_arguments_are_found_as_byte_by_byte_when_64_are_looked_at(
     own: dict[str, Any], indent: int | None, is_ascii: bool, behind: int, data: st.DataObject
 ) -> None:
