@@ -46,7 +46,7 @@ def traces(browser: Browser, demo_url: str, job: str) -> dict[str, str]:
     for count, name in enumerate(("pipe", "ddp", "pipe"), start=1):
         page.get_by_label("Trace files").set_input_files(sorted(TRACES.glob(f"{name}_*")))
         expect(entries).to_have_count(count, timeout=SLOW_MS)
-    expect(page.locator("li[data-state=ready]")).to_have_count(3, timeout=SLOW_MS)
+    expect(page.locator("li[data-state=ready]")).to_have_count(3, timeout=3 * SLOW_MS)
     page.close()
     rows = get_json(f"{demo_url}/api/v1/traces?workload={job}")["traces"]
     first, second = sorted((row for row in rows if row["name"] == "pipe"), key=lambda row: row["imported_at"])
