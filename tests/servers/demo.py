@@ -7,7 +7,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +57,12 @@ def get_json(url: str) -> Any:
 
 
 def wait_until(condition: Callable[[], bool], limit_s: float = START_LIMIT_S) -> None:
-    """Ask until it is so."""
+    """Ask until it is so; an answer that does not come in time is no answer yet."""
     end = time.monotonic() + limit_s
-    while not condition():
+    while True:
+        with suppress(TimeoutError):
+            if condition():
+                return
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.1)
 

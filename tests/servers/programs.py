@@ -1,6 +1,8 @@
 """Finds the programs that integration tests start; their absence is a failure in CI and a stated skip elsewhere."""
 
+import contextlib
 import os
+import random
 import shutil
 import socket
 
@@ -28,3 +30,12 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     return port
+
+
+def lasting_port() -> int:
+    """A port for a server that is stopped and started again: out of the range from which others get theirs meanwhile."""
+    for port in random.SystemRandom().sample(range(10_000, 20_000), 1_000):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no free port between 10000 and 20000")
