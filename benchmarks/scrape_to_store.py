@@ -1,4 +1,4 @@
-"""From exporters' text to durable samples: 1,250 nodes × 8 GPUs × 25 metrics, fetched, parsed, normalised and stored.
+"""From exporters' text to durable samples: 1,250 nodes × 8 GPUs × 25 metrics, fetched, parsed, normalized and stored.
 
 Budget: ≤ 3 s of a 15 s interval in one process, and parsing ≥ 10 times as fast as prometheus_client's parser.
 """
@@ -236,7 +236,7 @@ def measure(nodes: int, rounds: int) -> Report:
     report.add("  slowest round", max(later.wall), "s")
     report.add("  first round, nothing known yet", first.wall[0], "s")
     report.add("  fetched and parsed", statistics.median(later.fetch_and_parse), "s")
-    report.add("  normalised", statistics.median(later.normalize), "s")
+    report.add("  normalized", statistics.median(later.normalize), "s")
     report.add("  stored durably", statistics.median(later.store), "s")
     report.add("round, CPU", cpu_s, "s")
     report.add(f"share of one core at {INTERVAL_S:g} s", 100 * cpu_s / INTERVAL_S, "%")

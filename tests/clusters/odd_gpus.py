@@ -50,7 +50,7 @@ def make_power(
 def make_utilization(
     rng: np.random.Generator, gpus: int, *, points: int = 480, level: float = 0.97
 ) -> tuple[NDArray[np.int64], Floats]:
-    """(times_ms, utilisation (time × GPU)) in whole percents, none of them odd.
+    """(times_ms, utilization (time × GPU)) in whole percents, none of them odd.
 
     GPUs lie within a percent of each other, some of them a sample behind, as exporters that are read between two updates.
     """

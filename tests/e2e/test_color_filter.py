@@ -20,7 +20,7 @@ def open_picture(page: Page, path: str = "/") -> Locator:
 
 
 def colors(page: Page) -> Locator:
-    return page.get_by_role("region", name="Colour")
+    return page.get_by_role("region", name="Color")
 
 
 def chips(page: Page) -> Locator:
@@ -67,7 +67,7 @@ def test_range_is_filtered_when_the_legend_is_brushed_by_mouse(page: Page) -> No
     page.wait_for_url(re.compile(r"where=gpu_util_ratio:0\.\d+\.\.0\.\d+"))
     low, high = read_ratios(page)
     assert (low, high) == pytest.approx((0.5, 0.9), abs=0.03)
-    expect(chips(page)).to_contain_text("GPU utilisation")
+    expect(chips(page)).to_contain_text("GPU utilization")
     wait_until(lambda: 0 < count_matching(page) < total, limit_s=90)
     # Taken in the middle it moves, taken at an end it grows.
     drag_over(page, brush(page), 0.7, 0.6)
@@ -137,13 +137,13 @@ def test_scale_and_ends_change_when_they_are_set(page: Page) -> None:
     colors(page).get_by_label("scale").select_option(label="logarithmic")
     page.wait_for_url(re.compile("color_scale=log"))
     expect(caption).not_to_contain_text(re.compile(r"^0\u00a0W"))
-    page.get_by_role("button", name="Colour settings").click()
+    page.get_by_role("button", name="Color settings").click()
     page.get_by_label("Upper end of the ramp").fill("300")
     page.keyboard.press("Enter")
     expect(caption).to_contain_text("300\u00a0W")
     page.get_by_role("radio", name="Cividis").check()
     page.wait_for_url(re.compile(r"color_scheme=cividis&color_domain=\.\.300&color_scale=log"))
-    page.get_by_role("button", name="Reset colours").click()
+    page.get_by_role("button", name="Reset colors").click()
     page.wait_for_url(re.compile(r"\?color=power_watts$"))
 
 
@@ -243,7 +243,7 @@ def test_link_brings_back_colors_and_conditions_when_it_is_opened_elsewhere(
     other = browser.new_context(base_url=demo_url, color_scheme="light").new_page()
     open_picture(other, page.url)
     assert other.url == page.url
-    expect(other.get_by_label("Colour by")).to_have_value("power_watts")
+    expect(other.get_by_label("Color by")).to_have_value("power_watts")
     expect(colors(other).get_by_label("scale")).to_have_value("quantize")
     expect(colors(other).locator("figcaption")).to_contain_text("400\u00a0W")
     assert chips(other).inner_text() == chips(page).inner_text()

@@ -118,7 +118,7 @@ def test_researcher_finds_the_master_gpus_when_a_large_job_is_marked(page: Page,
     shoot(page, "1-clusters")
 
     # The outliers of two metrics light up their times.
-    scatter = page.get_by_role("group", name=re.compile("^Power by GPU utilisation"))
+    scatter = page.get_by_role("group", name=re.compile("^Power by GPU utilization"))
     expect(scatter).to_be_visible(timeout=SLOW_MS)
     drag(page, scatter, (0.005, 0.02), (0.1, 0.99))
     page.wait_for_url(re.compile("brush="))
@@ -184,7 +184,7 @@ def test_selection_is_shared_by_all_panels_when_a_cluster_is_chosen(page: Page, 
     expect_two_clusters(page)
     page.get_by_role("combobox", name="Drawn as").select_option("table")
     expect(page.get_by_role("row")).to_have_count(JOB_GPUS + 1, timeout=SLOW_MS)
-    page.get_by_role("button", name="Export GPU utilisation, one plot per GPU").click()
+    page.get_by_role("button", name="Export GPU utilization, one plot per GPU").click()
     with page.expect_download() as download:
         page.get_by_role("menuitem", name="CSV").click()
     assert download.value.path().read_text().count("\n") == JOB_GPUS + 1
@@ -207,8 +207,8 @@ def test_every_drawing_can_be_kept_when_the_reader_wants_it(page: Page, demo_url
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"/diagnostics?workload={find_job(demo_url)}")
     expect_two_clusters(page)
-    expect(page.get_by_role("group", name=re.compile("^Power by GPU utilisation"))).to_be_visible(timeout=SLOW_MS)
-    for panel in ("GPU utilisation, one plot per GPU", "Two metrics", "Timeline"):
+    expect(page.get_by_role("group", name=re.compile("^Power by GPU utilization"))).to_be_visible(timeout=SLOW_MS)
+    for panel in ("GPU utilization, one plot per GPU", "Two metrics", "Timeline"):
         expect(timeline(page).get_by_role("group").first).to_be_visible(timeout=SLOW_MS)
         for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
             page.get_by_role("button", name=f"Export {panel}").click()

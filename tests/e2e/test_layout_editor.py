@@ -123,12 +123,12 @@ def test_settings_are_drawn_and_written_into_the_link_when_they_are_changed(page
     popup.get_by_text("All alike").click()
     popup.get_by_label("Aspect").fill("2")
     popup.get_by_role("button", name="Group by").click()
-    popup.get_by_role("combobox").fill("utilisation")
+    popup.get_by_role("combobox").fill("utilization")
     page.keyboard.press("Enter")
     expect(popup.get_by_label("Number")).to_have_value("5")
     popup.get_by_label("Number").fill("4")
     page.keyboard.press("Escape")
-    expect_layers(page, ["GPU utilisation", "User", "Workload"])
+    expect_layers(page, ["GPU utilization", "User", "Workload"])
     layout = layout_of(page)
     assert layout is not None
     assert layout["layers"][0] == {
@@ -139,13 +139,13 @@ def test_settings_are_drawn_and_written_into_the_link_when_they_are_changed(page
         "sort": {"by": "count", "order": "descending"},
     }
     page.reload()
-    expect_layers(page, ["GPU utilisation", "User", "Workload"])
+    expect_layers(page, ["GPU utilization", "User", "Workload"])
 
 
 def test_shared_view_is_there_for_everybody_when_it_was_saved(page: Page, browser: Browser, demo_url: str) -> None:
     open_picture(page)
     add_layer(page, "machine type")
-    page.get_by_label("Colour by").select_option(label="Power")
+    page.get_by_label("Color by").select_option(label="Power")
     save_as(page, "By machine", "Everybody")
     page.wait_for_url(re.compile("picture=shared:by-machine"))
     expect(page.get_by_text("Edited")).to_be_hidden()

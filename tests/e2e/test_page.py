@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 def open_overview(page: Page, path: str = "/") -> None:
     page.goto(path)
-    expect(page.get_by_text("utilisation of allocated")).to_be_visible(timeout=90_000)
+    expect(page.get_by_text("utilization of allocated")).to_be_visible(timeout=90_000)
 
 
 def show_table(page: Page, name: str) -> None:

@@ -95,11 +95,11 @@ def test_unit_is_found_and_selected_when_only_keys_are_used(page: Page) -> None:
 def test_link_brings_back_the_same_picture_when_it_is_shared(page: Page, browser: Browser, demo_url: str) -> None:
     open_picture(page)
     arrange(page, "Fragmentation by host")
-    page.get_by_label("Colour by").select_option(label="Power")
+    page.get_by_label("Color by").select_option(label="Power")
     page.wait_for_url(re.compile("picture=fragmentation-by-host&color=power_watts"))
     other = browser.new_context(base_url=demo_url).new_page()
     open_picture(other, page.url)
-    expect(other.get_by_label("Colour by")).to_have_value("power_watts")
+    expect(other.get_by_label("Color by")).to_have_value("power_watts")
     expect(other.get_by_role("radio", name=re.compile("Fragmentation by host"))).to_be_checked()
     other.context.close()
 

@@ -122,7 +122,7 @@ def _define_r1_by_form(page: Page) -> None:
     sheet = page.get_by_role("dialog")
     sheet.get_by_label("Name", exact=True).fill("R1")
     for field, choice in (
-        ("metric", "GPU utilisation"),
+        ("metric", "GPU utilization"),
         ("statistic", "percentile"),
         ("operator", "<"),
         ("unit", "%"),
@@ -134,7 +134,7 @@ def _define_r1_by_form(page: Page) -> None:
     value.fill("much")
     expect(sheet.get_by_role("alert").filter(has_text="`much` is no number")).to_be_visible(timeout=SLOW_MS)
     value.fill("15")
-    expect(sheet.get_by_text("GPU utilisation, 5th percentile")).to_be_visible(timeout=SLOW_MS)
+    expect(sheet.get_by_text("GPU utilization, 5th percentile")).to_be_visible(timeout=SLOW_MS)
     expect(sheet.locator("code", has_text=R1)).to_be_visible()
     _save(sheet)
 

@@ -37,7 +37,7 @@ def test_repeats_are_compared_at_once_when_nothing_was_chosen(runs_page: Page) -
     expect(legend).to_contain_text("alone")
     expect(legend).to_contain_text("mps · A")
     expect(legend).to_contain_text("×3")
-    for metric in ("loss", "GPU utilisation", "Power"):
+    for metric in ("loss", "GPU utilization", "Power"):
         expect(runs_page.get_by_role("region", name=metric, exact=True)).to_be_visible()
 
 

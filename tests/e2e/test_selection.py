@@ -121,7 +121,7 @@ def test_group_says_what_the_api_says_when_it_is_selected(page: Page, demo_url: 
     assert fact(page, "GPUs") == f"{len(mine):,} on {mine['node'].n_unique():,} nodes"
     assert fact(page, "users") == f"{mine['user'].n_unique():,}"
     util = round(100 * float(mine["gpu_util_ratio"].drop_nulls().to_numpy().mean()))
-    assert fact(page, "utilisation").startswith(f"{util} %, cluster ")
+    assert fact(page, "utilization").startswith(f"{util} %, cluster ")
     assert fact(page, "power").startswith(f"{float(mine['power_watts'].sum()) / 1000:.1f} kW of ")
 
 
@@ -147,7 +147,7 @@ def test_wasted_hours_are_those_of_the_api_when_a_group_is_live(page: Page, demo
 def test_group_is_zoomed_to_and_left_again_when_double_clicked(page: Page) -> None:
     picture = open_picture(page)
     where = point_at_a_group(page, picture)
-    expect(page.get_by_role("tooltip")).to_contain_text("utilisation")
+    expect(page.get_by_role("tooltip")).to_contain_text("utilization")
     page.mouse.dblclick(*where)
     page.wait_for_url(re.compile(r"select=group:gpus/project="))
     minimap = page.get_by_role("img", name=re.compile("^Map"))

@@ -57,7 +57,7 @@ def test_recorded_text_reads_as_the_reference_parser_reads_it_when_parsed(name: 
     assert not scrape.malformed
 
 
-def test_recorded_text_becomes_samples_when_normalised() -> None:
+def test_recorded_text_becomes_samples_when_normalized() -> None:
     scrape = ExpositionParser("recorded").parse(read_text("metrics.txt").encode(), fetched_at=NOW)
 
     normalized = Normalizer(Drops()).normalize([scrape], now_ms=NOW)

@@ -80,7 +80,7 @@ def _print(summary: dict[str, Any], waste: dict[str, Any]) -> None:
     )
     power = summary["power_watts"]
     answers.print(
-        f"{percent(summary['gpu_util_ratio'])} utilisation of allocated GPUs · "
+        f"{percent(summary['gpu_util_ratio'])} utilization of allocated GPUs · "
         f"{'–' if power is None else f'{power / 1000:,.0f} kW'} · {summary['running']:,} running · "
         f"{summary['waiting']:,} waiting for {count(summary['waiting_gpus'], 'GPU')}",
         soft_wrap=True,

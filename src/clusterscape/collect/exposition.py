@@ -65,7 +65,7 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a scrape looked like apart from its values, to recognise the next one by."""
+    """What a scrape looked like apart from its values, to recognize the next one by."""
 
     line_count: int
     sample_lines: Sequence[int]

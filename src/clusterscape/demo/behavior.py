@@ -1,4 +1,4 @@
-"""How a job's GPUs behave while it runs: its life cut into phases, each a recorded shape with a size and a colour of its own."""
+"""How a job's GPUs behave while it runs: its life cut into phases, each a recorded shape with a size and a color of its own."""
 
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ class Phase(NamedTuple):
     start_s: float
     mode: Mode
     cycle_s: float = 0.0  # one pass through a cyclic shape
-    level: float = 1.0  # of the recorded utilisation
-    jitter: float = 0.0  # how much utilisation wanders, relative
+    level: float = 1.0  # of the recorded utilization
+    jitter: float = 0.0  # how much utilization wanders, relative
     power: float = 1.0  # of the recorded dynamic power
     memory_ratio: float = 0.0  # of the GPU's memory, at the start of the phase
     memory_per_s: float = 0.0  # growth of that ratio
-    sm: float = 0.85  # SM activity at full utilisation
+    sm: float = 0.85  # SM activity at full utilization
     tensor: float = 0.45  # tensor activity at full power
     nvlink: float = 0.0  # share of the link's bandwidth
     pcie_rx_bytes_per_s: float = 1.5e9

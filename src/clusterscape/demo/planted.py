@@ -1,4 +1,4 @@
-"""What every demo cluster has to show, whatever the seed: one long 64-GPU run, one job of each bad behaviour, a broken node.
+"""What every demo cluster has to show, whatever the seed: one long 64-GPU run, one job of each bad behavior, a broken node.
 
 Planted jobs have users of their own and the highest priority, so that the ordinary stream cannot keep them from running.
 """
@@ -30,7 +30,7 @@ _MIDDLE = (0.5,) * 8  # planted jobs have no chance in them
 
 @dataclass(frozen=True, slots=True)
 class _Plant:
-    """A job that shows one behaviour at the anchor, where its partition has ``min_nodes``."""
+    """A job that shows one behavior at the anchor, where its partition has ``min_nodes``."""
 
     behavior: Behavior
     partition: str

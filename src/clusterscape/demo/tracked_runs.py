@@ -53,7 +53,7 @@ class DemoRun:
     data: bytes = field(repr=False)
 
 
-# Samples a second alone, utilisation, memory in bytes, by batch size.
+# Samples a second alone, utilization, memory in bytes, by batch size.
 _SPEEDS = {128: (410.0, 0.78, 9e9), 256: (549.0, 0.93, 15e9), 512: (610.0, 0.97, 27e9)}
 
 

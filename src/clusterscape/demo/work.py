@@ -15,7 +15,7 @@ class Behavior(StrEnum):
     HEALTHY = "healthy"
     VALIDATION = "validation"  # regular dips for validation, data and checkpoints
     INPUT_BOUND = "input_bound"  # waits for data most of the time
-    STALLED = "stalled"  # from some moment on: full utilisation, hardly any power, no progress
+    STALLED = "stalled"  # from some moment on: full utilization, hardly any power, no progress
     IDLE_TAIL = "idle_tail"  # worked once, now only holds its GPUs
     MEMORY_LEAK = "memory_leak"
     NODE_MASTER = "node_master"  # the first GPU of each node works, the others wait for it
@@ -40,7 +40,7 @@ class DemoJob:
     project: str
     experiment: str
     behavior: Behavior
-    draws: tuple[float, ...]  # DRAWS numbers in [0, 1) from which the details of its behaviour follow
+    draws: tuple[float, ...]  # DRAWS numbers in [0, 1) from which the details of its behavior follow
     stream: str  # the kind of jobs whose demand it adds to
     kind: WorkloadKind = WorkloadKind.JOB
     qos: str = "normal"

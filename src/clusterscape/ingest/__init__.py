@@ -1,1 +1,1 @@
-"""Validates, normalises, deduplicates and batches what collectors observe; the only writer of the store."""
+"""Validates, normalizes, deduplicates and batches what collectors observe; the only writer of the store."""

@@ -170,7 +170,7 @@ class Ingest:
             self._changes.bump_tick(UnixMs(max(int(batch.time_ms.max()) for batch in batches if len(batch))))
 
     def accept_samples(self, batch: SampleBatch) -> None:
-        """Store canonical samples that need no normalising (a tracked run's); raises what the store raises."""
+        """Store canonical samples that need no normalizing (a tracked run's); raises what the store raises."""
         if not len(batch):
             return
         self._metrics.append(batch)

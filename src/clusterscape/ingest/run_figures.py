@@ -206,7 +206,7 @@ def _results(series: Mapping[str, SeriesFigures], own: str) -> dict[str, float]:
 
 
 def _joined(devices: list[SeriesFigures], kind: str, *, adds: bool) -> float | None:
-    """Of several GPUs: watts and bytes add up, utilisation is their mean."""
+    """Of several GPUs: watts and bytes add up, utilization is their mean."""
     values = [one.high if kind == "peak" else one.total / one.count for one in devices]
     if not values:
         return None

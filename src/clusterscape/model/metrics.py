@@ -104,7 +104,7 @@ def _counter(
 CATALOGUE: tuple[Metric, ...] = (
     _ratio(
         "gpu_util_ratio",
-        "GPU utilisation",
+        "GPU utilization",
         "Share of the sample period in which at least one kernel ran.",
         percent="DCGM_FI_DEV_GPU_UTIL dcgm_gpu_utilization nvml_gpu_util",
         summary=True,
@@ -211,13 +211,13 @@ CATALOGUE: tuple[Metric, ...] = (
     _ratio(
         "encoder_util_ratio",
         "Encoder",
-        "Video encoder utilisation.",
+        "Video encoder utilization.",
         percent="DCGM_FI_DEV_ENC_UTIL dcgm_enc_utilization nvml_encoder_util",
     ),
     _ratio(
         "decoder_util_ratio",
         "Decoder",
-        "Video decoder utilisation.",
+        "Video decoder utilization.",
         percent="DCGM_FI_DEV_DEC_UTIL dcgm_dec_utilization nvml_decoder_util",
     ),
     _gauge(
@@ -366,7 +366,7 @@ CATALOGUE: tuple[Metric, ...] = (
             ("thermal", "heat", "THERMAL"),
             ("sync_boost", "sync boost", "SYNC_BOOST"),
             ("board_limit", "board limit", "BOARD_LIMIT"),
-            ("low_util", "low utilisation", "LOW_UTIL"),
+            ("low_util", "low utilization", "LOW_UTIL"),
             ("reliability", "reliability", "RELIABILITY"),
         )
     ),

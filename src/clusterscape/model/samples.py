@@ -1,6 +1,6 @@
 """Samples as columns: what an exporter said (raw series) and what we store (canonical samples).
 
-Owns the two column layouts and their dictionaries. Does not parse, normalise or store.
+Owns the two column layouts and their dictionaries. Does not parse, normalize or store.
 """
 
 from collections.abc import Iterable, Mapping

@@ -21,7 +21,7 @@ class SpanClass(StrEnum):
     MEMORY = "memory"
     """Copies and fills by the device."""
     LAUNCH = "launch"
-    """A call of the device's runtime: launches, synchronisations."""
+    """A call of the device's runtime: launches, synchronizations."""
     HOST = "host"
     ANNOTATION = "annotation"
     STEP = "step"

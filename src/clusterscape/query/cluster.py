@@ -29,7 +29,7 @@ SUMMED_METRICS = ("gpu_util_ratio", "power_watts")
 
 RATIO_STEP = 0.001
 SHOWN_STEPS = 2047
-"""Finer than any colour or table shows, and coarse enough to compress: a ratio to 0.1 %, else 1/2047 of the values' range."""
+"""Finer than any color or table shows, and coarse enough to compress: a ratio to 0.1 %, else 1/2047 of the values' range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def quantize(values: NDArray[np.float64], upper: float | None) -> tuple[NDArray[
     """``values`` as uint16 steps, and the bounds (lower, upper) with value = lower + step / STEPS × (upper − lower).
 
     NaN becomes MISSING. The error is at most half a step: 0.05 % of a ratio (``upper`` ≤ 2), else 1/4094 of the values' range.
-    Ratios keep their bounds from tick to tick, so that colours do not jump.
+    Ratios keep their bounds from tick to tick, so that colors do not jump.
     """
     known = values[np.isfinite(values)]
     if known.size == 0:

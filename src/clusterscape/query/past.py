@@ -26,7 +26,7 @@ KEPT_PICTURES = 8
 
 STRETCH_MS = 1_800_000
 KEPT_STRETCHES = 4
-"""Records are read for half an hour at once: who looks at one minute looks at its neighbours next."""
+"""Records are read for half an hour at once: who looks at one minute looks at its neighbors next."""
 
 _EVERY_WORKLOAD = 2**31 - 1
 

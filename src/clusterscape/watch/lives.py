@@ -231,7 +231,7 @@ class Lives:
             yield kept, row, time_ms, value
 
     def _codes(self, theirs: Names, ours: Names) -> Int32s:
-        """Codes of units, remembered: a normaliser uses the same dictionary for all its batches."""
+        """Codes of units, remembered: a normalizer uses the same dictionary for all its batches."""
         lengths = (len(theirs), len(ours))
         for known in self._maps:
             if known.names is theirs:

@@ -37,7 +37,7 @@ def read_series(
 
 
 def find_running(scenario: Scenario, behavior: Behavior, at_ms: int) -> tuple[Life, Attempt]:
-    """The planted job of that behaviour."""
+    """The planted job of that behavior."""
     found = [pair for pair in look(scenario, at_ms // 1000).running if pair[0].demo.behavior is behavior]
     return max(found, key=lambda pair: pair[0].demo.job.priority)
 

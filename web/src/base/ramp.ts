@@ -1,4 +1,4 @@
-// The colour of a quantity: a viridis-like ramp, even in lightness and safe for colour-blind readers.
+// The color of a quantity: a viridis-like ramp, even in lightness and safe for color-blind readers.
 
 const STOPS: readonly (readonly [number, number, number])[] = [
   [68, 1, 84],
@@ -29,7 +29,7 @@ function mixStops(ratio: number): string {
   return `rgb(${channel(0)} ${channel(1)} ${channel(2)})`;
 }
 
-/** CSS colour of a ratio 0–1; outside is clamped. */
+/** CSS color of a ratio 0–1; outside is clamped. */
 export function rampColor(ratio: number): string {
   const clamped = Math.min(1, Math.max(0, ratio));
   return COLORS[Math.round(clamped * STEPS)] ?? "transparent";

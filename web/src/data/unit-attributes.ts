@@ -14,7 +14,7 @@ import { ruleOfAttribute } from "../state/rules.ts";
 import { readRule, readWorst } from "./row-rules.ts";
 import type { Units } from "./units.ts";
 
-/** States in which a unit's metrics mean something: an idle GPU has a utilisation of 0, too, but nobody wastes it. */
+/** States in which a unit's metrics mean something: an idle GPU has a utilization of 0, too, but nobody wastes it. */
 const MEASURED_STATES: readonly (string | null)[] = ["allocated", "requested"];
 
 const computed = new WeakMap<Units, Map<AttributeName, NumberColumn>>();

@@ -12,7 +12,7 @@ type Titled = readonly [title: string, unit: Quantity];
 
 /** Sampled again and again, with statistics over a workload's life. Of units that nobody holds they say nothing. */
 const METRICS = {
-  gpu_util_ratio: ["GPU utilisation", "ratio"],
+  gpu_util_ratio: ["GPU utilization", "ratio"],
   sm_active_ratio: ["SM active", "ratio"],
   sm_occupancy_ratio: ["SM occupancy", "ratio"],
   tensor_active_ratio: ["Tensor active", "ratio"],

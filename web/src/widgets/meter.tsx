@@ -11,7 +11,7 @@ interface MeterProps {
   readonly range?: readonly [min: number, max: number] | undefined;
   /** What to write instead of the percentage. */
   readonly text?: string;
-  /** Ramp colours say how well something is used; plain bars only how full it is. */
+  /** Ramp colors say how well something is used; plain bars only how full it is. */
   readonly look?: "ramp" | "plain";
   readonly tip?: string | undefined;
 }

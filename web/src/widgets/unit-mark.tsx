@@ -1,4 +1,4 @@
-// One unit as a small square. Held units have the colour of their utilisation, and are hatched where it is not known; free
+// One unit as a small square. Held units have the color of their utilization, and are hatched where it is not known; free
 // is an outline, out of service rose and crossed out, silent hatched grey, asked-for dashed: absence has a shape of its own.
 
 import { classNames } from "../base/class-names.ts";
@@ -9,7 +9,7 @@ export type MarkState = "allocated" | "free" | "unavailable" | "stale" | "reques
 
 interface UnitMarkProps {
   readonly state: MarkState;
-  /** Utilisation 0–1; null where not known. */
+  /** Utilization 0–1; null where not known. */
   readonly ratio?: number | null;
   readonly tip?: string | undefined;
 }

@@ -57,7 +57,7 @@ def _describe_dips(run: RunData, rule: ThumbRule, metric: str, dips: Dips) -> Fi
 
 
 def find_stall(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
-    """Utilisation stays high while power, or tensor activity where power is missing, falls for good."""
+    """Utilization stays high while power, or tensor activity where power is missing, falls for good."""
     util = run.course("gpu_util_ratio")
     bound, metric = "max_power_ratio", "power_watts"
     course = run.course(metric)

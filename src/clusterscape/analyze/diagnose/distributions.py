@@ -58,7 +58,7 @@ def compute_jensen_shannon(weights: Floats | Ints) -> Floats:
 
     Parameters
     ----------
-    weights : (GPU × bins), ≥ 0; each row is normalised. A row without weight has no distribution: its distances are NaN.
+    weights : (GPU × bins), ≥ 0; each row is normalized. A row without weight has no distribution: its distances are NaN.
 
     Equal to ``scipy.spatial.distance.pdist(weights, "jensenshannon")`` to 1e-9. Lin, Divergence measures based on the
     Shannon entropy (1991); Endres and Schindelin (2003) for the root being a metric.

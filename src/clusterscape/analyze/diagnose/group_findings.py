@@ -35,7 +35,7 @@ SAYINGS = {
 def find_imbalance(
     run: RunData, rule: ThumbRule, clustering: Clustering, explanations: Sequence[Explanation | None], metric: str
 ) -> Iterator[Finding]:
-    """Clusters whose mean utilisation differs."""
+    """Clusters whose mean utilization differs."""
     util = run.find("gpu_util_ratio")
     if util is None or clustering.count < 2:
         return

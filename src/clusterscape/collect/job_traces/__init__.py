@@ -21,7 +21,7 @@ __all__ = ["FORMATS", "OpenbNodes", "TraceFormat", "read_openb_nodes", "read_tra
 
 @dataclass(frozen=True, slots=True)
 class TraceFormat:
-    """How a format is recognised and read. ``read`` takes the file, a name and the zone of times without an offset."""
+    """How a format is recognized and read. ``read`` takes the file, a name and the zone of times without an offset."""
 
     matches: Callable[[str], bool]
     read: Callable[[Path, str, str], JobTrace]

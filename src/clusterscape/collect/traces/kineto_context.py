@@ -22,7 +22,7 @@ _PHASES = (
 )
 SYNC_CALLS = ("cudaStreamSynchronize", "cudaEventSynchronize", "hipStreamSynchronize", "hipEventSynchronize")
 READY_SLACK_NS = 1_000_000
-"""A synchronisation that begins so soon after a host collective waits for the collective's own input."""
+"""A synchronization that begins so soon after a host collective waits for the collective's own input."""
 
 Ints = NDArray[np.int64]
 

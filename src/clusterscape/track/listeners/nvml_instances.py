@@ -1,6 +1,6 @@
 """Values of MIG instances, as far as the driver gives them: memory, and on Hopper and later how busy its parts were.
 
-Utilisation, power and energy of an instance no driver tells; they are left out. Instances come and go: they are looked up again.
+Utilization, power and energy of an instance no driver tells; they are left out. Instances come and go: they are looked up again.
 """
 
 from collections.abc import Callable

@@ -1,14 +1,14 @@
 """How often each value of a GPU is read: a driver's answers differ a thousandfold in cost, and not everything changes quickly.
 
-Processor time of one question to an H200 (driver 580): utilisation 60 µs, power 0.1 ms, memory 0.1 ms, processes 0.3 ms,
-PCIe 0.8 ms (and 20 ms of waiting), utilisation of processes 2 ms, energy 4 ms.
+Processor time of one question to an H200 (driver 580): utilization 60 µs, power 0.1 ms, memory 0.1 ms, processes 0.3 ms,
+PCIe 0.8 ms (and 20 ms of waiting), utilization of processes 2 ms, energy 4 ms.
 """
 
 from enum import IntFlag
 
 
 class Part(IntFlag):
-    """What is read beside utilisation and power, which every tick has."""
+    """What is read beside utilization and power, which every tick has."""
 
     NONE = 0
     MEMORY = 1  # of GPUs and MIG instances

@@ -102,7 +102,7 @@ class _Gpu:
         }
 
     def read(self, parts: Part) -> GpuReading:
-        """Utilisation and power, and the parts that are due."""
+        """Utilization and power, and the parts that are due."""
         found: dict[str, float] = {}
         self._add_quick(found)
         if Part.MEMORY in parts:

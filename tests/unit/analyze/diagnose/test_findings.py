@@ -39,7 +39,7 @@ def only(diagnosis: Diagnosis, kind: FindingKind) -> Finding:
 
 
 def recorded(mode: str, points: int) -> tuple[Floats, Floats]:
-    """Utilisation and power of a recorded mode, over and over."""
+    """Utilization and power of a recorded mode, over and over."""
     text = files("clusterscape.demo").joinpath("shapes/h200.csv").read_text(encoding="utf-8")
     rows = [row for row in csv.DictReader(text.splitlines()) if row["mode"] == mode]
     util = np.array([float(row["util_percent"]) / 100.0 for row in rows])

@@ -39,7 +39,7 @@ class Outcome:
         return {self.truth[workload].behavior for workload in self.found[key]}
 
     def turned(self, behavior: Behavior) -> set[str]:
-        """Jobs of a behaviour that have shown it for long enough."""
+        """Jobs of a behavior that have shown it for long enough."""
         return {
             workload
             for workload, truth in self.truth.items()

@@ -149,7 +149,7 @@ def test_error_names_the_path_when_there_is_nothing(tmp_path: Path) -> None:
         ("void at::native::reduce_kernel<512>", None),
     ],
 )
-def test_collective_is_recognised_when_a_library_names_its_kernels(name: str, kind: str | None) -> None:
+def test_collective_is_recognized_when_a_library_names_its_kernels(name: str, kind: str | None) -> None:
     assert is_communication_kernel(name) == (kind is not None)
     if kind:
         assert find_kind(name) == kind

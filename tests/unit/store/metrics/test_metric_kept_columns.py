@@ -1,4 +1,4 @@
-"""Columns kept for the neighbours of a past minute: bounded, and never another answer than without them."""
+"""Columns kept for the neighbors of a past minute: bounded, and never another answer than without them."""
 
 from pathlib import Path
 

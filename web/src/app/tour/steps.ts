@@ -25,7 +25,7 @@ const showOverview: ScreenChange = (screen) => showTable("picture")(openView("ov
 export const TOUR: readonly TourStep[] = [
   {
     title: "A square is a GPU",
-    text: "Boxes around it say whose it is: project, user, workload. Its colour is a metric, here utilisation. Point at a square to read it, click it for its workload and its neighbours, scroll to zoom.",
+    text: "Boxes around it say whose it is: project, user, workload. Its color is a metric, here utilization. Point at a square to read it, click it for its workload and its neighbors, scroll to zoom.",
     places: ['[aria-label="Picture of all units"]'],
     open: () => showOverview,
   },

@@ -1,4 +1,4 @@
-// The colors of rules: their own, or by severity, roses for critical, ambers for warnings, blues for hints. Neighbours in one
+// The colors of rules: their own, or by severity, roses for critical, ambers for warnings, blues for hints. Neighbors in one
 // severity differ in lightness, so that they can be told apart without seeing hues; the first four of each are tested for it.
 
 import type { RuleAnswer, Severity } from "../../api/generated.ts";

@@ -53,7 +53,7 @@ function RuleChangeItems({ rule, changes }: { rule: RuleAnswer; changes: RuleCha
           </MenuItem>
         </>
       )}
-      <SubMenu title="Colour">
+      <SubMenu title="Color">
         <MenuChoices
           value={rule.color ?? ""}
           choices={COLORS}

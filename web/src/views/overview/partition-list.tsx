@@ -35,7 +35,7 @@ export function PartitionList({ partitions, chosen, onToggle }: PartitionListPro
           </span>
           <StackedBar share={partition.units} size={6} />
           <span className={styles.numbers}>
-            <span data-tip="Mean utilisation of allocated GPUs">
+            <span data-tip="Mean utilization of allocated GPUs">
               {formatRatio(partition.gpu_util_ratio)}
               <small> used</small>
             </span>

@@ -15,7 +15,7 @@ import styles from "./hardware.module.css";
 
 const METRICS = ["gpu_util_ratio", "power_watts", "memory_used_bytes"] as const;
 const TITLES: Readonly<Record<string, string>> = {
-  gpu_util_ratio: "GPU utilisation",
+  gpu_util_ratio: "GPU utilization",
   power_watts: "Power",
   memory_used_bytes: "Memory",
 };

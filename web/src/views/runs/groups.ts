@@ -15,7 +15,7 @@ export interface RunGroup {
   readonly rows: readonly RunRow[];
 }
 
-/** Told apart by colour-blind readers, too; the same in light and dark. */
+/** Told apart by color-blind readers, too; the same in light and dark. */
 const COLORS = [
   "light-dark(#1f6feb, #5aa9ff)",
   "light-dark(#b46a00, #ffb454)",

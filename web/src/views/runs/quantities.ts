@@ -31,7 +31,7 @@ const KNOWN: readonly RunQuantity[] = [
     of: ({ joules_per_work }) => joules_per_work,
   },
   { key: "power", title: "Power, mean", unit: "watts", of: ({ power_watts }) => power_watts },
-  { key: "gpu_util", title: "GPU utilisation", unit: "ratio", of: ({ gpu_util_ratio }) => gpu_util_ratio },
+  { key: "gpu_util", title: "GPU utilization", unit: "ratio", of: ({ gpu_util_ratio }) => gpu_util_ratio },
   {
     key: "slowdown",
     title: "Slowdown",

@@ -1,4 +1,4 @@
-"""Decoded columns of segments, kept for a while: who looks at one past minute looks at its neighbours next.
+"""Decoded columns of segments, kept for a while: who looks at one past minute looks at its neighbors next.
 
 Bounded by bytes; the least recently used go first. Knows nothing of files: whoever reads a column puts it here.
 """

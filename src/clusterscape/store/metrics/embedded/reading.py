@@ -56,7 +56,7 @@ class View:
     kept: KeptColumns
 
     def read_short(self, metrics: Sequence[str], start_ms: int, end_ms: int) -> list[Block]:
-        """As ``read_raw`` of all units for a short time, likely to be asked for again with its neighbours."""
+        """As ``read_raw`` of all units for a short time, likely to be asked for again with its neighbors."""
         parts = []
         for segment in self.raw:
             if segment.overlaps(start_ms, end_ms):

@@ -108,8 +108,8 @@ function Naming({ state: { draft, change } }: { state: DraftState }) {
         />
       </div>
       <div className={styles.field}>
-        <span>Colour</span>
-        <fieldset className={styles.colors} aria-label="Colour">
+        <span>Color</span>
+        <fieldset className={styles.colors} aria-label="Color">
           {[{ value: "", title: "By severity" }, ...OWN_COLORS].map(({ value, title }) => (
             <label key={value} data-tip={title} style={value === "" ? undefined : { background: value }}>
               <input

@@ -20,7 +20,7 @@ interface Shown {
 }
 
 const SHOWN: readonly Shown[] = [
-  { metric: "gpu_util_ratio", title: "Utilisation", unit: "ratio", color: "var(--accent)" },
+  { metric: "gpu_util_ratio", title: "Utilization", unit: "ratio", color: "var(--accent)" },
   { metric: "power_watts", title: "Power", unit: "watts", color: "var(--warn)" },
   { metric: "memory_used_bytes", title: "Memory", unit: "bytes", color: "var(--ok)" },
 ];

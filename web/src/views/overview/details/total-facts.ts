@@ -10,7 +10,7 @@ export interface TextFact {
   readonly value: string | null;
 }
 
-/** `clusterUtil`: what the units' utilisation is compared with. */
+/** `clusterUtil`: what the units' utilization is compared with. */
 export function totalFacts(totals: UnitTotals, clusterUtil: number | null): readonly TextFact[] {
   const { gpus, states } = totals;
   return [
@@ -23,7 +23,7 @@ export function totalFacts(totals: UnitTotals, clusterUtil: number | null): read
     { name: "longest wait", value: totals.longestWaitS === null ? null : formatDuration(totals.longestWaitS) },
     { name: "workloads", value: totals.workloads > 1 ? formatCount(totals.workloads) : null },
     { name: "users", value: totals.users > 1 ? formatCount(totals.users) : null },
-    { name: "utilisation", value: totals.utilRatio === null ? null : utilWords(totals.utilRatio, clusterUtil) },
+    { name: "utilization", value: totals.utilRatio === null ? null : utilWords(totals.utilRatio, clusterUtil) },
     { name: "power", value: totals.powerWatts === null ? null : powerWords(totals) },
     { name: "held so far", value: totals.heldHours === null ? null : formatGpuHours(totals.heldHours) },
     { name: `wasted in ${WASTE_HOURS} h`, value: totals.wastedHours === null ? null : wasteWords(totals) },

@@ -114,7 +114,7 @@ describe("what units add up to", () => {
     expect(totals.wastedHours).toBeCloseTo(1.5);
     const facts = new Map(totalFacts(totals, 0.74).map(({ name, value }) => [name, value]));
     expect(facts.get("wasted in 24 h")).toBe("1.5 of 4.0\u00a0GPU-hours");
-    expect(facts.get("utilisation")).toBe("75\u00a0%, cluster 74\u00a0%");
+    expect(facts.get("utilization")).toBe("75\u00a0%, cluster 74\u00a0%");
   });
 
   it("lists the largest first", () => {

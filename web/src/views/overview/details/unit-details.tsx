@@ -126,7 +126,7 @@ function measured(units: Units, row: number, powerLimit: number | null, memory: 
   const outOf = (limit: number | null, format: (value: number) => string) =>
     limit === null ? "" : ` of ${format(limit)}`;
   return [
-    { name: "utilisation", value: formatRatio(read("gpu_util_ratio")) },
+    { name: "utilization", value: formatRatio(read("gpu_util_ratio")) },
     { name: "power", value: `${formatWatts(read("power_watts"))}${outOf(powerLimit, formatWatts)}` },
     { name: "memory", value: `${formatBytes(read("memory_used_bytes"))}${outOf(memory, formatBytes)}` },
     { name: "temperature", value: formatQuantity(read("gpu_temperature_celsius"), "celsius") },

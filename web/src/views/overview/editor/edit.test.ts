@@ -118,6 +118,6 @@ describe("a view in words", () => {
       "pack · all alike · 3 bins",
     );
     const sorted = changeMark(view, { layout: "fillY", sort: { by: "gpu_util_ratio", order: "descending" } });
-    expect(describeMark(sorted)).toBe("squares, fill ↓ · GPU utilisation ↓");
+    expect(describeMark(sorted)).toBe("squares, fill ↓ · GPU utilization ↓");
   });
 });

@@ -9,7 +9,7 @@ import { sayRange } from "./number-words.ts";
 const MOST_NAMES = 3;
 const MAX_NAME = 40;
 
-/** `user ada, bob`, `GPU utilisation up to 15 % or project none`. */
+/** `user ada, bob`, `GPU utilization up to 15 % or project none`. */
 export function describeClause(clause: Clause): string {
   return clause.map((condition) => `${titleOf(condition)} ${describeCondition(condition)}`).join(" or ");
 }
@@ -18,7 +18,7 @@ export function titleOf({ attribute }: Condition): string {
   return attributeOf(attribute).title;
 }
 
-/** For the middle of a sentence: `GPU utilisation` stays, `Power` does not. */
+/** For the middle of a sentence: `GPU utilization` stays, `Power` does not. */
 export function lowerTitle(title: string): string {
   return /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title;
 }

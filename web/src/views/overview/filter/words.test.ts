@@ -9,7 +9,7 @@ const say = (text: string) => describeClause(parseWhere([text], [])[0] ?? []).re
 
 describe("a condition in words", () => {
   it.each([
-    ["gpu_util_ratio:..0.15", "GPU utilisation up to 15 %"],
+    ["gpu_util_ratio:..0.15", "GPU utilization up to 15 %"],
     ["!power_watts:p95:300..", "Power, p95 of life not from 300 W"],
     ["user:ada,bob,cid,dan,eve", "User ada, bob, cid and 2 more"],
     ["workload_state:out_of_memory", "Workload's state out of memory"],

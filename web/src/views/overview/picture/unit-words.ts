@@ -60,7 +60,7 @@ export function describePicture(model: PictureModel, layout: UnitLayout): string
     .slice(0, 3)
     .map((group) => `${labelOf(layout, group)} with ${formatCount(layout.groups.unitCount[group] ?? 0)}`);
   return [
-    `${formatPlural(layout.unitCount, "unit")} grouped by ${grouping}, coloured by ${model.color.title}.`,
+    `${formatPlural(layout.unitCount, "unit")} grouped by ${grouping}, colored by ${model.color.title}.`,
     `${states.join(", ")}.`,
     outer.length > 0 ? `Largest groups: ${outer.join("; ")}.` : "",
   ].join(" ");

@@ -53,7 +53,7 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
             {formatRatio(cluster.gpu_util_ratio)}
           </>
         }
-        label="utilisation of allocated"
+        label="utilization of allocated"
         tip={`Mean over allocated GPUs; all GPUs together draw ${formatWatts(cluster.power_watts)}`}
         onClick={show({ kind: "use" })}
       />

@@ -89,7 +89,7 @@ function unitColumns(units: Units | undefined, rowsOf: ReadonlyMap<string, reado
     {
       key: "gpus",
       title: "GPUs",
-      tip: "Each square is one unit: filled by its utilisation, outlined while free",
+      tip: "Each square is one unit: filled by its utilization, outlined while free",
       width: 160,
       grow: 0,
       rank: 1,
@@ -107,7 +107,7 @@ function unitColumns(units: Units | undefined, rowsOf: ReadonlyMap<string, reado
     },
     {
       key: "util",
-      title: "Utilisation",
+      title: "Utilization",
       tip: "Mean over its held units",
       width: 124,
       grow: 0.6,

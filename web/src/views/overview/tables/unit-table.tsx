@@ -78,7 +78,7 @@ function metricColumns(units: Units): readonly UnitColumn[] {
   const temperature = findMetric(units, "gpu_temperature_celsius");
   return [
     {
-      ...numberColumn("util", "Utilisation", util, 116, 1),
+      ...numberColumn("util", "Utilization", util, 116, 1),
       cell: (row) => orMissing(util, row, (value) => <Meter ratio={value} />),
     },
     {

@@ -95,7 +95,7 @@ function measuredColumns({ util, power, memory }: Measured): readonly WorkloadCo
   return [
     {
       key: "util",
-      title: "Utilisation",
+      title: "Utilization",
       tip: "Mean over its GPUs now; the thin marks are the least and the most used one",
       width: 124,
       grow: 0.6,

@@ -123,7 +123,7 @@ function timeColumns(): readonly Shown[] {
     {
       key: "until",
       title: "Until",
-      tip: "Tinted: it goes on now, in the colour of the rule's severity",
+      tip: "Tinted: it goes on now, in the color of the rule's severity",
       width: 82,
       grow: 0,
       rank: 1,

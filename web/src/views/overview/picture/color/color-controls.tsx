@@ -31,9 +31,9 @@ export function ColorControls({ model }: { model: PictureModel }) {
   const choose = (name: AttributeName) => change(colorBy(name === ownColor(arrangement) ? null : name));
   const isState = color.name === "unit_state";
   return (
-    <section className={styles.color} aria-label="Colour">
+    <section className={styles.color} aria-label="Color">
       <div className={styles.head}>
-        <h2>Colour</h2>
+        <h2>Color</h2>
         {!isState && <Settings model={model} />}
       </div>
       <ColorSelect value={color} onChange={choose} />
@@ -53,7 +53,7 @@ function Settings({ model }: { model: PictureModel }) {
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
-        <IconButton icon="gear" label="Colour settings" />
+        <IconButton icon="gear" label="Color settings" />
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content className={styles.popup} align="start" side="right" sideOffset={8} collisionPadding={8}>
@@ -93,7 +93,7 @@ function ColorSelect({ value, onChange }: { value: Attribute; onChange: (name: A
   return (
     <div className={styles.by}>
       <select
-        aria-label="Colour by"
+        aria-label="Color by"
         value={metric ?? value.name}
         onChange={(event) => {
           const statistic = value.kind === "number" ? value.statistic : null;

@@ -28,11 +28,11 @@ export function ColorSettingsForm({ color, legend }: { color: Attribute; legend:
   const change = useChangeScreen();
   return (
     <div className={styles.settings}>
-      <h3>Colours of {lowerTitle(color.title)}</h3>
+      <h3>Colors of {lowerTitle(color.title)}</h3>
       <Schemes color={color} legend={legend} />
       {color.kind === "number" && legend.kind === "number" && <NumberRows attribute={color} legend={legend} />}
       <Button disabled={isPlainColors(colors)} onClick={() => change(setColors(DEFAULT_COLORS))}>
-        Reset colours
+        Reset colors
       </Button>
     </div>
   );

@@ -56,7 +56,7 @@ function colorUnits(color: AttributeName, { filtered = null, settings = {}, unit
   return computeColoring({ units, attribute, settings: { ...DEFAULT_COLORS, ...settings }, filtered, drawn, tokens });
 }
 
-/** Held units with these values of utilisation. */
+/** Held units with these values of utilization. */
 function colorValues(values: readonly number[], settings: Partial<ColorSettings>, filtered: Uint8Array | null = null) {
   const units = makeUnits(
     values.map(() => "allocated"),

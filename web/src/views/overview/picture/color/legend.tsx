@@ -134,7 +134,7 @@ function Names({ legend, where, model }: LegendProps & { readonly legend: NameLe
           </li>
         )}
       </ul>
-      {legend.hasSharedColors && <p className={styles.note}>More names than colours: some share one.</p>}
+      {legend.hasSharedColors && <p className={styles.note}>More names than colors: some share one.</p>}
     </>
   );
 }
