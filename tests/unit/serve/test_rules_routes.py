@@ -159,7 +159,7 @@ async def test_alert_channels_tell_how_they_do_when_one_fails(page: Page) -> Non
         ("PUT", "/rules/new", {"text": IDLE, "color": "red"}, 422, "is no color"),
         ("PUT", "/rules/new", {"text": IDLE, "name": "x" * 101}, 422, "101 characters"),
         ("PUT", "/rules/new", {"text": IDLE, "severity": "huge"}, 422, "severity"),
-        ("PUT", "/rules/new", {"text": IDLE, "color": "#ffffff"}, 422, "color"),
+        ("PUT", "/rules/new", {"text": IDLE, "tint": "#ffffff"}, 422, "tint"),
         ("PUT", "/rules/new", {"text": "x" * 4001}, 422, "4000"),
         ("DELETE", "/rules/nothing", None, 404, "no rule"),
         ("DELETE", "/rules/memory-leak-of-mine", None, 404, "no rule"),
