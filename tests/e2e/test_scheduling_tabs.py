@@ -73,7 +73,7 @@ def test_an_uploaded_trace_is_described_and_simulated_when_it_is_brought(page: P
     expect(measures).to_contain_text("SJF + relaxed ω 0.2", timeout=SLOW_MS)
 
     kept = page.get_by_role("region", name="Kept results")
-    kept.get_by_role("button").last.click()
+    kept.get_by_role("listitem").last.get_by_role("button").first.click()
     expect(page).to_have_url(re.compile(result.group()), timeout=SLOW_MS)
     expect(measures).not_to_contain_text("relaxed", timeout=SLOW_MS)
 
