@@ -26,7 +26,7 @@ MOST_MEAN = 6.0
 
 Pixels = npt.NDArray[np.float64]
 
-_SHRINK = """async ({png, width, height}) => {
+_DRAWN = """async ({png, width, height}) => {
   const image = new Image();
   image.src = `data:image/png;base64,${png}`;
   await image.decode();
@@ -35,22 +35,21 @@ _SHRINK = """async ({png, width, height}) => {
   const context = canvas.getContext("2d");
   context.imageSmoothingQuality = "high";
   context.drawImage(image, 0, 0, width, height);
-  return canvas.toDataURL("image/png").split(",")[1];
+"""
+"""The picture drawn at another size; what is answered of it follows."""
+_SHRINK = (
+    _DRAWN
+    + """  return canvas.toDataURL("image/png").split(",")[1];
 }"""
-_READ = """async ({png, width, height}) => {
-  const image = new Image();
-  image.src = `data:image/png;base64,${png}`;
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [width, height];
-  const context = canvas.getContext("2d");
-  context.imageSmoothingQuality = "high";
-  context.drawImage(image, 0, 0, width, height);
-  const bytes = context.getImageData(0, 0, width, height).data;
+)
+_READ = (
+    _DRAWN
+    + """  const bytes = context.getImageData(0, 0, width, height).data;
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
   return btoa(text);
 }"""
+)
 
 
 @dataclass(frozen=True)
