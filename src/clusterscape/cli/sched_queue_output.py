@@ -83,7 +83,7 @@ def print_story(found: dict[str, Any]) -> None:
             answers.print(line, highlight=False, markup=False)
     _print_promise(found["promise"])
     if found["changes"]:
-        answers.print("\nWhat would start it sooner, the cheapest first:", style="dim")
+        answers.print("\nWhat would start it sooner than at the latest, the cheapest first:", style="dim")
         for change in found["changes"]:
             answers.print(f"  {change['words']}: {duration(change['gain_s'])} sooner", highlight=False, markup=False)
 

@@ -295,5 +295,5 @@ def _tell(story: WaitingStory, row: QueueRow) -> list[str]:
         lines.append("No plan has room for it with the nodes in service.")
     elif story.changes:
         best = story.changes[0]
-        lines.append(f"Cheapest change: {best.words}; it would start {describe_span(best.gain_s)} sooner.")
+        lines.append(f"Cheapest change: {best.words}; its latest start would be {describe_span(best.gain_s)} sooner.")
     return lines

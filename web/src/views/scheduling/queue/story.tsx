@@ -109,6 +109,7 @@ function Told({ story }: { story: WaitingStory }) {
 function Sooner({ changes }: { changes: readonly CheaperChange[] }) {
   return (
     <Card title="What would start it sooner">
+      <p className={styles.hint}>Compared with its start at the latest.</p>
       <ol className={styles.sooner}>
         {changes.map((change, index) => (
           <li key={change.kind} data-best={index === 0 || undefined}>
