@@ -21,6 +21,8 @@ from benchmarks.snapshot_wire import _samples, build_site
 from clusterscape.model import SampleBatch, UnixMs
 from clusterscape.query import Queries
 from clusterscape.serve.app import create_app
+from clusterscape.serve.http_guard import HttpGuard
+from clusterscape.serve.http_protocol import HttpConfig
 
 
 @contextmanager
@@ -59,7 +61,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         queries = build_site(Path(folder), options.gpus)
         samples = _samples(list(queries.context.records.units()), np.random.default_rng(7))
-        server = uvicorn.Server(uvicorn.Config(create_app(queries), host="127.0.0.1", port=0, log_level="error"))
+        guard = HttpGuard()
+        app = create_app(queries, guard=guard)
+        server = uvicorn.Server(HttpConfig(app, guard, host="127.0.0.1", port=0, log_level="error"))
         ends = threading.Event()
         ticker = threading.Thread(target=keep_ticking, args=(queries, samples, options.tick_s, ends), daemon=True)
 

@@ -1,4 +1,5 @@
-"""Writes ``docs/reference`` from the code: settings, metrics, commands, the API. ``--check`` fails where one is out of date."""
+"""Writes ``docs/reference`` from the code: settings, metrics, commands, the API; and the table of limits of
+``docs/design/access.md``. ``--check`` fails where one is out of date."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,8 +18,11 @@ from clusterscape.cli.run import build_parser
 from clusterscape.model import CATALOGUE
 from clusterscape.serve.app import ROUTES
 from clusterscape.settings import CHANNEL_KINDS, AlertsSettings, ChannelSettings, Settings
+from clusterscape.settings.limits import LimitsSettings
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
+ACCESS = FOLDER.parent / "design/access.md"
+LIMITS_BEGIN, LIMITS_END = "<!-- limits: written by `make docs` -->", "<!-- end of limits -->"
 NOTE = "<!-- Written by `make docs`; change the code it names, not this file. -->\n"
 
 
@@ -55,6 +59,25 @@ def _default(field: FieldInfo) -> str:
         return ""
     plain = ", ".join(str(part) for part in value) if isinstance(value, tuple) else value
     return f"`{plain}`"
+
+
+def limits_table() -> str:
+    """Every limit, for docs/design/access.md."""
+    rows = ["| setting | default | bounds |", "|---|---|---|"]
+    for name, section in LimitsSettings.model_fields.items():
+        kind = section.annotation
+        assert isinstance(kind, type)
+        assert issubclass(kind, BaseModel)
+        for setting, field in kind.model_fields.items():
+            rows.append(f"| `limits.{name}.{setting}` | {_default(field)} | {field.description} |")
+    return "\n".join(rows)
+
+
+def fill_in(page: str) -> str:
+    """``page`` with the table between its two marks as it is now."""
+    before, _, rest = page.partition(LIMITS_BEGIN)
+    _, _, after = rest.partition(LIMITS_END)
+    return f"{before}{LIMITS_BEGIN}\n{limits_table()}\n{LIMITS_END}{after}"
 
 
 def settings_page() -> str:
@@ -181,6 +204,11 @@ def main() -> int:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+    written = ACCESS.read_text(encoding="utf-8")
+    if "--check" not in sys.argv:
+        ACCESS.write_text(fill_in(written), encoding="utf-8")
+    elif fill_in(written) != written:
+        stale.append("../design/access.md")
     if stale:
         print(f"docs/reference is out of date ({', '.join(stale)}): run `make docs`", file=sys.stderr)
     return bool(stale)

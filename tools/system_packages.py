@@ -22,6 +22,7 @@ NEEDED = {
     "chromium": "chromium",
     "openssl": "openssl",
     "gcc": "gcc",
+    "mmdebstrap": "mmdebstrap",
 }
 LIBRARIES = {
     # file below /usr/lib: Debian package

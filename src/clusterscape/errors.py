@@ -6,12 +6,18 @@ ClusterScapeError            exit 1, HTTP 500
 ├── StoreError               a store cannot be opened, read or written
 │   ├── StoreVersionError    written by a newer version: refused, untouched
 │   ├── StoreFullError       no space left: writing pauses, reading goes on
+│   ├── QuotaError           HTTP 507: uploads take as much as they may
 │   └── StoreBusyError       another process holds the embedded store
 ├── SourceError              a collector's source did not answer or answered nonsense
+│   └── RefusedError         a server refuses what it is sent, and would again
 ├── NotFoundError            HTTP 404: no such workload, node, unit
 ├── QueryError               HTTP 422: a question that cannot be answered as asked
 │   ├── RuleSyntaxError      exit 2: a rule's text is wrong at a column
-│   └── RuleDocumentError    exit 2: a rule's JSON or form is wrong at a path
+│   ├── RuleDocumentError    exit 2: a rule's JSON or form is wrong at a path
+│   ├── UploadStalledError   HTTP 408: the body of an upload did not arrive in time
+│   └── TooLargeError        HTTP 413: a file or list is larger than a limit of the settings
+├── WarmingUpError           HTTP 503: the server has just started and compiles what the answer needs
+├── GoneError                HTTP 410: it was deleted, and is not accepted again
 ├── StoppedError             HTTP 409: somebody stopped it before it was done
 └── AccessError              HTTP 401: who asks is not known
     ├── SignInError          HTTP 401: a provider did not, or not rightly, say who they are
@@ -20,6 +26,16 @@ ClusterScapeError            exit 1, HTTP 500
 """
 
 import logging
+import re
+
+_SERVER_PATH = re.compile(
+    r"(?<![\w.:/~@%-])/(?!api/|openapi\.json|metrics\b|healthz\b)(?:[^\s/:'\"`,;()<>]+/)*([^\s/:'\"`,;()<>]+)"
+)
+
+
+def hide_folders(text: str) -> str:
+    """``text`` with ``…/records.db`` in place of a file's whole path: where files are is for the log and the command line."""
+    return _SERVER_PATH.sub(r"…/\1", text)
 
 
 class ClusterScapeError(Exception):
@@ -33,6 +49,16 @@ class ClusterScapeError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def public_message(self) -> str:
+        """For answers to clients: without folders of the server."""
+        return hide_folders(self.message)
+
+    @property
+    def public_hint(self) -> str | None:
+        """The same of the hint."""
+        return None if self.hint is None else hide_folders(self.hint)
 
 
 class ConfigError(ClusterScapeError):
@@ -61,6 +87,17 @@ class StoreFullError(StoreError):
     code = "store_full"
 
 
+class QuotaError(StoreError):
+    """Uploads take as much of the disk as they may. ``setting`` names the limit; collection goes on."""
+
+    code = "quota"
+    http_status = 507
+
+    def __init__(self, message: str, *, setting: str, hint: str = "") -> None:
+        super().__init__(message, hint=f"{hint} The setting {setting} bounds this.".lstrip())
+        self.setting = setting
+
+
 class StoreBusyError(StoreError):
     """Another process holds the embedded store."""
 
@@ -72,6 +109,12 @@ class SourceError(ClusterScapeError):
 
     code = "source"
     http_status = 502
+
+
+class RefusedError(SourceError):
+    """A server refuses what it is sent, and would again: sending it once more is of no use."""
+
+    code = "refused"
 
 
 class NotFoundError(ClusterScapeError):
@@ -127,6 +170,43 @@ class RuleDocumentError(QueryError):
         self.path = path
 
 
+class UploadStalledError(QueryError):
+    """The body of an upload did not arrive in time."""
+
+    code = "stalled"
+    http_status = 408
+
+
+class WarmingUpError(ClusterScapeError):
+    """The server has just started; ``retry_after_s`` says when to ask again."""
+
+    code = "warming_up"
+    http_status = 503
+
+    def __init__(self, message: str, *, retry_after_s: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s
+
+
+class TooLargeError(QueryError):
+    """A file, or a list of what users keep, is larger than the settings allow. ``setting`` names the limit."""
+
+    code = "too_large"
+    http_status = 413
+
+    def __init__(self, message: str, *, setting: str, hint: str = "") -> None:
+        super().__init__(message, hint=f"{hint} The setting {setting} bounds this.".lstrip())
+        self.setting = setting
+        self.advice = hint
+
+
+class GoneError(ClusterScapeError):
+    """It was deleted, and is not accepted again."""
+
+    code = "gone"
+    http_status = 410
+
+
 class StoppedError(ClusterScapeError):
     """Somebody stopped it before it was done."""
 
@@ -179,11 +259,16 @@ class Trouble:
         self._works = works
         self._told: str | None = None
 
-    def tell(self, error: ClusterScapeError) -> None:
-        """It failed."""
-        if self._told != error.message:
-            self._told = error.message
-            self._log.warning("%s: %s %s", self._fails, error.message, error.hint or "")
+    def tell(self, error: Exception) -> None:
+        """It failed. An error that is not ours is logged with its traceback."""
+        text = error.message if isinstance(error, ClusterScapeError) else f"{type(error).__name__}: {error}"
+        if self._told == text:
+            return
+        self._told = text
+        if isinstance(error, ClusterScapeError):
+            self._log.warning("%s: %s %s", self._fails, text, error.hint or "")
+        else:
+            self._log.error("%s: %s", self._fails, text, exc_info=error)
 
     def end(self) -> None:
         """It worked."""

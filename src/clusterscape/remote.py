@@ -5,10 +5,13 @@ Owns requests and what is said when they fail; docs/reference/api.md lists what 
 
 import io
 import json
+import logging
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +20,10 @@ from clusterscape.errors import AccessError, QueryError, SourceError
 
 API = "/api/v1"
 TIMEOUT_S = 60.0
+WARM_UP_S = 300.0
+"""How long answers are awaited of a server that says that it is warming up."""
+
+log = logging.getLogger(__name__)
 
 Value = str | int | float | bool | None
 Query = Mapping[str, Value | Sequence[Value]]
@@ -48,9 +55,9 @@ class Server:
             return _read(response.read(), response.headers.get_content_type(), address)
 
 
-def connect(url: str = "http://127.0.0.1:8321", token: str | None = None) -> Server:
+def connect(url: str = "http://127.0.0.1:8321", token: str | None = None, *, timeout_s: float = TIMEOUT_S) -> Server:
     """A running server to be asked: ``connect().get("/workloads", state="running")``."""
-    return Server(url, token)
+    return Server(url, token, timeout_s=timeout_s)
 
 
 def check_address(url: str) -> None:
@@ -61,12 +68,12 @@ def check_address(url: str) -> None:
 
 @contextmanager
 def open_url(request: urllib.request.Request, token: str | None, *, timeout_s: float = 10.0) -> Iterator[HTTPResponse]:
-    """The answer of a running server; every failure says what to do."""
+    """The answer of a running server; every failure says what to do. Waits for one that is warming up."""
     url = request.full_url
     if token:
         request.add_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as response:  # noqa: S310 – made from a checked address
+        with _open_warm(request, timeout_s) as response:
             yield response
     except urllib.error.HTTPError as error:
         if error.code == 401:
@@ -75,10 +82,36 @@ def open_url(request: urllib.request.Request, token: str | None, *, timeout_s: f
         raise SourceError(f"{url} answers {error.code} {error.reason}{message}", hint=hint) from None
     except (urllib.error.URLError, TimeoutError) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError):
+            raise SourceError(
+                f"{url} has not answered within {timeout_s:g} s",
+                hint="Something listens there. If it is a ClusterScape, it is busy: try again, or look at its log.",
+            ) from None
         raise SourceError(
             f"no ClusterScape answers at {url}: {reason}",
             hint="Start one with `clusterscape demo` or `clusterscape serve`, or name another with --url.",
         ) from None
+
+
+def _open_warm(request: urllib.request.Request, timeout_s: float) -> HTTPResponse:
+    """The answer; one that a server puts off because it has just started is asked for again until it comes."""
+    end = time.monotonic() + WARM_UP_S
+    is_said = False
+    while True:
+        try:
+            return urllib.request.urlopen(request, timeout=timeout_s)  # type: ignore[no-any-return] # noqa: S310 – made from a checked address
+        except urllib.error.HTTPError as error:
+            body = error.read() if error.code == HTTPStatus.SERVICE_UNAVAILABLE else b""
+            if b'"warming_up"' not in body or time.monotonic() > end:
+                if not body:
+                    raise
+                raise urllib.error.HTTPError(
+                    error.url, error.code, error.msg, error.headers, io.BytesIO(body)
+                ) from None
+            if not is_said:
+                log.warning("%s", json.loads(body)["error"]["message"])
+                is_said = True
+            time.sleep(float(error.headers.get("Retry-After", 1)))
 
 
 def _problem_of(error: urllib.error.HTTPError) -> tuple[str, str | None]:

@@ -20,6 +20,7 @@ from clusterscape.serve.app import create_app
 from clusterscape.serve.identity import passwords
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.settings import AuthSettings, StorageSettings
+from clusterscape.settings.limits import ItemLimits
 from clusterscape.store.access import AuditFilter, open_access_store
 
 PASSWORD = "correct horse battery staple"
@@ -65,14 +66,14 @@ class GuardedSite:
 
 @contextmanager
 def guarded_site(
-    cluster: SmallCluster, folder: Path, *, token: str | None = None, **auth: Any
+    cluster: SmallCluster, folder: Path, *, token: str | None = None, limits: ItemLimits | None = None, **auth: Any
 ) -> Iterator[GuardedSite]:
     """A site with these settings of auth. Its passwords cost next to nothing: tests sign in often."""
     static = folder / "static"
     static.mkdir(exist_ok=True)
     (static / "index.html").write_text("<title>ClusterScape</title>")
     store = open_access_store(StorageSettings(data_dir=folder / "access"))
-    identity = Identity(store, AuthSettings(**auth), static_token=token, clock=lambda: cluster.now)
+    identity = Identity(store, AuthSettings(**auth), static_token=token, clock=lambda: cluster.now, limits=limits)
     cluster.now = NOW
     cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import orjson
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
@@ -84,11 +85,18 @@ class HereRuns:
     def __init__(self, intake: RunIntake) -> None:
         self._intake = intake
 
+    @property
+    def max_piece_bytes(self) -> int:
+        return self._intake.limits.piece_bytes
+
     async def offsets(self, run: str) -> dict[str, int]:
         return self._intake.offsets(run)
 
     async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
         return self._intake.take(run, file, offset, data, user=user)
+
+    async def delete(self, run: str, *, user: str | None = None) -> None:
+        self._intake.delete(run, user=user)
 
 
 @dataclass
@@ -337,6 +345,7 @@ def _keep(site: PrivateSite, client: TestClient, person: str, trace: str) -> Non
         if each.key.endswith("about.json"):
             content = content.replace(trace.encode(), made.encode()).replace(BOB.encode(), person.encode())
             content = content.replace(f'"{job(BOB)}"'.encode(), f'"{job(person)}"'.encode())
+            content = orjson.dumps(orjson.loads(content) | {"owned_by": person})
         artifacts.put(each.key.replace(trace, made), [content])
     site.traces[person] = made
 

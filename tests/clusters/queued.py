@@ -1,6 +1,7 @@
 """Four nodes of eight GPUs in two partitions, all but one busy, with a queue, in a real record store."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,7 +117,14 @@ class QueuedCluster:
 
 @pytest.fixture
 def queued_cluster(tmp_path: Path) -> Iterator[QueuedCluster]:
-    storage = StorageSettings(data_dir=tmp_path / "data")
+    with open_queued_cluster(tmp_path) as cluster:
+        yield cluster
+
+
+@contextmanager
+def open_queued_cluster(folder: Path) -> Iterator[QueuedCluster]:
+    """The same for processes that have no fixtures."""
+    storage = StorageSettings(data_dir=folder / "data")
     cluster = QueuedCluster(open_metric_store(storage, RetentionSettings()), open_record_store(storage))
     parts = {"main": ("n1", "n2"), "spare": ("n3", "n4")}
     nodes = [

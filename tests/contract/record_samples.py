@@ -6,6 +6,7 @@ from dataclasses import replace
 from clusterscape.model import (
     Allocation,
     AllocationSource,
+    Execution,
     GpuUuid,
     Node,
     NodeId,
@@ -106,6 +107,23 @@ FULL_WORKLOAD = Workload(
     restarts=2,
     nodes=("gpu-018", "gpu-017"),
     tags={"comment": "zweite Runde", "wckey": "x"},
+    gpus_allocated=8,
+    suspended_s=60,
+    suspended_at=at(4),
+    earlier=(
+        Execution(
+            started_at=at(-9),
+            ended_at=at(-8),
+            gpus=4,
+            suspended_s=5,
+            state=WorkloadState.PREEMPTED,
+            word="REQUEUED",
+            submitted_at=at(-10),
+            is_estimated=True,
+        ),
+    ),
+    derived_exit_code=2,
+    derived_exit_signal=15,
 )
 FULL_ALLOCATION = Allocation(
     workload=FULL_WORKLOAD.id,

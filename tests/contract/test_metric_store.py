@@ -423,3 +423,20 @@ def test_info_counts_what_was_written_when_asked(engine: Engine) -> None:
     assert info.samples - before == 50 or not engine.is_exact
     assert info.bytes_on_disk is not None
     assert info.bytes_on_disk > 0
+
+
+# -- removing ----------------------------------------------------------------------------------------------------------
+
+
+def test_samples_of_a_unit_and_below_it_are_gone_when_it_is_removed(engine: Engine) -> None:
+    units = ("run:a", "run:a/rank1", "run:a/at/n1:0", "run:ab", "n1:0")
+    engine.write(*(("power_watts", unit, NOON + at, 1.0) for unit in units for at in (0, 1000)))
+    is_removed = engine.store.remove_unit(UnitId("run:a"), **window(NOON, NOON + 2000))
+    engine.settle()
+    found = {unit for unit in units if series(engine, "power_watts", unit, NOON, NOON + 2000)}
+    assert found == ({"run:ab", "n1:0"} if is_removed else set(units)), (
+        "Prometheus removes nothing unless it is told to"
+    )
+    if engine.is_exact:
+        assert is_removed
+        assert set(engine.store.latest(["power_watts"], at_ms=UnixMs(NOON + 2000), lookback_ms=60_000)["unit"]) == found

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from contract.record_samples import (
     FULL_ALLOCATION,
@@ -440,16 +441,32 @@ def test_spans_are_columns_of_what_had_not_ended_when_history_is_read(store: Rec
     assert spans.columns == ["workload", "state", "begins_at", "started_at", "ends_at", "gpus_requested"]
 
 
-def test_every_workload_is_a_row_when_the_whole_history_is_read(store: RecordStore) -> None:
+def test_every_execution_is_a_row_when_the_whole_history_is_read(store: RecordStore) -> None:
     empty = store.workload_history()
     bare = Workload(id=WorkloadId("slurm:9"), state=WorkloadState.UNKNOWN)
     store.write_workloads([FULL_WORKLOAD, bare], at_ms=at(8))
     history = store.workload_history()
     assert history.schema == empty.schema
-    by_id = {row["id"]: row for row in history.iter_rows(named=True)}
+    newest = {row["id"]: row for row in history.filter(pl.col("state") != "preempted").iter_rows(named=True)}
     for workload in (FULL_WORKLOAD, bare):
-        row = by_id[workload.id]
+        row = newest[workload.id]
         assert row == {name: getattr(workload, name) for name in row}
+    (former,) = history.filter(pl.col("state") == "preempted").to_dicts()
+    (execution,) = FULL_WORKLOAD.earlier
+    named = ("submitted_at", "started_at", "ended_at", "suspended_s")
+    assert former == newest[FULL_WORKLOAD.id] | {
+        "state": "preempted",
+        "gpus_allocated": execution.gpus,
+        **{name: getattr(execution, name) for name in named},
+    }
+
+
+def test_workloads_are_found_by_id_when_many_are_asked_for(store: RecordStore) -> None:
+    store.write_workloads([FULL_WORKLOAD, job(1), job(2)], at_ms=at(0))
+    unknown = [WorkloadId(f"slurm:{number}") for number in range(1000, 2500)]
+    found = store.find_workloads([*unknown, FULL_WORKLOAD.id, job(2).id])
+    assert sorted(found, key=lambda one: one.id) == sorted([FULL_WORKLOAD, job(2)], key=lambda one: one.id)
+    assert store.find_workloads([]) == []
 
 
 def test_violations_are_kept_as_past_when_they_end(open_store: Callable[[], RecordStore]) -> None:
@@ -507,6 +524,22 @@ def test_violations_go_with_their_workload_when_it_is_removed_by_age(store: Reco
     assert store.open_violations() == []
 
 
+def test_allocations_and_violations_go_with_a_workload_when_it_is_removed(store: RecordStore) -> None:
+    one = Workload(id=WorkloadId("run:one"), state=WorkloadState.RUNNING)
+    other = replace(one, id=WorkloadId("run:other"))
+    store.write_workloads([one, other], at_ms=T0)
+    for workload in (one, other):
+        store.write_allocations([Allocation(workload=workload.id, unit=UnitId("n1:0"), from_at=T0)])
+        store.write_violations([Violation(rule="idle", workload=workload.id, unit=UnitId("n1:0"), since=T0)])
+    store.remove_workload(one.id)
+    store.remove_workload(WorkloadId("run:none"))
+    assert store.workload(one.id) is None
+    assert [held.workload for held in store.allocations()] == [other.id]
+    assert [held.workload for held in store.open_allocations()] == [other.id]
+    assert [broken.workload for broken in store.violations()] == [other.id]
+    assert [workload.id for workload in store.active_workloads()] == [other.id]
+
+
 def test_the_states_of_nodes_are_those_of_then_when_the_past_is_asked_for(
     open_store: Callable[[], RecordStore],
 ) -> None:
@@ -525,6 +558,24 @@ def test_the_states_of_nodes_are_those_of_then_when_the_past_is_asked_for(
     again.remove_ended_before(at(3))
     assert again.node_states(at_ms=at(1)) == []
     assert [turn.state for turn in again.node_states(at_ms=at(3))] == [NodeState.DOWN]
+
+
+def test_no_turn_is_noted_when_only_an_exporter_has_named_a_node(store: RecordStore) -> None:
+    unheard = Node(id=FULL_NODE.id, gpu_count=8)
+    store.write_inventory(nodes=[unheard], partitions=[], units=[], at_ms=at(0))
+    assert store.node_states(at_ms=at(0.5)) == []
+    store.write_inventory(nodes=[replace(unheard, state=NodeState.MIXED)], partitions=[], units=[], at_ms=at(1))
+    store.write_inventory(nodes=[unheard], partitions=[], units=[], at_ms=at(2))
+    assert [turn.state for turn in store.node_states(at_ms=at(1.5))] == [NodeState.MIXED]
+    assert [turn.state for turn in store.node_states(at_ms=at(2))] == [NodeState.UNKNOWN]
+
+
+def test_reason_is_that_of_then_when_it_changed_while_a_node_was_down(store: RecordStore) -> None:
+    down = replace(FULL_NODE, state=NodeState.DOWN, reason="not responding")
+    store.write_inventory(nodes=[down], partitions=[], units=[], at_ms=at(0))
+    store.write_inventory(nodes=[replace(down, reason="power supply")], partitions=[], units=[], at_ms=at(1))
+    assert [turn.reason for turn in store.node_states(at_ms=at(0.5))] == ["not responding"]
+    assert [turn.reason for turn in store.node_states(at_ms=at(2))] == ["power supply"]
 
 
 def test_past_states_can_be_added_when_they_are_imported(store: RecordStore) -> None:

@@ -129,3 +129,23 @@ def test_keys_reach_a_run_when_there_is_no_mouse(runs_page: Page) -> None:
     details = runs_page.get_by_role("complementary", name="Details")
     expect(details).to_contain_text("cancelled")
     expect(details).to_contain_text("Where the time went")
+
+
+def test_run_is_gone_when_it_is_deleted_after_a_question(runs_page: Page, runs_url: str) -> None:
+    """The last test of this file: the demo has one run less from here on."""
+    rows = get_json(f"{runs_url}/api/v1/runs/tree")["rows"]
+    stopped = next(row["run"] for row in rows if row["state"] == "cancelled")
+    runs_page.goto(f"/runs?run_open={stopped}")
+    details = runs_page.get_by_text(f"Run {stopped}", exact=True)
+    expect(details).to_be_visible()
+    runs_page.get_by_role("button", name="Delete run…").click()
+    question = runs_page.get_by_role("alertdialog")
+    expect(question).to_contain_text("for everybody and for good")
+    question.get_by_role("button", name="Keep").click()
+    expect(question).to_have_count(0)
+    expect(details).to_be_visible()
+    runs_page.get_by_role("button", name="Delete run…").click()
+    question.get_by_role("button", name="Delete run").click()
+    expect(question).to_have_count(0)
+    expect(details).to_have_count(0)
+    assert len(get_json(f"{runs_url}/api/v1/runs/tree")["rows"]) == RUNS - 1

@@ -80,7 +80,8 @@ def point_at_a_group(page: Page, picture: Locator) -> tuple[float, float]:
     for down, right in product(range(14, 60, 4), range(30, 500, 9)):
         page.mouse.move(x + right, y + down)
         tip = page.get_by_role("tooltip")
-        if tip.count() and tip.locator("small", has_text=re.compile("^project$")).count():
+        is_group = tip.count() and tip.locator("small", has_text=re.compile("^project$")).count()
+        if is_group and "utilization" in tip.inner_text():  # a project's, not the free GPUs'
             return x + right, y + down
     raise AssertionError("there is no group at the top of the picture")
 

@@ -3,6 +3,7 @@
 import json
 import ssl
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from alerting.turns import T0, PretendClock, rule, started, stopped
 from servers.programs import need_program
 
 from clusterscape.model.ids import UnixMs
+from clusterscape.model.rules import Rule, ViolationTurn
 from clusterscape.settings import AlertsSettings
 from clusterscape.watch.alerts import Alerts, Channel, build_channels
 
@@ -144,9 +146,9 @@ async def test_users_get_only_their_own_when_mail_goes_to_them(tmp_path: Path) -
         await run_until(alerts, clock, 2 * HOUR_S)
     told = [(to, mail["Subject"]) for to, mail in endpoint.mails]
     assert told == [
-        (["ada@example.org"], "[test] warning: Low util by 2 workloads: 2 started"),
-        (["bob@example.org"], "[test] warning: Low util by c: 1 started"),
-        (["ada@example.org"], "[test] warning: Low util by 2 workloads: 2 started"),
+        (["ada@example.org"], "[test] 2 of your jobs: Low util"),
+        (["bob@example.org"], "[test] Your job c: Low util"),
+        (["ada@example.org"], "[test] 2 of your jobs: Low util"),
     ]
     (state,) = alerts.state()
     assert state.waiting == 1
@@ -166,4 +168,51 @@ async def test_mail_counts_as_sent_when_some_recipients_are_refused(tmp_path: Pa
     (state,) = alerts.state()
     assert (state.waiting, state.delivered, state.failing_since) == (0, 1, None)
     assert "gone@example.org refused" in json.dumps(state.last_error)
+    alerts.close()
+
+
+async def test_users_read_what_their_job_does_and_what_they_can_do_when_mail_goes_to_them(tmp_path: Path) -> None:
+    clock, endpoint = PretendClock(), SmtpEndpoint()
+    settings = {"to": ["{user}@example.org"], "group_by": ["rule"]}
+    alerts = Alerts(channels(clock, endpoint, **settings), tmp_path / "a.db", clock=clock)
+    hot = replace(rule("hot", name="Thermal throttling"), reason="Drain the node.", advice="There is nothing to do.")
+    alerts.post([replace(started("slurm:4711", of=hot, units=("n1:0", "n1:1")), name="train-llm")])
+    async with endpoint.up():
+        await run_until(alerts, clock, 60)
+    ((_, mail),) = endpoint.mails
+    assert mail["Subject"] == "[test] Your job “train-llm” (4711): Thermal throttling"
+    for part in ("plain", "html"):
+        body = mail.get_body((part,))
+        assert body is not None
+        text = body.get_content()
+        assert "Your job “train-llm” (4711): Thermal throttling on n1:0, n1:1, since 2027-01-15 08:00 UTC" in text
+        assert "There is nothing to do." in text
+        assert "https://gpu.example.org/?select=workload:slurm:4711" in text
+        assert "Drain the node" not in text, "what operators do is not for users"
+    alerts.close()
+
+
+async def test_one_mail_comes_for_an_array_and_a_cause_when_its_tasks_follow_each_other(tmp_path: Path) -> None:
+    clock, endpoint = PretendClock(), SmtpEndpoint()
+    settings = {"to": ["{user}@example.org"], "group_by": ["rule"], "group_wait_s": 30}
+    alerts = Alerts(channels(clock, endpoint, **settings), tmp_path / "a.db", clock=clock)
+    other = rule("leak", name="Memory leak")
+
+    def task(number: int, at_s: float, of: Rule | None = None) -> ViolationTurn:
+        return replace(started(f"slurm:50_{number}", at_s, of=of), name="sweep", array="50")
+
+    async with endpoint.up():
+        for number in range(40):  # one after another, for hours
+            alerts.post([task(number, number * 600.0)])
+            await run_until(alerts, clock, (number + 1) * 600.0)
+        alerts.post([task(0, 40 * 600.0, other)])
+        await run_until(alerts, clock, 8 * HOUR_S)
+        subjects = [mail["Subject"] for _, mail in endpoint.mails]
+        assert subjects == [
+            "[test] 1 task of your array “sweep” (50): Low util",
+            "[test] 1 task of your array “sweep” (50): Memory leak",
+        ]
+        await run_until(alerts, clock, 26 * HOUR_S)
+    assert endpoint.mails[2][1]["Subject"] == "[test] 39 tasks of your array “sweep” (50): Low util"
+    assert len(endpoint.mails) == 3
     alerts.close()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from servers.programs import free_port, need_program
 
 from clusterscape.cli.replicas import check_roles
 from clusterscape.settings import read_settings
+from clusterscape.settings.reading import SITE_CONFIG
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BIN = Path(sys.executable).parent
@@ -32,6 +34,31 @@ def test_systemd_accepts_the_unit_when_it_verifies_it(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert unit.name not in done.stderr
+
+
+def test_unit_and_commands_use_one_settings_file_and_folder_when_installed_as_the_readme_says(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```sh\n(.*?)```", (DEPLOY / "README.md").read_text(), re.DOTALL)
+    lines = [shlex.split(line) for line in block.splitlines()]
+    unit = (DEPLOY / "systemd/clusterscape.service").read_text()
+    state = f"/var/lib/{re.findall('^StateDirectory=(.+)$', unit, re.MULTILINE)[0]}"
+    (started,) = re.findall("^ExecStart=(.+)$", unit, re.MULTILINE)
+    assert {"UMask=0077", "StateDirectoryMode=0700"} <= set(unit.splitlines())
+    assert "DATA_DIR" not in unit.replace("storage.data_dir", "")
+
+    (install,) = (words for words in lines if "pip" in words[0])
+    assert install[-1].startswith(".")  # what is installed is this checkout: no index has a release
+    assert started.split()[0] == f"{Path(install[0]).parent}/clusterscape"
+    (init,) = (words for words in lines if words[:2] == ["clusterscape", "init"])
+    file = tmp_path / "clusterscape.toml"
+    assert init[init.index("--config") + 1] == started.split()[-1] == str(SITE_CONFIG)
+    words = [str(file) if word == str(SITE_CONFIG) else word for word in init[1:]]
+    done = subprocess.run(
+        [sys.executable, "-m", "clusterscape.cli", *words, "--yes"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(read_settings(file, environ={}).storage.data_dir) == state
+    assert f"install -d -o clusterscape -g clusterscape -m 0700 {state}" in block
+    assert "sudo -u clusterscape clusterscape doctor" in block
 
 
 def test_hadolint_accepts_the_containerfile() -> None:

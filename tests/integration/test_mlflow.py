@@ -20,6 +20,8 @@ import mlflow
 mlflow.set_experiment("whatever the script says")
 with mlflow.start_run():
     mlflow.log_param("lr", 0.1)
+    mlflow.log_param("hf_token", "Par4m-of-script")
+    print("printed ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a")
     mlflow.log_metrics({"odd": float("nan")}, step=0)
     for step in range(30):
         mlflow.log_metric("loss", 1 / (step + 1), step=step)
@@ -50,7 +52,7 @@ def test_calls_are_picked_up_when_there_is_no_mlflow_server(command: Command) ->
     assert done.returncode == 0, done.stderr
     run = command.only_run()
     assert {metric.name: metric.samples for metric in run.metrics} == {"loss": 30, "odd": 1, "fold/accuracy": 1}
-    assert run.params == {"lr": "0.1"}
+    assert run.params == {"lr": "0.1", "hf_token": "(masked)"}
     assert run.tags["mlflow.experiment"] == "whatever the script says"
     assert (run.folder / "artifacts/notes/hello.txt").read_text() == "hello"
 
@@ -111,7 +113,10 @@ def test_everything_arrives_when_the_server_was_away_and_when_it_is_there(
         check_run(server, runs[name], status=status)
         assert tags_of(runs[name])["mlflow.parentRunId"] == runs["7"]["info"]["run_id"]
     assert tags_of(runs["cpu_B"])["clusterscape.cause"] == "ValueError: as told"
-    assert b"as told" in server.artifact(runs["cpu_B"], "clusterscape/output.log")
+    output = server.artifact(runs["cpu_B"], "clusterscape/output.log")
+    assert b"as told" in output
+    assert b"printed (masked)" in output
+    assert b"ghp_" not in output
 
 
 def check_run(server: MlflowServer, run: dict[str, Any], *, status: str) -> None:

@@ -149,6 +149,27 @@ def test_nothing_is_lost_when_the_server_is_killed_and_comes_back(command: Comma
     )
 
 
+def test_run_is_gone_and_not_taken_again_when_its_owner_deletes_it(command: Command, tmp_path: Path) -> None:
+    with server(tmp_path / "data", free_port()) as (url, _):
+        run_and_send(command, url, "-l", "none")
+        run_and_send(command, url, "-l", "none")
+        deleted, other = (run.run for run in command.runs())
+        refused = command("runs", "delete", deleted, "--server", url)
+        assert (refused.returncode, "Give --yes" in refused.stderr) == (2, True)
+        done = json.loads(command("runs", "delete", deleted, "--server", url, "--yes", "--json").stdout)
+        assert done["deleted"] == [deleted]
+        assert [row["run"] for row in get(f"{url}/api/v1/runs")] == [other]
+        assert [row["workload"] for row in get(f"{url}/api/v1/workloads")["workloads"]] == [f"run:{other}"]
+        again = command("runs", "upload", deleted, other, "--server", url)
+        assert again.returncode == 1
+        assert f"{deleted} is kept on disk, not sent" in again.stderr
+        assert "1 run sent" in again.stderr
+        assert command("runs", "delete", deleted, "--server", url, "--yes").returncode == 1
+        assert {run.run for run in command.runs()} == {deleted, other}, "what was recorded here stays"
+        assert command("runs", "delete", deleted, "--local", "--yes").returncode == 0
+        assert {run.run for run in command.runs()} == {other}
+
+
 def test_error_has_the_one_shape_when_what_is_sent_is_wrong(tmp_path: Path) -> None:
     with server(tmp_path / "data", free_port()) as (url, _):
         for path, body in (

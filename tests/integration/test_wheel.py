@@ -1,4 +1,4 @@
-"""``pip install .`` on a clean checkout: the wheel holds the built client, with Node from the Python package index."""
+"""``pip install .`` on a checkout: the wheel holds the client of its own sources, with Node from the Python package index."""
 
 import shutil
 import subprocess
@@ -9,7 +9,24 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_wheel_holds_the_built_client_when_built_from_a_clean_checkout(tmp_path: Path) -> None:
+SHOWN = "The sign-in provider does not answer, or not as it should."
+"""A text of the page."""
+
+
+def build_wheel(checkout: Path, into: Path) -> zipfile.ZipFile:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)]
+    done = subprocess.run(build, cwd=checkout, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = into.glob("clusterscape-*.whl")
+    return zipfile.ZipFile(wheel)
+
+
+def scripts_of(wheel: zipfile.ZipFile) -> str:
+    names = [name for name in wheel.namelist() if name.startswith("clusterscape/serve/static/assets/")]
+    return "".join(wheel.read(name).decode() for name in names if name.endswith(".js"))
+
+
+def test_wheel_holds_the_client_of_its_own_sources_when_built_from_a_checkout(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in listed.decode().split("\0"):
@@ -17,13 +34,22 @@ def test_wheel_holds_the_built_client_when_built_from_a_clean_checkout(tmp_path:
             target = checkout / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target)
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
-    done = subprocess.run(build, cwd=checkout, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = (tmp_path / "dist").glob("clusterscape-*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
+    first = build_wheel(checkout, tmp_path / "first")
+    names = first.namelist()
     assert "clusterscape/serve/static/index.html" in names
-    assert any(name.startswith("clusterscape/serve/static/assets/") and name.endswith(".js") for name in names)
     assert "clusterscape/demo/shapes/h200.csv" in names
     assert "clusterscape/py.typed" in names
     assert not [name for name in names if "node_modules" in name]
+    assert SHOWN in scripts_of(first)
+
+    built = checkout / "src/clusterscape/serve/static/index.html"
+    made_at = built.stat().st_mtime_ns
+    build_wheel(checkout, tmp_path / "same")
+    assert built.stat().st_mtime_ns == made_at  # nothing changed: nothing is built again
+
+    changed = [path for path in (checkout / "web/src").rglob("*.tsx") if SHOWN in path.read_text()]
+    for path in changed:
+        path.write_text(path.read_text().replace(SHOWN, "The provider is silent."))
+    second = scripts_of(build_wheel(checkout, tmp_path / "changed"))
+    assert "The provider is silent." in second
+    assert SHOWN not in second

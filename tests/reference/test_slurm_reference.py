@@ -264,6 +264,8 @@ async def test_newest_version_is_found_when_slurmrestd_serves_it(version: str) -
     }
 
     async def serve(request: web.Request) -> web.Response:
+        if request.path == f"/slurm/{api}/reservations":
+            return web.json_response({"reservations": []})
         name = answers.get(request.path)
         if name is None:
             return web.Response(

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,18 +25,22 @@ def running_demo(
     placement: str = "spread",
     needs_history: bool = True,
     limit_s: float = START_LIMIT_S,
+    headers: Mapping[str, str] = {},
 ) -> Iterator[str]:
-    """The address of a demo that shows all its GPUs and jobs and has its history, where that is needed."""
+    """The address of a demo that shows all its GPUs and jobs and has its history, where that is needed.
+
+    ``headers``: what its first questions are sent with, where it wants to know who asks.
+    """
     command = [sys.executable, "-m", "clusterscape.cli", "demo", "--gpus", str(gpus), "--port", str(port), "--json"]
     command += ["--placement", placement]
     log = (folder / "demo.log").open("wb")
     child = subprocess.Popen([*command, "--data-dir", str(folder / "data")], stdout=subprocess.PIPE, stderr=log)
     try:
         url = _read_ready(child, folder / "demo.log")["url"]
-        wait_until(lambda: get_json(f"{url}/api/v1/cluster")["units"]["total"] >= gpus, limit_s)
-        wait_until(lambda: get_json(f"{url}/api/v1/cluster")["running"] > 0, limit_s)
+        wait_until(lambda: get_json(f"{url}/api/v1/cluster", headers)["units"]["total"] >= gpus, limit_s)
+        wait_until(lambda: get_json(f"{url}/api/v1/cluster", headers)["running"] > 0, limit_s)
         if needs_history:
-            wait_until(lambda: _history_hours(url) > 23, limit_s)
+            wait_until(lambda: _history_hours(url, headers) > 23, limit_s)
         yield url
     finally:
         child.send_signal(signal.SIGINT)
@@ -50,9 +54,10 @@ def running_demo(
         log.close()
 
 
-def get_json(url: str) -> Any:
+def get_json(url: str, headers: Mapping[str, str] = {}) -> Any:
     """The JSON answer of ``url``."""
-    with urllib.request.urlopen(url, timeout=ANSWER_LIMIT_S) as response:
+    request = urllib.request.Request(url, headers=dict(headers))
+    with urllib.request.urlopen(request, timeout=ANSWER_LIMIT_S) as response:
         return json.load(response)
 
 
@@ -77,6 +82,6 @@ def _read_ready(child: subprocess.Popen[bytes], log: Path) -> Any:
     return json.loads(text)
 
 
-def _history_hours(url: str) -> float:
-    store = get_json(f"{url}/api/v1/sources")["store"]
+def _history_hours(url: str, headers: Mapping[str, str]) -> float:
+    store = get_json(f"{url}/api/v1/sources", headers)["store"]
     return 0.0 if store["oldest_at"] is None else float(store["newest_at"] - store["oldest_at"]) / 3_600_000

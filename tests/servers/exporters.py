@@ -22,25 +22,31 @@ class NodeExporter:
     scrapes: int = 0
     counts: bool = False
     is_down: bool = False
+    host: str | None = None  # what it calls itself; by default as its node is called
+    model: str = "NVIDIA A100-SXM4-80GB"
+    lines: list[str] = field(default_factory=list)  # more of its text
     is_asked: threading.Event = field(default_factory=threading.Event)
 
     @property
     def target(self) -> str:
         return f"http://127.0.0.1:{self.port}/metrics#{self.node}"
 
+    @property
+    def address(self) -> str:
+        """Where it is asked, without the name of its node."""
+        return f"localhost:{self.port}"
+
+    def labels(self, gpu: int) -> str:
+        """As dcgm-exporter writes them. The UUID is the machine's, whatever it calls itself."""
+        host = self.node if self.host is None else self.host
+        return f'gpu="{gpu}",UUID="GPU-{self.node}-{gpu}",modelName="{self.model}",Hostname="{host}"'
+
     def text(self) -> str:
-        lines = [
-            f'DCGM_FI_DEV_GPU_UTIL{{gpu="{i}",UUID="GPU-{self.node}-{i}",modelName="NVIDIA A100-SXM4-80GB",'
-            f'Hostname="{self.node}"}} {10 + i}'
-            for i in range(self.gpus)
-        ]
+        lines = [f"DCGM_FI_DEV_GPU_UTIL{{{self.labels(i)}}} {10 + i}" for i in range(self.gpus)]
         if self.counts:
             lines += ["# TYPE DCGM_FI_DEV_FB_USED gauge"]
-            lines += [
-                f'DCGM_FI_DEV_FB_USED{{gpu="{i}",UUID="GPU-{self.node}-{i}",Hostname="{self.node}"}} {self.scrapes + 1}'
-                for i in range(self.gpus)
-            ]
-        return "# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n" + "\n".join(lines) + "\n"
+            lines += [f"DCGM_FI_DEV_FB_USED{{{self.labels(i)}}} {self.scrapes + 1}" for i in range(self.gpus)]
+        return "# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n" + "\n".join([*lines, *self.lines]) + "\n"
 
 
 @contextmanager

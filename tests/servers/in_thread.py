@@ -8,12 +8,16 @@ import uvicorn
 
 from clusterscape.query import Queries
 from clusterscape.serve.app import create_app
+from clusterscape.serve.http_guard import HttpGuard
+from clusterscape.serve.http_protocol import HttpConfig
 
 
 @contextmanager
 def served_in_thread(queries: Queries) -> Iterator[str]:
     """The address of a server on a free port of loopback."""
-    server = uvicorn.Server(uvicorn.Config(create_app(queries), host="127.0.0.1", port=0, log_level="error"))
+    guard = HttpGuard()
+    config = HttpConfig(create_app(queries, guard=guard), guard, host="127.0.0.1", port=0, log_level="error")
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

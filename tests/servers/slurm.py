@@ -1,7 +1,8 @@
 """A real multi-node Slurm on this one machine: munged, slurmctld, one slurmd a node, slurmrestd and, if asked, accounting.
 
 Everything listens on loopback, keeps its state in one temporary folder and is ended by pid. Needs root: slurmd starts jobs
-as other users and pretend GPUs are device nodes (clones of /dev/null).
+as other users and pretend GPUs are device nodes (clones of /dev/null). The Slurm is this machine's, or one of another version in
+a root folder of its own (`servers.roots`), whose commands then come first on the PATH.
 """
 
 import contextlib
@@ -23,12 +24,17 @@ from pathlib import Path
 import pytest
 
 from servers.programs import need_program
+from servers.roots import enter, slurm_root, write_commands
 from servers.slurm_conf import NodeGroup, Ports, write_slurm_conf
 
 PACKAGES = "slurmctld slurmd slurmrestd slurmdbd slurm-client munge mariadb-server"
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 10.0
 REST_USER = "nobody"  # slurmrestd refuses root and SlurmUser
+COMMANDS = (
+    "sacct", "sacctmgr", "salloc", "sbatch", "scancel", "scontrol", "sdiag", "sinfo", "sprio", "squeue", "srun", "sshare",
+)  # fmt: skip
+ROOT_PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "slurmrestd")
 
 NODE_GROUPS = (
     NodeGroup(
@@ -46,6 +52,7 @@ class SlurmServer:
     ports: Ports
     node_groups: tuple[NodeGroup, ...]
     launcher: tuple[str, ...]  # what root's daemons are started through
+    root: Path | None = None  # where another version of Slurm lies
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
     @property
@@ -66,7 +73,8 @@ class SlurmServer:
     @property
     def environment(self) -> dict[str, str]:
         """The environment in which Slurm's commands speak to this server and no other."""
-        return {**os.environ, "SLURM_CONF": str(self.conf)}
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}" if self.root else os.environ["PATH"]
+        return {**os.environ, "SLURM_CONF": str(self.conf), "PATH": path}
 
     @property
     def node_names(self) -> list[str]:
@@ -146,8 +154,12 @@ class SlurmServer:
     ) -> None:
         """Start one daemon in the foreground; its output goes to the folder's ``log``."""
         with (self.folder / "log" / f"{name}.out").open("ab") as log:
+            if self.root is not None and arguments[0] in ROOT_PROGRAMS:
+                user, arguments = None, (*enter(self.root, user=user), *arguments)
+            elif user is None:
+                arguments = (*self.launcher, *arguments)
             self.processes[name] = subprocess.Popen(
-                arguments if user else (*self.launcher, *arguments),
+                arguments,
                 env=self.environment | dict(extra or {}),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
@@ -187,7 +199,7 @@ class SlurmServer:
     def start_accounting_daemon(self) -> None:
         """Start slurmdbd and wait until it answers."""
         self.start("slurmdbd", "slurmdbd", "-D")
-        self.wait_until(lambda: bool(self.command("sacctmgr", "-n", "show", "user")), "slurmdbd")
+        self.wait_until(lambda: "root" in self.command("sacctmgr", "-n", "show", "account"), "slurmdbd")
 
     def start_controller(self) -> None:
         """Start slurmctld and wait until it answers."""
@@ -210,11 +222,12 @@ def slurm_server(
     accounting: bool = False,
     jwt: bool = False,
     options: tuple[str, ...] = (),
+    version: str | None = None,
 ) -> Iterator[SlurmServer]:
     """Start Slurm; on leaving, jobs are cancelled, every process is ended and the folder is removed.
 
     ``accounting`` adds MariaDB and slurmdbd (some seconds more). ``jwt`` lets slurmrestd's TCP port take tokens. ``options``
-    are more lines of ``slurm.conf``.
+    are more lines of ``slurm.conf``. ``version``: one of `servers.roots.SUITES`; None: this machine's, 22.05 on Debian 12.
     """
     launcher = _need_everything(accounting=accounting, jwt=jwt)
     names = [name for group in node_groups for name in group.names]
@@ -227,11 +240,22 @@ def slurm_server(
         nodes=dict(zip(names, node_ports, strict=True)),
     )
     # In /tmp and short: a unix socket's path may have at most 107 characters. 0755: slurmrestd runs as another user.
-    server = SlurmServer(Path(tempfile.mkdtemp(prefix="cs-slurm-", dir="/tmp")), ports, node_groups, launcher)
+    root = slurm_root(version) if version else None
+    server = SlurmServer(
+        Path(tempfile.mkdtemp(prefix="cs-slurm-", dir="/tmp")), ports, node_groups, launcher, root=root
+    )
     server.folder.chmod(0o755)
     try:
         _prepare_folder(server)
-        write_slurm_conf(server.folder, node_groups, ports, accounting=accounting, jwt=jwt, options=options)
+        write_slurm_conf(
+            server.folder,
+            node_groups,
+            ports,
+            accounting=accounting,
+            jwt=jwt,
+            options=options,
+            is_newer=root is not None,
+        )
         _start_everything(server, accounting=accounting, jwt=jwt)
         yield server
     finally:
@@ -282,6 +306,8 @@ def _prepare_folder(server: SlurmServer) -> None:
     shutil.chown(folder / "rest", REST_USER)
     for index in range(max(group.gpus for group in server.node_groups)):
         os.mknod(folder / "dev" / f"nvidia{index}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    if server.root is not None:
+        write_commands(folder / "bin", server.root, COMMANDS)
     key = folder / "key" / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(1024))
@@ -328,8 +354,10 @@ def _start_database(server: SlurmServer) -> None:
 
 
 def _start_rest(server: SlurmServer, *, accounting: bool, jwt: bool) -> None:
-    # The openapi/dbv0.0.38 plugin, loaded by default, refuses to start without slurmdbd.
+    # The plugin of accounting, loaded by default, refuses to start without slurmdbd.
     plugins = ("-s", "openapi/v0.0.38,openapi/dbv0.0.38" if accounting else "openapi/v0.0.38")
+    if server.root is not None:
+        plugins = ("-s", "slurmctld,slurmdbd" if accounting else "slurmctld")
     by_socket = ("slurmrestd", *plugins, "-a", "rest_auth/local", f"unix:{server.rest_socket}")
     server.start("slurmrestd", *by_socket, user=REST_USER)
     server.wait_until(server.rest_socket.exists, "slurmrestd")

@@ -30,11 +30,23 @@ class Ports:
 
 
 def write_slurm_conf(
-    folder: Path, groups: Sequence[NodeGroup], ports: Ports, *, accounting: bool, jwt: bool, options: Sequence[str] = ()
+    folder: Path,
+    groups: Sequence[NodeGroup],
+    ports: Ports,
+    *,
+    accounting: bool,
+    jwt: bool,
+    options: Sequence[str] = (),
+    is_newer: bool = False,
 ) -> None:
-    """``slurm.conf``, ``gres.conf`` and, if asked, ``slurmdbd.conf`` and the key of tokens, in the folder's ``etc``."""
+    """``slurm.conf``, ``gres.conf`` and, if asked, ``slurmdbd.conf`` and the key of tokens, in the folder's ``etc``.
+
+    ``is_newer``: than 22.05.
+    """
     etc = folder / "etc"
-    lines = [_SLURM.format(folder=folder, port=ports.controller), *options]
+    lines = [_SLURM.format(folder=folder, port=ports.controller), *([] if is_newer else [_OLD]), *options]
+    if is_newer:
+        (etc / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
     if accounting:
         lines.append(_ACCOUNTING.format(folder=folder, port=ports.accounting))
         _write_private(etc / "slurmdbd.conf", _slurmdbd_conf(folder, ports).encode())
@@ -94,7 +106,6 @@ SlurmdLogFile={folder}/log/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
-SwitchType=switch/none
 ReturnToService=2
 SlurmdParameters=config_overrides
 SelectType=select/cons_tres
@@ -108,6 +119,9 @@ JobCompType=jobcomp/none
 MessageTimeout=5
 DefMemPerCPU=1000
 """
+
+# Gone from later versions, which take it for an error.
+_OLD = "SwitchType=switch/none"
 
 # The munge socket is named a second time here, and a third time for slurmdbd: each looks in its own place.
 _ACCOUNTING = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src/clusterscape"
-ANYWHERE = {"errors", "settings"}  # what went wrong, and what was set, may be known everywhere but in the model
+ANYWHERE = {"errors", "settings", "executors", "supervision", "warm_up"}  # everywhere but in the model
 
 
 def read_table() -> dict[str, set[str]]:

@@ -70,3 +70,18 @@ def test_secrets_are_hidden_when_settings_are_printed() -> None:
 def test_missing_file_is_said_when_config_names_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         read_settings(tmp_path / "nowhere.toml", environ={})
+
+
+def test_data_folder_is_absolute_when_it_is_the_default_or_begins_with_a_tilde(tmp_path: Path) -> None:
+    for settings in (
+        read_settings(environ={}),
+        read_settings(environ={"CLUSTERSCAPE_STORAGE__METRICS": "embedded"}),
+        read_settings(write(tmp_path, '[storage]\ndata_dir = "~/.local/share/clusterscape"'), environ={}),
+    ):
+        assert settings.storage.data_dir == Path.home() / ".local/share/clusterscape"
+
+
+@pytest.mark.parametrize("path", ["data", "./data", "../data", "", "~nobody-of-this-name/data"])
+def test_data_folder_is_refused_when_it_depends_on_where_one_stands(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ConfigError, match=r"storage\.data_dir"):
+        read_settings(write(tmp_path, f'[storage]\ndata_dir = "{path}"'), environ={})

@@ -11,10 +11,11 @@ import typer
 
 from clusterscape.cli.output import errors
 from clusterscape.cli.site import system_clock
+from clusterscape.cli.site_settings import read_site_settings
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model.access import Account, AuditEntry, Outcome, Way
 from clusterscape.serve.identity.passwords import check_new_password, hash_password
-from clusterscape.settings import Settings, read_settings
+from clusterscape.settings import Settings
 from clusterscape.store.access import AccessStore, open_access_store
 
 
@@ -63,7 +64,7 @@ class Access:
 @contextmanager
 def open_access(config: Path | None) -> Iterator[Access]:
     """The access of the configured site."""
-    settings = read_settings(config)
+    settings = read_site_settings(config)
     store = open_access_store(settings.storage)
     try:
         yield Access(settings, store)

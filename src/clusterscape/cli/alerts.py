@@ -7,10 +7,9 @@ import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, count, duration, print_json
+from clusterscape.cli.output import answers, count, duration, listing_table, print_json
 from clusterscape.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -30,10 +29,10 @@ def send_test(
 ) -> None:
     """Send a marked test message to a channel and tell its answer. Ends with 1 where it is not accepted."""
     from clusterscape.cli.site import system_clock
-    from clusterscape.settings import read_settings
+    from clusterscape.settings import find_config, read_settings
     from clusterscape.watch.alerts import Message, MessageKind, build_channels
 
-    settings = read_settings(config)
+    settings = read_settings(find_config(config))
     channels = {
         each.name: each for each in build_channels(settings.alerts, cluster=settings.cluster, clock=system_clock)
     }
@@ -47,9 +46,9 @@ def send_test(
     if as_json:
         print_json({"channel": channel, "key": message.key, "is_accepted": answer.is_accepted, "answer": answer.text})
     elif answer.is_accepted:
-        answers.print(f"{channel} accepted the test message {message.key}: {answer.text}", markup=False, soft_wrap=True)
+        answers.print(f"{channel} accepted the test message {message.key}: {answer.text}", soft_wrap=True)
     else:
-        answers.print(f"{channel} did not accept it: {answer.text}", style="red", markup=False, soft_wrap=True)
+        answers.print(f"{channel} did not accept it: {answer.text}", style="red", soft_wrap=True)
     if not answer.is_accepted:
         raise typer.Exit(1)
 
@@ -57,10 +56,10 @@ def send_test(
 @app.command("status")
 def show_status(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Show what waits for each channel, what was delivered and what fails; also while ClusterScape is running."""
-    from clusterscape.settings import read_settings
+    from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.watch.alerts import SPOOL_FILE, read_spool
 
-    settings = read_settings(config)
+    settings = read_site_settings(config)
     states = read_spool(settings.storage.data_dir / SPOOL_FILE)
     if as_json:
         configured = settings.alerts.channels
@@ -74,7 +73,7 @@ def show_status(config: ConfigOption = None, as_json: JsonOption = False) -> Non
 
 
 def _print(states: "list[ChannelState]", configured: set[str]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("channel", "kind", "waiting", "delivered", "last"):
         table.add_column(
             heading, justify="right" if heading in ("waiting", "delivered", "last") else "left", no_wrap=True
@@ -89,7 +88,7 @@ def _print(states: "list[ChannelState]", configured: set[str]) -> None:
         if each.last_error is None:
             continue
         since = f" for {duration((now - each.failing_since) / 1000)}" if each.failing_since is not None else ""
-        answers.print(f"{each.name} fails{since}: {each.last_error}", style="yellow", markup=False, soft_wrap=True)
+        answers.print(f"{each.name} fails{since}: {each.last_error}", style="yellow", soft_wrap=True)
         if each.next_attempt_at is not None:
             pause_s = max(0.0, (each.next_attempt_at - now) / 1000)
             lasts = "it will not mend by itself; " if each.is_lasting else ""

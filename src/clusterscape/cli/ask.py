@@ -50,10 +50,10 @@ def _parse(body: str) -> Any:
 def _print(found: Any) -> None:
     import polars as pl
 
-    from clusterscape.cli.output import print_json
+    from clusterscape.cli.output import print_json, print_text
 
     if isinstance(found, bytes):
-        typer.echo(found.decode(errors="replace"))
+        print_text(found.decode(errors="replace") + "\n")
     else:
         print_json(found.to_dicts() if isinstance(found, pl.DataFrame) else found)
 

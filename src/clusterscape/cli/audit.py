@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, print_json
+from clusterscape.cli.output import answers, listing_table, print_json
 
 if TYPE_CHECKING:
     from clusterscape.model.access import AuditEntry
@@ -42,7 +41,7 @@ def audit(
 
 
 def _print(entries: "list[AuditEntry]") -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("when (UTC)", "who", "way", "from", "what", "on", ""):
         table.add_column(heading, no_wrap=heading != "on", overflow="fold")
     for each in entries:

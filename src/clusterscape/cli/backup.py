@@ -16,18 +16,19 @@ def backup(
     """Write records, samples and artifacts to one file; the server may be running."""
     from clusterscape.cli.output import errors, print_json
     from clusterscape.cli.site import system_clock
+    from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.errors import StoreError
-    from clusterscape.settings import read_settings
     from clusterscape.store.backup import write_backup
 
     if target.exists():
         raise StoreError(f"{target} is already there", hint="Give a new name; a backup is never overwritten.")
-    storage = read_settings(config).storage
+    storage = read_site_settings(config).storage
     with errors.status("…") as line:
         contents = write_backup(storage, target, at=system_clock(), progress=line.update)
     size = target.stat().st_size
     if as_json:
-        print_json({"file": str(target), "size_bytes": size, "files": len(contents.members), "rows": contents.rows})
+        about = {"file": str(target), "data_dir": str(storage.data_dir), "size_bytes": size}
+        print_json({**about, "files": len(contents.members), "rows": contents.rows})
         return
     errors.print(f"{target}: {size:,} bytes, {len(contents.members):,} files, {sum(contents.rows.values()):,} records")
     if contents.samples_elsewhere:
@@ -44,14 +45,20 @@ def restore(
 ) -> None:
     """Bring a backup into an empty data folder and an empty database; nothing is overwritten."""
     from clusterscape.cli.output import errors, print_json
-    from clusterscape.settings import read_settings
+    from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.store.backup import read_contents, restore_backup
 
+    places = {}
     with errors.status("checking") as line:
-        storage = read_settings(config).storage
-        contents = read_contents(source) if check else restore_backup(storage, source, progress=line.update)
+        if check:
+            contents = read_contents(source)
+        else:
+            storage = read_site_settings(config).storage
+            contents = restore_backup(storage, source, progress=line.update)
+            places = {"data_dir": str(storage.data_dir)}
     if as_json:
-        print_json({"written_at": contents.written_at, "files": len(contents.members), "rows": contents.rows})
+        about = {"written_at": contents.written_at, "files": len(contents.members), "rows": contents.rows}
+        print_json({**about, **places})
         return
     done = "is whole" if check else "is restored"
     errors.print(f"{source} {done}: {len(contents.members):,} files, {sum(contents.rows.values()):,} records")

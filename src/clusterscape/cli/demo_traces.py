@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from clusterscape import executors
 from clusterscape.demo.recorded_traces import RANKS, RECORDED_TRACES, RecordedTrace, trace_files
 from clusterscape.model import Workload, WorkloadState
 from clusterscape.store.records.contract import WorkloadFilter
@@ -19,14 +20,14 @@ MOST_LOOKED_AT = 2000
 
 async def import_demo_traces(site: "Site") -> None:
     """Take the recorded traces in, unless an earlier start of the same demo did."""
-    if await asyncio.to_thread(lambda: site.queries.traces.all().traces):
+    if await executors.UPKEEP.run(lambda: site.queries.traces.all().traces):
         return
     waited_s = 0.0
-    while len(chosen := await asyncio.to_thread(_choose, site)) < len(RECORDED_TRACES) and waited_s < PATIENCE_S:
+    while len(chosen := await executors.UPKEEP.run(_choose, site)) < len(RECORDED_TRACES) and waited_s < PATIENCE_S:
         await asyncio.sleep(LOOK_EVERY_S)
         waited_s += LOOK_EVERY_S
     for trace, workload in zip(RECORDED_TRACES, chosen, strict=False):
-        await asyncio.to_thread(_take, site, trace, workload)
+        await executors.UPKEEP.run(_take, site, trace, workload)
 
 
 def _choose(site: "Site") -> list[Workload]:

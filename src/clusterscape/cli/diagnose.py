@@ -15,6 +15,7 @@ import typer
 from clusterscape.cli.options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
 from clusterscape.cli.output import answers, count, duration, print_json
 from clusterscape.errors import QueryError, SourceError
+from clusterscape.model.quantities import format_hours
 from clusterscape.remote import open_url
 
 TIMEOUT_S = 120.0
@@ -33,7 +34,10 @@ class Way(StrEnum):
 
 
 def diagnose(
-    workload: Annotated[str, typer.Argument(help="The workload, as `clusterscape list` names it: slurm:4711.")],
+    workload: Annotated[
+        str,
+        typer.Argument(help="The workload, as the scheduler names it (4711, 4711_3) or `list` does."),
+    ],
     since: Annotated[
         str | None,
         typer.Option(
@@ -65,7 +69,7 @@ def diagnose(
         return
     _print(found)
     if html is not None:
-        answers.print(f"The report is in {html}.", style="dim", highlight=False, markup=False)
+        answers.print(f"The report is in {html}.", style="dim", highlight=False)
 
 
 class Site:
@@ -149,22 +153,20 @@ def _write_report(path: Path, site: Site, found: dict[str, Any]) -> None:
 
 def _print(found: dict[str, Any]) -> None:
     for line in head_lines(found):
-        answers.print(line, highlight=False, markup=False, soft_wrap=True)
+        answers.print(line, highlight=False, soft_wrap=True)
     _section("Findings", "Nothing stands out." if found["gpus"] and found["metric"] else None, len(found["findings"]))
     for finding in found["findings"]:
-        answers.print(
-            f"  {finding['title']}", style=_STYLES.get(finding["severity"], ""), highlight=False, markup=False
-        )
-        answers.print(f"    {finding['reason']}", style="dim", highlight=False, markup=False)
+        answers.print(f"  {finding['title']}", style=_STYLES.get(finding["severity"], ""), highlight=False)
+        answers.print(f"    {finding['reason']}", style="dim", highlight=False)
     _print_clusters(found)
     if found["odd"]:
         _section("Odd GPUs", None, len(found["odd"]))
         for odd in found["odd"][:NAMED]:
-            answers.print(f"  {odd['sentence']}", highlight=False, markup=False)
+            answers.print(f"  {odd['sentence']}", highlight=False)
         if len(found["odd"]) > NAMED:
             answers.print(f"  and {len(found['odd']) - NAMED} more; --json has all", style="dim", highlight=False)
     for note in found["notes"]:
-        answers.print(f"Note: {note}", style="dim", highlight=False, markup=False)
+        answers.print(f"Note: {note}", style="dim", highlight=False)
 
 
 def head_lines(found: dict[str, Any]) -> list[str]:
@@ -180,9 +182,9 @@ def head_lines(found: dict[str, Any]) -> list[str]:
         + (f" ({machines})" if machines else "")
         + f", {duration(span_s)} from {_local(found['window']['start'])}"
     )
-    cost = [f"{found['gpu_hours']:,.1f} GPU-hours"]
+    cost = [f"{format_hours(found['gpu_hours'])} GPU-hours"]
     if found["wasted_gpu_hours"] is not None:
-        cost.append(f"{found['wasted_gpu_hours']:,.1f} of them idle")
+        cost.append(f"{format_hours(found['wasted_gpu_hours'])} of them idle")
     if found["energy_joules"] is not None:
         source = "by the GPUs' counters" if found["energy_from"] == "counter" else "from mean power"
         cost.append(f"{found['energy_joules'] / KILOWATT_HOUR:,.1f} kWh ({source})")
@@ -197,23 +199,25 @@ def _print_clusters(found: dict[str, Any]) -> None:
     label = next((each["label"] for each in found["metrics"] if each["name"] == found["metric"]), found["metric"])
     what = "distribution" if found["by"] == "histogram" else "course"
     if len(clusters) == 1:
-        answers.print(f"\nBy the {what} of {label}, all GPUs are alike.", style="bold", highlight=False, markup=False)
+        answers.line()
+        answers.print(f"By the {what} of {label}, all GPUs are alike.", style="bold", highlight=False)
         return
-    answers.print(f"\nClusters by the {what} of {label}", style="bold", highlight=False, markup=False)
+    answers.line()
+    answers.print(f"Clusters by the {what} of {label}", style="bold", highlight=False)
     for cluster in clusters:
         names = ", ".join(cluster["units"][:NAMED]) + (" …" if cluster["size"] > NAMED else "")
-        answers.print(
-            f"  {cluster['label'] + 1}: {count(cluster['size'], 'GPU')}: {names}", highlight=False, markup=False
-        )
+        answers.print(f"  {cluster['label'] + 1}: {count(cluster['size'], 'GPU')}: {names}", highlight=False)
         if cluster["explanation"] is not None:
-            answers.print(f"     {cluster['explanation']['sentence']}", highlight=False, markup=False)
+            answers.print(f"     {cluster['explanation']['sentence']}", highlight=False)
 
 
 def _section(title: str, empty: str | None, size: int) -> None:
     if size:
-        answers.print(f"\n{title}", style="bold")
+        answers.line()
+        answers.print(f"{title}", style="bold")
     elif empty:
-        answers.print(f"\n{empty}", style="bold")
+        answers.line()
+        answers.print(f"{empty}", style="bold")
 
 
 def _local(time_ms: int) -> str:

@@ -3,21 +3,24 @@
 from typing import TYPE_CHECKING
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, print_json
+from clusterscape.cli.output import answers, listing_table, print_json, styled_line
 
 if TYPE_CHECKING:
-    from clusterscape.cli.checks import Check
+    from clusterscape.cli.check import Check
 
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Check the configuration, the stores and every source. Ends with 1 where something is wrong."""
     from clusterscape.cli.checks import check_everything
-    from clusterscape.settings import read_settings
+    from clusterscape.cli.site_settings import report_places
+    from clusterscape.settings import find_config, read_settings
 
-    checks = check_everything(read_settings(config), config)
+    settings = read_settings(find_config(config))
+    report_places(settings, config)
+    checks = check_everything(settings, find_config(config))
     if as_json:
         print_json([{"what": c.what, "ok": c.is_ok, "message": c.message, "hint": c.hint} for c in checks])
     else:
@@ -27,14 +30,19 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 
 def _print(checks: "list[Check]") -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
+    table = listing_table(show_header=False)
     table.add_column(width=2)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for check in checks:
-        sign = "[green]✓[/green]" if check.is_ok else "[red]✗[/red]"
-        text = check.message if check.is_ok or not check.hint else f"{check.message}\n[dim]→ {check.hint}[/dim]"
+        sign = Text("✓", "green") if check.is_ok else Text("✗", "red")
+        text = styled_line(check.message)
+        if check.hint and (not check.is_ok or check.is_note):
+            text = Text("\n").join([text, styled_line((f"→ {check.hint}", "dim"))])
         table.add_row(sign, check.what, text)
     answers.print(table)
     wrong = sum(not check.is_ok for check in checks)
-    answers.print("All is well." if not wrong else f"[red]{wrong} of {len(checks)} checks failed.[/red]")
+    if wrong:
+        answers.print(f"{wrong} of {len(checks)} checks failed.", style="red")
+    else:
+        answers.print("All is well.")

@@ -6,6 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from clusterscape import __version__
 from clusterscape.cli import (
@@ -32,6 +33,7 @@ from clusterscape.cli import (
     user,
 )
 from clusterscape.cli.output import errors, set_up_log
+from clusterscape.cli.safe_text import plain_lines
 from clusterscape.errors import ClusterScapeError
 
 app = typer.Typer(
@@ -104,7 +106,8 @@ def main() -> None:
             body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
             sys.stdout.write(json.dumps(body) + "\n")
         else:
-            errors.print(f"error: {error.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+            errors.print(f"error: {error.message}", style="bold red", highlight=False, soft_wrap=True)
             if error.hint:
-                errors.print(error.hint, markup=False, highlight=False, soft_wrap=True)
+                # A hint may have several lines: a rule's text with a caret below.
+                errors.print(Text(plain_lines(error.hint)), highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)

@@ -102,7 +102,7 @@ def _cluster(answers: Answers) -> str:
     data_dir = (
         '# data_dir = "/var/lib/clusterscape"  # default: ~/.local/share/clusterscape'
         if answers.data_dir is None
-        else f"data_dir = {_quoted(str(answers.data_dir))}"
+        else f"data_dir = {_quoted(str(answers.data_dir))}  # one folder for the service and every command"
     )
     return f"""
 cluster = {_quoted(answers.cluster)}  # its name, as the page shows it

@@ -7,18 +7,22 @@ their like are freed by reference count all the same; only cycles among what was
 import asyncio
 import gc
 
+from clusterscape import executors
+from clusterscape.supervision import SupervisedLoop
+
 SETTLE_EVERY_S = 30.0
 WHOLE_EVERY = 120
 """Times: once an hour everything is looked through."""
 
 
-async def settle_garbage() -> None:
+async def settle_garbage(loop: SupervisedLoop) -> None:
     """Put aside what is alive, again and again, until cancelled."""
     times = 0
     while True:
         await asyncio.sleep(SETTLE_EVERY_S)
         times += 1
-        await asyncio.to_thread(settle, whole=times % WHOLE_EVERY == 0)
+        with loop:
+            await executors.UPKEEP.run(settle, whole=times % WHOLE_EVERY == 0)
 
 
 def settle(*, whole: bool = False) -> None:

@@ -28,12 +28,17 @@ def init(
     prometheus: Annotated[
         str | None, typer.Option(help="Address of a Prometheus that scrapes them.", show_default="asked")
     ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Where the site keeps its data.", show_default="~/.local/share/clusterscape"),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take what is given or found here.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     check: Annotated[bool, typer.Option(help="Check every connection afterwards, as `doctor` does.")] = True,
 ) -> None:
     """Write a first configuration: asks for Slurm, Kubernetes, exporters or Prometheus, then checks that they answer."""
     from clusterscape.cli.first_config import config_text, look_around
+    from clusterscape.settings import StorageSettings
 
     if config.exists() and not force:
         raise ConfigError(f"{config} is already there", hint="Give another --config, or --force to overwrite it.")
@@ -51,13 +56,20 @@ def init(
         told = _ask(told, {*(name for name, given in {**answers, "prometheus": prometheus}.items() if given is None)})
     if not told.has_source:
         errors.print("Nothing is collected yet: name a source in the file.", style="yellow")
-    config.write_text(config_text(told), encoding="utf-8")
+    folder = StorageSettings(**given(data_dir=data_dir and data_dir.expanduser().absolute())).data_dir
+    _write_private(config, config_text(replace(told, data_dir=folder)))
     errors.print(f"Wrote {config}.", soft_wrap=True)
     if check and told.has_source:
         from clusterscape.cli.doctor import doctor
 
         doctor(config)
     errors.print(f"Next: clusterscape serve --config {config}", soft_wrap=True)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Secrets may be added to it: for its owner alone, unless the file exists with other permissions."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(text)
 
 
 def _ask(told: "Answers", asked: set[str]) -> "Answers":
@@ -88,7 +100,7 @@ def _ask_exporters(told: "Answers") -> tuple[str, ...]:
         try:
             return () if answer == "-" else parse_exporters(answer)
         except ConfigError as error:
-            errors.print(f"{error.message}. {error.hint or ''}", style="red", markup=False)
+            errors.print(f"{error.message}. {error.hint or ''}", style="red")
 
 
 def parse_exporters(text: str) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ import typer
 from rich.table import Table
 
 from clusterscape.cli.options import JsonOption, TokenOption, UrlOption
-from clusterscape.cli.output import answers, count, duration, print_json
+from clusterscape.cli.output import answers, count, duration, listing_table, print_json
 from clusterscape.cli.status import fetch
 from clusterscape.cli.unit_listing import Format, fetch_units, narrow, print_units, write_units
 from clusterscape.errors import QueryError
+from clusterscape.model.quantities import format_hours
 
 
 class Subject(StrEnum):
@@ -76,7 +77,7 @@ def listing(
 
 def _table(*headings: str, right: tuple[str, ...] = ()) -> Table:
     """The last column takes what room is left, so that the others are never cut."""
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table = listing_table(expand=True)
     for heading in headings:
         is_last = heading == headings[-1]
         table.add_column(
@@ -86,21 +87,34 @@ def _table(*headings: str, right: tuple[str, ...] = ()) -> Table:
 
 
 def _print_workloads(page: Any) -> None:
-    table = _table("workload", "name", "user", "project", "state", "GPUs", "waited", "running", right=("GPUs",))
+    headings = ("workload", "name", "user", "project", "state", "GPUs", "GPU-h", "waited", "running")
+    table = _table(*headings, right=("GPUs", "GPU-h"))
     for one in page["workloads"]:
         table.add_row(
             one["workload"],
             one["name"] or "",
             one["user"] or "",
             one["project"] or "",
-            one["state"],
+            one["state"] + describe_exit(one),
             str(one["gpus_requested"]),
+            format_hours(one["gpu_hours"]),
             duration(one["wait_s"]),
             one["pending_reason_text"] or duration(one["run_s"]),
         )
     answers.print(table)
     if page["total"] > len(page["workloads"]):
         answers.print(f"{len(page['workloads']):,} of {count(page['total'], 'workload')}; --limit shows more.")
+
+
+def describe_exit(one: dict[str, Any]) -> str:
+    """How a workload ended, after its state: `` (code 3)``, `` (signal 9)``, `` (a step: code 5)``; nothing where all is well."""
+    if one["exit_signal"]:
+        return f" (signal {one['exit_signal']})"
+    if one["exit_code"]:
+        return f" (code {one['exit_code']})"
+    if one["derived_exit_signal"]:
+        return f" (a step: signal {one['derived_exit_signal']})"
+    return f" (a step: code {one['derived_exit_code']})" if one["derived_exit_code"] else ""
 
 
 def _print_nodes(nodes: Any) -> None:

@@ -31,12 +31,16 @@ def migrate(
     from clusterscape.cli.migrate_moving import Move
     from clusterscape.cli.migrate_places import read_place
     from clusterscape.cli.output import errors, print_json
-    from clusterscape.settings import read_settings
+    from clusterscape.cli.site_settings import read_site_settings
+    from clusterscape.store.data_folder import prepare_data_folder
 
-    settings = read_settings(config)
-    move = Move(settings, read_place(settings.storage, source or []), read_place(settings.storage, to))
+    settings = read_site_settings(config)
+    target = read_place(settings.storage, to)
+    move = Move(settings, read_place(settings.storage, source or []), target)
+    if not dry_run:
+        prepare_data_folder(target)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),

@@ -14,6 +14,7 @@ from clusterscape.errors import ConfigError, StoreBusyError
 from clusterscape.model import UnixMs
 from clusterscape.settings import Settings, StorageSettings
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
+from clusterscape.store.data_folder import hold_data_folder
 from clusterscape.store.metrics import EmbeddedMetricStore
 from clusterscape.store.metrics.contract import ListedMetricStore
 from clusterscape.store.metrics.embedded.manifest import locked
@@ -46,6 +47,10 @@ class Move:
 
     def __enter__(self) -> "Move":
         with ExitStack() as opening:
+            for data_dir in {self._source.data_dir, self._target.data_dir}:
+                if data_dir.is_dir():
+                    opening.enter_context(hold_data_folder(data_dir))
+            # Servers of older versions hold only this lock.
             folders = {storage.data_dir / "metrics" for storage in (self._source, self._target) if _is_kept(storage)}
             for folder in folders if "metrics" not in self._parts else ():  # else the stores themselves hold them
                 opening.enter_context(locked(folder))

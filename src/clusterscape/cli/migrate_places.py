@@ -27,7 +27,7 @@ def read_place(storage: StorageSettings, words: Sequence[str]) -> StorageSetting
         elif scheme == "s3":
             update["artifacts"] = word
         elif "://" not in word and ("/" in word or word.startswith((".", "~"))):
-            update |= {**EMBEDDED, "data_dir": Path(word)}
+            update |= {**EMBEDDED, "data_dir": Path(word).expanduser().absolute()}
         else:
             raise ConfigError(f"`{word}` names no store", hint=f"Use {FORMS}.")
     return StorageSettings.model_validate({**storage.model_dump(), **update})

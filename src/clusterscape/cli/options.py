@@ -8,7 +8,14 @@ import typer
 DEFAULT_URL = "http://127.0.0.1:8321"
 
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", "-c", help="TOML file with the settings.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help="TOML file with the settings.",
+        envvar="CLUSTERSCAPE_CONFIG",
+        show_default="/etc/clusterscape/clusterscape.toml, where it exists",
+    ),
 ]
 HostOption = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
 PortOption = Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8321")]

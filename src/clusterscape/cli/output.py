@@ -1,18 +1,46 @@
-"""How the command talks: a console for answers, one for everything else, and JSON where it is asked for."""
+"""How the command talks: a console for answers, one for everything else, and JSON where it is asked for.
+
+Owns what keeps a terminal safe from names that strangers chose: a ``str`` is always one line without markup and without control
+characters, in tables, too. Styled text is a ``rich.text.Text``.
+"""
 
 import dataclasses
 import json
 import logging
 import sys
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from clusterscape.cli.safe_text import one_line, plain_lines, safe_json
+
+
+class SafeConsole(Console):
+    """A console on which printed values cannot style, move, split or hide anything."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every ``str``, printed or in a table, comes through here."""
+        return super().render_str(one_line(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Everything else does here; the console's own control codes are apart from text."""
+        for segment in super().render(renderable, options):
+            is_text = not segment.control
+            yield Segment(plain_lines(segment.text), segment.style) if is_text else segment
+
 
 # A pipe has no width: what goes into one is not cut to a guess.
-answers = Console(width=None if sys.stdout.isatty() else 240)
-errors = Console(stderr=True)
+answers = SafeConsole(width=None if sys.stdout.isatty() else 240)
+errors = SafeConsole(stderr=True)
 
 _STYLES = {logging.WARNING: "yellow", logging.ERROR: "red", logging.CRITICAL: "bold red"}
 
@@ -23,13 +51,12 @@ class ConsoleLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
         moment = time.strftime("%H:%M:%S", time.localtime(record.created))
-        errors.print(
-            f"{moment} {self.format(record)}",
-            style=_STYLES.get(record.levelno, ""),
-            soft_wrap=True,
-            markup=False,
-            highlight=False,
-        )
+        lines = [f"{moment} {one_line(record.getMessage())}"]
+        if record.exc_info:
+            # Indented: no line of a traceback can pass for a line of the log.
+            traceback = plain_lines(logging.Formatter().formatException(record.exc_info))
+            lines += [f"  {line}" for line in traceback.split("\n")]
+        errors.print(Text("\n".join(lines)), style=_STYLES.get(record.levelno, ""), soft_wrap=True, highlight=False)
 
 
 class JsonLog(logging.Handler):
@@ -45,7 +72,7 @@ class JsonLog(logging.Handler):
         }
         if record.exc_info:
             line["exception"] = logging.Formatter().formatException(record.exc_info)
-        sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stderr.write(safe_json(json.dumps(line, ensure_ascii=False)) + "\n")
         sys.stderr.flush()
 
 
@@ -65,7 +92,26 @@ def set_up_log(level: int, *, as_json: bool = False) -> None:
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     plain = dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
-    answers.out(json.dumps(plain, indent=2, ensure_ascii=False), highlight=False)
+    sys.stdout.write(safe_json(json.dumps(plain, indent=2, ensure_ascii=False)) + "\n")
+    sys.stdout.flush()
+
+
+def print_text(text: str) -> None:
+    """A document as it is, such as CSV or YAML; on a terminal without control characters."""
+    sys.stdout.write(plain_lines(text) if sys.stdout.isatty() else text)
+    sys.stdout.flush()
+
+
+def styled_line(*parts: str | tuple[str, str]) -> Text:
+    """One line of parts; a pair is text with its style."""
+    return Text.assemble(
+        *((one_line(part), "") if isinstance(part, str) else (one_line(part[0]), part[1]) for part in parts)
+    )
+
+
+def listing_table(*, show_header: bool = True, expand: bool = False) -> Table:
+    """A table without lines, as all listings are."""
+    return Table(box=None, pad_edge=False, header_style="dim", show_header=show_header, expand=expand)
 
 
 def percent(ratio: float | None) -> str:

@@ -40,11 +40,11 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Run the workloads of a plan one after another, the runs of each together; what has finished is not run again."""
-    from clusterscape.cli.run import Sender, find_python, hears_mlflow
+    from clusterscape.cli.run import Sender, find_python
     from clusterscape.track.places import state_folder
     from clusterscape.track.plans.execute import PlanOptions, check_mig, due_workloads, execute
     from clusterscape.track.plans.plan import check_plan
-    from clusterscape.track.tracker import TrackOptions
+    from clusterscape.track.recorded_variables import parse_patterns
 
     state = state_folder()
     found = read_plan(file, state)
@@ -54,7 +54,7 @@ def plan(
         _print_due(found, due, as_json=as_json)
         return
     check_mig(due)
-    sender = Sender(server, token, mlflow)
+    sender = Sender(server, token, mlflow, parse_patterns([]))
     options = PlanOptions(
         state=state,
         python=find_python(),
@@ -63,7 +63,7 @@ def plan(
         stops_at_failure=stop,
         shows_output=show_output,
         device_wait_s=device_wait_s,
-        track=TrackOptions(state=state, beside=sender.begin, hears_mlflow=hears_mlflow(mlflow)),
+        track=sender.options(mlflow),
     )
     with _Watcher(sum(map(len, due)), is_quiet=as_json or show_output) as watcher:
         result = execute(found, options, watcher)
@@ -95,7 +95,12 @@ class _Watcher:
     """Lines of what happens, and a bar on a terminal. It draws nothing by itself: the tracker starts while no thread runs."""
 
     def __init__(self, total: int, *, is_quiet: bool) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         self._bar = Progress(
             *columns, console=errors, auto_refresh=False, disable=is_quiet or not sys.stderr.isatty(), transient=True
         )
@@ -132,7 +137,7 @@ class _Watcher:
 
     def _say(self, text: str) -> None:
         if not self._is_quiet:
-            errors.print(text, markup=False, highlight=False, soft_wrap=True)
+            errors.print(text, highlight=False, soft_wrap=True)
 
 
 def _print_due(plan: "Plan", due: "Sequence[Sequence[PlannedRun]]", *, as_json: bool) -> None:
@@ -162,4 +167,4 @@ def _print_due(plan: "Plan", due: "Sequence[Sequence[PlannedRun]]", *, as_json: 
         answers.print(f"workload {group[0]['experiment']} / {group[0]['workload']}, together:", highlight=False)
         for run in group:
             words = " ".join([Path(run["file"]).name, *run["arguments"]])
-            answers.print(f"  {run['letter']}: {words}", markup=False, highlight=False)
+            answers.print(f"  {run['letter']}: {words}", highlight=False)

@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from clusterscape import executors
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.collect.sharding import Shard, parse_shard
-from clusterscape.errors import ClusterScapeError, ConfigError, Trouble
+from clusterscape.errors import ClusterScapeError, ConfigError
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.model import Observation, UnixMs
 from clusterscape.settings import Settings
@@ -24,6 +25,7 @@ from clusterscape.store.records.engines import record_engine
 from clusterscape.store.records.leadership import Fence, Leadership
 from clusterscape.store.records.mirror import MirroredRecordStore
 from clusterscape.store.records.relay import ChangeRelay
+from clusterscape.supervision import BackgroundLoops
 from clusterscape.watch.watcher import Watch
 
 log = logging.getLogger(__name__)
@@ -56,7 +58,8 @@ def check_roles(settings: Settings) -> None:
 class Replica:
     """One process of several. ``collects`` and ``decides`` may be asked by any thread."""
 
-    def __init__(self, settings: Settings, fence: Fence) -> None:
+    def __init__(self, settings: Settings, fence: Fence, loops: BackgroundLoops) -> None:
+        self._loops = loops
         self.shard: Shard = parse_shard(settings.collect.shard)
         self.may_collect = settings.server.role != "web"
         self._engine = record_engine(settings.storage)
@@ -75,7 +78,7 @@ class Replica:
 
     def join(self, changes: Changes, on_remote: Callable[[frozenset[str], Versions], None]) -> None:
         """Begin to hear of the others, and to tell them."""
-        self._relay = ChangeRelay(self._engine, changes, on_remote, collects=lambda: self.collects)
+        self._relay = ChangeRelay(self._engine, changes, on_remote, collects=lambda: self.collects, loops=self._loops)
         self._relay.start()
 
     def stop_hearing(self) -> None:
@@ -102,7 +105,7 @@ class Replica:
         loop = asyncio.get_running_loop()
         told: str | None = None
         while True:
-            if not await asyncio.to_thread(self._leadership.try_take):
+            if not await executors.UPKEEP.run(self._leadership.try_take):
                 news = self._leadership.trouble or f"another process collects shard {self.shard}; this one stands by"
                 if news != told:
                     log.log(logging.WARNING if self._leadership.trouble else logging.INFO, "%s", news)
@@ -122,7 +125,7 @@ class Replica:
                 # What the writer still has in hand is written, or refused, as the collector's.
                 with suppress(RuntimeError):
                     await asyncio.shield(loop.run_in_executor(writer, lambda: None))
-                await asyncio.to_thread(self._leadership.release)
+                await executors.UPKEEP.run(self._leadership.release)
 
     async def _collect(
         self,
@@ -130,11 +133,11 @@ class Replica:
         sink: Callable[[Observation], Awaitable[None]],
         clock: Callable[[], UnixMs],
     ) -> None:
-        collecting = asyncio.create_task(run_collectors(build(), sink, clock), name="collect")
+        collecting = asyncio.create_task(run_collectors(build(), sink, clock, self._loops), name="collect")
         looking: asyncio.Future[bool] | None = None
         try:
             while True:
-                looking = asyncio.ensure_future(asyncio.to_thread(self._leadership.wait, LOOK_EVERY_S))
+                looking = asyncio.ensure_future(executors.UPKEEP.run(self._leadership.wait, LOOK_EVERY_S))
                 if not await asyncio.shield(looking):
                     return
         finally:
@@ -157,6 +160,7 @@ class Follower:
         watch: Watch,
         writer: ThreadPoolExecutor,
         clock: Callable[[], UnixMs],
+        loops: BackgroundLoops,
     ) -> None:
         self._records = records
         self._metrics = metrics
@@ -165,11 +169,13 @@ class Follower:
         self._writer = writer
         self._clock = clock
         self._read_at = 0.0
-        self._trouble = Trouble(log, "what others wrote could not be read", "what others write is read again")
+        self._loop = loops.loop(
+            "follower", log, fails="what others wrote could not be read", works="what others write is read again"
+        )
 
     def take(self, changed: frozenset[str], versions: Versions) -> None:
         """Make sure that what is read from now on is as new as ``versions``."""
-        try:
+        with self._loop:
             if changed & {"inventory", "rules"}:
                 self._records.refresh()
             if "inventory" in changed:
@@ -178,9 +184,6 @@ class Follower:
                 self._read_samples(versions.newest_sample_at)
             if "rules" in changed:
                 self._watch.on_rules_elsewhere()
-            self._trouble.end()
-        except ClusterScapeError as error:
-            self._trouble.tell(error)
 
     def _read_samples(self, newest_at: UnixMs | None) -> None:
         metrics = self._watch.watched_metrics
@@ -202,7 +205,17 @@ class Follower:
 class Tending:
     """Promises and forecasts of the queue: kept by the process that decides, followed by the others."""
 
-    def __init__(self, *, decides: Callable[[], bool], keep: Callable[[], None], follow: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        *,
+        decides: Callable[[], bool],
+        keep: Callable[[], None],
+        follow: Callable[[], None],
+        loops: BackgroundLoops,
+    ) -> None:
+        self._loop = loops.loop(
+            "queue", log, fails="the queue could not be followed", works="the queue is followed again"
+        )
         self._decides = decides
         self._keep = keep
         self._follow = follow
@@ -210,13 +223,9 @@ class Tending:
 
     def run(self, every_s: float) -> None:
         """Until ``stop``."""
-        trouble = Trouble(log, "the queue could not be followed", "the queue is followed again")
         while not self._stopped.wait(every_s):
-            try:
+            with self._loop:
                 (self._keep if self._decides() else self._follow)()
-                trouble.end()
-            except ClusterScapeError as error:
-                trouble.tell(error)
 
     def stop(self) -> None:
         """End ``run``."""

@@ -40,7 +40,7 @@ def mute_rule(
     if as_json:
         print_json(mute)
         return
-    whose = workload or "all workloads"
+    whose = mute["workload"] or "all workloads"
     _say(f"{key} is muted for {whose} for {_left(mute['expires_at'])}. To end it: rules unmute {mute['key']}")
 
 
@@ -70,7 +70,7 @@ def list_mutes(url: UrlOption = DEFAULT_URL, token: TokenOption = None, as_json:
         for each in mutes:
             left = _left(each["expires_at"])
             table.add_row(each["key"], each["rule"], each["workload"] or "all", each["author"], left, each["reason"])
-        answers.print(table, highlight=False, markup=False)
+        answers.print(table, highlight=False)
 
 
 @app.command("comment")
@@ -110,7 +110,7 @@ def list_comments(
         for each in comments:
             ago = duration(time.time() - each["created_at"] / 1000)
             table.add_row(each["key"], each["workload"], each["author"], ago, each["text"])
-        answers.print(table, highlight=False, markup=False)
+        answers.print(table, highlight=False)
 
 
 @app.command("uncomment")
@@ -135,4 +135,4 @@ def _left(expires_at: int) -> str:
 
 
 def _say(text: str) -> None:
-    answers.print(text, highlight=False, markup=False, soft_wrap=True)
+    answers.print(text, highlight=False, soft_wrap=True)

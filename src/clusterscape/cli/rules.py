@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
-from clusterscape.cli.output import answers, count, errors, print_json
+from clusterscape.cli.output import answers, count, errors, listing_table, print_json, styled_line
 from clusterscape.cli.status import fetch
 from clusterscape.errors import QueryError, RuleSyntaxError, SourceError
 
@@ -54,7 +53,7 @@ def list_rules(url: UrlOption = DEFAULT_URL, token: TokenOption = None, as_json:
     if as_json:
         print_json([_describe(one.rule) for one in shipped_rules()])
         return
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table = listing_table(expand=True)
     for heading in ("key", "severity", "rule"):
         table.add_column(heading, no_wrap=heading != "rule", overflow="fold", ratio=1 if heading == "rule" else None)
     for one in shipped_rules():
@@ -77,18 +76,19 @@ def explain_rule(
         besides = {"false_alarms": shipped.false_alarms, "source": shipped.source} if shipped else {}
         print_json(_describe(found) | {"words": words} | besides)
         return
-    answers.print(f"[bold]{found.name}[/bold]  ({found.severity.value})", highlight=False)
-    answers.print(_describe(found)["text"], style="cyan", highlight=False, markup=False)
+    answers.print(styled_line((found.name, "bold"), f"  ({found.severity.value})"), highlight=False)
+    answers.print(_describe(found)["text"], style="cyan", highlight=False)
     for line in words:
-        answers.print(f"  {line}", highlight=False, markup=False)
+        answers.print(f"  {line}", highlight=False)
     if shipped:
         for heading, text in (
             ("Why", found.reason),
+            ("To its user", found.advice),
             ("Against false alarms", shipped.false_alarms),
             ("Thresholds", shipped.source),
         ):
-            answers.print(f"\n[bold]{heading}.[/bold] ", end="")
-            answers.print(text, highlight=False, markup=False)
+            answers.line()
+            answers.print(styled_line((f"{heading}.", "bold"), f" {text}"), highlight=False)
 
 
 @app.command("test")
@@ -240,7 +240,7 @@ def _print(found: Sequence["ReplayedRow"], step_ms: int, skipped_lines: int) -> 
     from clusterscape.analyze.rules.explaining import format_values
 
     broken = [row for row in found if row.broken]
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table = listing_table(expand=True)
     for heading in ("rule", "workload", "unit", "first", "last", "broken", "statistics"):
         is_last = heading == "statistics"
         table.add_column(heading, no_wrap=not is_last, overflow="fold", ratio=1 if is_last else None)

@@ -8,10 +8,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from clusterscape.cli.options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
-from clusterscape.cli.output import answers, count, errors, print_json
+from clusterscape.cli.output import answers, count, errors, listing_table, print_json, print_text
 from clusterscape.cli.rules import app
 from clusterscape.cli.status import fetch, send
 from clusterscape.errors import QueryError
+from clusterscape.model.quantities import format_hours
 from clusterscape.model.rules import Severity
 
 TRIAL_TIMEOUT_S = 3600.0
@@ -28,20 +29,22 @@ def add_rule(
     name: Annotated[str | None, typer.Option(help="What people call it.", show_default="the key")] = None,
     severity: Annotated[Severity, typer.Option(help="How much it matters.")] = Severity.WARNING,
     reason: Annotated[str, typer.Option(help="Why it matters and what to do.")] = "",
+    advice: Annotated[str, typer.Option(help="To the workload's user: what it means and what they can do.")] = "",
     color: Annotated[str | None, typer.Option(help="#rrggbb.", show_default="by severity")] = None,
     url: UrlOption = DEFAULT_URL,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add a rule to a running server, or replace one."""
-    body = {"text": text, "name": name or key, "severity": severity.value, "reason": reason, "color": color}
+    words = {"name": name or key, "reason": reason, "advice": advice}
+    body = {"text": text, "severity": severity.value, "color": color, **words}
     saved = send("PUT", _address(url, key), body, token)
     if as_json:
         print_json(saved)
         return
-    answers.print(f"{saved['key']}: {saved['text']}", highlight=False, markup=False)
+    answers.print(f"{saved['key']}: {saved['text']}", highlight=False)
     for line in saved["words"]:
-        answers.print(f"  {line}", highlight=False, markup=False)
+        answers.print(f"  {line}", highlight=False)
 
 
 @app.command("remove")
@@ -73,9 +76,9 @@ def export_rules(
 
     found = fetch(f"{url.rstrip('/')}/api/v1/rules", token)
     text, skipped = to_prometheus_rules([read_document(rule["document"]) for rule in found["rules"]])
-    typer.echo(text, nl=False)
+    print_text(text)
     for rule, why in skipped:
-        errors.print(f"left out {rule.key}: {why}", style="yellow", highlight=False, markup=False)
+        errors.print(f"left out {rule.key}: {why}", style="yellow", highlight=False)
 
 
 def list_violations(
@@ -96,7 +99,7 @@ def list_violations(
         print_json(found)
         return
     _print_violations(found["violations"])
-    answers.print(f"{found['gpu_hours']:,.1f} GPU-hours in violation in the last {since}.", highlight=False)
+    answers.print(f"{format_hours(found['gpu_hours'])} GPU-hours in violation in the last {since}.", highlight=False)
 
 
 def print_rules(found: dict[str, Any], *, as_json: bool) -> None:
@@ -111,7 +114,7 @@ def print_rules(found: dict[str, Any], *, as_json: bool) -> None:
         table.add_row(rule["key"], rule["severity"], now, rule["text"])
     answers.print(table, highlight=False)
     for key, why in found["unreadable"].items():
-        errors.print(f"{key} cannot be read: {why}", style="yellow", highlight=False, markup=False)
+        errors.print(f"{key} cannot be read: {why}", style="yellow", highlight=False)
 
 
 def try_on_site(texts: list[str], since: str, url: str, token: str | None, *, as_json: bool) -> None:
@@ -119,7 +122,7 @@ def try_on_site(texts: list[str], since: str, url: str, token: str | None, *, as
     if not texts:
         raise QueryError("there is nothing to judge", hint="Give a rule, or a log with --nvidia-smi telemetry.csv.")
     base = f"{url.rstrip('/')}/api/v1/rules/try"
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     tried = []
     with Progress(*columns, console=errors, transient=True, disable=as_json) as progress:
         for text in texts:
@@ -129,11 +132,11 @@ def try_on_site(texts: list[str], since: str, url: str, token: str | None, *, as
         print_json(tried)
         return
     for each in tried:
-        answers.print(f"[bold]{each['text']}[/bold]", highlight=False)
+        answers.print(each["text"], style="bold", highlight=False)
         _print_violations(each["violations"])
         answers.print(
             f"Would have fired {count(each['times'], 'time')} on {count(each['workloads'], 'workload')} in the last "
-            f"{since}: {each['gpu_hours']:,.1f} GPU-hours. Judged every {each['step_ms'] / 60_000:.0f} min, "
+            f"{since}: {format_hours(each['gpu_hours'])} GPU-hours. Judged every {each['step_ms'] / 60_000:.0f} min, "
             f"{each['judged']:,} of {each['lives']:,} lives.",
             highlight=False,
         )
@@ -151,7 +154,7 @@ def _print_violations(violations: list[dict[str, Any]]) -> None:
             each["user"] or "–",
             each["project"] or "–",
             f"{each['gpus']:,}",
-            f"{each['gpu_hours']:,.1f}",
+            format_hours(each["gpu_hours"]),
             state,
             each["workload_name"] or "–",
         )
@@ -162,7 +165,7 @@ def _print_violations(violations: list[dict[str, Any]]) -> None:
 
 def table_of(*headings: str) -> Table:
     """A table of answers: the last column wraps, the others do not."""
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table = listing_table(expand=True)
     for heading in headings:
         is_last = heading == headings[-1]
         right = heading in ("GPUs", "GPU-hours")

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clusterscape.cli.safe_text import one_line, plain_lines
 from clusterscape.errors import ClusterScapeError, ConfigError
 from clusterscape.track.listeners import DEFAULT_LISTENERS, parse_listeners
 from clusterscape.track.places import state_folder
 from clusterscape.track.profiler import PROFILERS, check_profiler
+from clusterscape.track.recorded_variables import PATTERNS_VARIABLE, parse_patterns
 from clusterscape.track.tracked_run import RunRequest
 from clusterscape.track.tracker import BesideRuns, TrackOptions, shell_code, track
 
@@ -54,6 +56,17 @@ def build_parser() -> argparse.ArgumentParser:
         help=f"MLflow server to send to, too; also as {MLFLOW_VARIABLE}.",
     )
     parser.add_argument(
+        "--record-env",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help=f"Record these variables, too: MY_*; !PATH leaves one out, none all; also as {PATTERNS_VARIABLE}.",
+    )
+    parser.add_argument(
+        "--show-recorded", action="store_true", help="Print what would be recorded and sent, and run nothing."
+    )
+    parser.add_argument("--json", action="store_true", help="With --show-recorded: machine-readable.")
+    parser.add_argument(
         "--repeat",
         metavar="RUN",
         help="Run a recorded run of this machine or --server again, with those it executed with; says what is not the same.",
@@ -62,6 +75,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--cwd", metavar="FOLDER", type=Path, help="With --repeat: run it in another folder than then.")
     parser.add_argument(
         "--anyway", action="store_true", help="With --repeat: also where the code is not the same as then."
+    )
+    parser.add_argument(
+        "--fill",
+        metavar="VARIABLE",
+        action="append",
+        default=[],
+        help="With --repeat: environment variable with the next masked value of the command.",
     )
     parser.add_argument(
         "--allow-mig", action="store_true", help="With --repeat: make and remove the MIG instances it had."
@@ -77,13 +97,19 @@ def run_words(words: Sequence[str]) -> int:
     try:
         return _run(options)
     except ClusterScapeError as error:
-        sys.stderr.write(f"error: {error.message}\n{error.hint or ''}\n")
+        sys.stderr.write(f"error: {one_line(error.message)}\n{plain_lines(error.hint or '')}\n")
         return error.exit_code
 
 
 def _run(options: argparse.Namespace) -> int:
-    sender = Sender(options.server, options.token, options.mlflow)
-    tracking = TrackOptions(state=state_folder(), beside=sender.begin, hears_mlflow=hears_mlflow(options.mlflow))
+    variables = parse_patterns(options.record_env)
+    sender = Sender(options.server, options.token, options.mlflow, variables)
+    if options.show_recorded:
+        from clusterscape.cli.run_notice import show_recorded
+
+        show_recorded(_requested(options), variables, sender.urls, as_json=options.json)
+        return 0
+    tracking = sender.options(options.mlflow)
     if options.repeat:
         from clusterscape.cli.run_repeat import repeat
 
@@ -95,7 +121,7 @@ def _run(options: argparse.Namespace) -> int:
         for number, (run, outcome) in enumerate(zip(runs, outcomes, strict=True), start=1):
             how = outcome.state if outcome.cause is None else f"{outcome.state} ({outcome.cause})"
             sent = sender.describe() if number == len(runs) else ""
-            sys.stderr.write(f"clusterscape: run {run.id} {how}{sent}\n")
+            sys.stderr.write(one_line(f"clusterscape: run {run.id} {how}{sent}") + "\n")
     return shell_code(outcomes)
 
 
@@ -125,9 +151,10 @@ def hears_mlflow(mlflow: str | None) -> bool:
 
 
 class Sender(BesideRuns):
-    """Sends beside the runs, to each place that was told."""
+    """Sends beside the runs, to each place that was told. ``variables``: patterns of those that runs record."""
 
-    def __init__(self, url: str | None, token: str | None, mlflow: str | None) -> None:
+    def __init__(self, url: str | None, token: str | None, mlflow: str | None, variables: Sequence[str]) -> None:
+        self._variables = variables
         self._targets: list[RunTarget] = []
         self._beside: list[SendBeside] = []
         if url:
@@ -139,6 +166,28 @@ class Sender(BesideRuns):
             from clusterscape.track.mlflow.server import MlflowServer
 
             self._targets.append(MlflowRuns(MlflowServer(mlflow), state_folder()))
+
+    @property
+    def urls(self) -> list[str]:
+        """Where runs are sent to."""
+        return [target.url for target in self._targets]
+
+    def options(self, mlflow: str | None) -> TrackOptions:
+        """Track with what is sent here."""
+        return TrackOptions(
+            state=state_folder(),
+            beside=self.begin,
+            hears_mlflow=hears_mlflow(mlflow),
+            announce=self.announce,
+            variables=self._variables,
+        )
+
+    def announce(self, requests: Sequence[RunRequest]) -> None:
+        """Show what is recorded before it is sent to a server for the first time."""
+        if self._targets:
+            from clusterscape.cli.run_notice import announce
+
+            announce(requests, self._variables, self.urls)
 
     def begin(self, folders: Sequence[Path]) -> BesideRuns | None:
         """Start sending, where there is somewhere to send to."""

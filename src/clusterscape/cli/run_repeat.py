@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Sequence
 
+from clusterscape.cli.safe_text import one_line
 from clusterscape.errors import ConfigError
 from clusterscape.track.devices import check_devices
 from clusterscape.track.plans.collocation import MIG, parse_collocation
 from clusterscape.track.plans.sharing import Seat, check_instances, hold_seats
 from clusterscape.track.recorded import RecordedRun, find_recorded
-from clusterscape.track.repeat import compare, request_of
+from clusterscape.track.redaction import MASK
+from clusterscape.track.repeat import compare, fill_masked, patterns_of, request_of
 from clusterscape.track.reproduce import describe
 from clusterscape.track.tracked_run import RunRequest, TrackedRun, host_name
 from clusterscape.track.tracker import TrackOptions, track
@@ -28,6 +30,7 @@ def repeat(options: argparse.Namespace, tracking: TrackOptions, python: str) -> 
         recorded = recorded[:1]
     requests = [_renamed(request_of(run, cwd=options.cwd, python=python), options) for run in recorded]
     _compare(recorded, requests, options)
+    requests = fill_masked(requests, options.fill, os.environ)
     if options.alone:
         requests = [one._replace(collocation=None, workload=options.workload, letter=None) for one in requests]
     elif len(requests) > 1 and not options.quiet:
@@ -71,16 +74,20 @@ def _compare(recorded: Sequence[RecordedRun], requests: Sequence[RunRequest], op
     code: dict[str, None] = {}
     around: dict[str, None] = {}
     for run, request in zip(recorded, requests, strict=True):
-        differs = compare(run.environment, describe(request.cwd, os.environ, request.words))
+        now = describe(request.cwd, os.environ, request.words, patterns_of(run))
+        differs = compare(run.environment, now)
         code |= dict.fromkeys(differs.code)
         around |= dict.fromkeys(differs.surroundings)
         if (host := run.about.get("host")) not in (None, host_name()):
             around[f"host: {host_name()}; it was {host}"] = None
+        for listener in request.listeners:
+            if MASK in str(listener):
+                around[f"listener {listener}: its address holds a masked value"] = None
         if request.words[0] != (was := _first_word(run)):
             around[f"program: {request.words[0]}; it was {was}"] = None
     if not options.quiet:
         for line in (*code, *around):
-            sys.stderr.write(f"clusterscape: not the same: {line}\n")
+            sys.stderr.write(f"clusterscape: not the same: {one_line(line)}\n")
     if code and not options.anyway:
         raise ConfigError(
             f"the code is not that of run {recorded[0].run}",

@@ -4,25 +4,32 @@ import asyncio
 import logging
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import uvicorn
 
+from clusterscape import executors
+from clusterscape.cli.compiling import choose_folder, compile_ahead, find_marker
 from clusterscape.cli.garbage import settle_garbage
 from clusterscape.cli.replicas import Tending
 from clusterscape.cli.site import Site, SiteRuns, build_collectors
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
-from clusterscape.errors import ClusterScapeError, Trouble
+from clusterscape.errors import ClusterScapeError
 from clusterscape.serve.app import create_app
 from clusterscape.serve.health_only import OnlyHealth
+from clusterscape.serve.http_guard import HttpGuard
+from clusterscape.serve.http_protocol import HttpConfig
 from clusterscape.serve.identity.addresses import is_loopback, refuse_open_address
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.state import AppState
 from clusterscape.store.access import open_access_store
+from clusterscape.supervision import SupervisedLoop, keep_running
+from clusterscape.warm_up import Area
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +65,12 @@ def raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def count_grantable_connections() -> int | None:
+    """Connections that leave half of the process's files to stores and collectors; None: any number."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else max(1, soft // 2)
+
+
 def address_of(listener: socket.socket) -> str:
     """Where a browser finds it."""
     host, port = listener.getsockname()[:2]
@@ -75,8 +88,13 @@ def run_site(
     """Serve until interrupted. ``beside`` runs once beside the server (the demo's history)."""
     refuse_open_address(site.settings.server, site.settings.auth)
     raise_file_limit()
+    site.ingest.expect(collector.name for collector in collectors)
+    compiled = find_marker(choose_folder(site.settings.storage.data_dir))
+    if site.settings.server.compile_ahead and not compiled.exists():
+        site.warm_up.begin()  # before any thread could ask
     site.traces.mark_interrupted()
     identity = open_identity(site)
+    guard = HttpGuard(site.settings.limits.http, most_connections=count_grantable_connections())
     app = create_app(
         site.queries,
         ingest=site.ingest,
@@ -84,22 +102,15 @@ def run_site(
         loopback_only=identity.is_open and is_loopback(site.settings.server.host),
         runs=SiteRuns(site),
         trace_writer=site.traces,
+        guard=guard,
     )
     served = OnlyHealth(app) if site.settings.server.role == "collector" else app
-    config = uvicorn.Config(
-        served,
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        timeout_graceful_shutdown=5,
-        server_header=False,
-        proxy_headers=False,  # the gate reads them, and only from proxies that the settings trust
-    )
+    config = HttpConfig(served, guard)
     state: AppState = app.state.clusterscape
     server = _Server(config, on_ready=lambda: on_ready(address_of(listener)), on_stop=state.live.close)
     try:
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_run(site, collectors, server, listener, beside, identity))
+            runner.run(_run(site, collectors, server, listener, beside, identity, compiled))
     finally:
         identity.close()
         site.close()
@@ -109,7 +120,11 @@ def open_identity(site: Site) -> Identity:
     """Who may come in, kept with the records."""
     settings = site.settings
     return Identity(
-        open_access_store(settings.storage), settings.auth, static_token=settings.server.token, clock=site.clock
+        open_access_store(settings.storage),
+        settings.auth,
+        static_token=settings.server.token,
+        clock=site.clock,
+        limits=settings.limits.items,
     )
 
 
@@ -138,21 +153,24 @@ async def _run(
     listener: socket.socket,
     beside: Callable[[], Awaitable[None]] | None,
     identity: Identity,
+    compiled: Path,
 ) -> None:
     background = [
-        asyncio.create_task(_collect(site, collectors), name="collectors"),
-        asyncio.create_task(_maintain(site, identity), name="upkeep"),
-        asyncio.create_task(_watch_clock(site), name="clock"),
-        asyncio.create_task(settle_garbage(), name="garbage"),
-        asyncio.create_task(site.alerts.run(), name="alerts"),
-        asyncio.create_task(site.exporting.run(), name="remote write"),
+        _supervise(site, "collection", lambda: _collect(site, collectors)),
+        _supervise(site, "upkeep", lambda: _maintain(site, identity)),
+        _supervise(site, "clock", lambda: _watch_clock(site)),
+        _supervise(site, "garbage collection", lambda: settle_garbage(_loop(site, "garbage"))),
+        _supervise(site, "alerts", site.alerts.run),
+        _supervise(site, "export", site.exporting.run),
     ]
     every_s = site.settings.rules.judge_every_s
-    judging = asyncio.create_task(_report(asyncio.to_thread(site.watch.run, every_s)), name="rules")
+    judging = _supervise_thread(site, "judging", partial(site.watch.run, every_s))
     tending = _tending(site)
-    following = [asyncio.create_task(_report(asyncio.to_thread(run)), name="queue") for run in tending.runs]
-    if beside is not None:
-        background.append(asyncio.create_task(_report(beside()), name="beside"))
+    following = [_supervise_thread(site, name, run) for name, run in tending.runs.items()]
+    once = {} if beside is None else {"beside": beside}
+    if not site.warm_up.is_ready(Area.RULES):
+        once["compiling"] = partial(compile_ahead, site.warm_up, compiled)
+    background += [asyncio.create_task(_run_once(site, name, work), name=name) for name, work in once.items()]
     try:
         await server.serve(sockets=[listener])
     finally:
@@ -172,10 +190,10 @@ async def _run(
 async def _collect(site: Site, collectors: Sequence[Collector]) -> None:
     """Collect, or where several processes could, when it is this one's turn."""
     if site.replica is None:
-        await run_collectors(collectors, site.accept, site.clock)
+        await run_collectors(collectors, site.accept, site.clock, site.loops)
     elif site.replica.may_collect:
         await site.replica.collect_when_elected(
-            lambda: build_collectors(site.settings.collect, site.clock),
+            lambda: build_collectors(site.settings, site.clock),
             site.accept,
             site.clock,
             take_over=site.take_over,
@@ -187,14 +205,18 @@ async def _collect(site: Site, collectors: Sequence[Collector]) -> None:
 class _Threads:
     """What follows the queue beside everything else, each in a thread until its stop is called."""
 
-    runs: Sequence[Callable[[], None]]
+    runs: Mapping[str, Callable[[], None]]
     stops: Sequence[Callable[[], None]]
 
 
 def _tending(site: Site) -> _Threads:
     waits, promises, replica = site.queries.waits, site.queries.promises, site.replica
     if replica is None:
-        return _Threads([partial(waits.run, FORECAST_EVERY_S), promises.run], [waits.stop, promises.stop])
+        runs: dict[str, Callable[[], None]] = {
+            "following waits": partial(waits.run, FORECAST_EVERY_S),
+            "following promises": promises.run,
+        }
+        return _Threads(runs, [waits.stop, promises.stop])
 
     def keep() -> None:
         promises.look()
@@ -204,15 +226,27 @@ def _tending(site: Site) -> _Threads:
         promises.follow()
         waits.models.tend()
 
-    tending = Tending(decides=lambda: replica.decides, keep=keep, follow=follow)
-    return _Threads([partial(tending.run, FORECAST_EVERY_S)], [tending.stop, waits.stop])
+    tending = Tending(decides=lambda: replica.decides, keep=keep, follow=follow, loops=site.loops)
+    return _Threads({"following the queue": partial(tending.run, FORECAST_EVERY_S)}, [tending.stop, waits.stop])
 
 
-async def _report(work: Awaitable[None]) -> None:
-    try:
-        await work
-    except ClusterScapeError as error:
-        log.error("%s %s", error.message, error.hint or "")
+async def _run_once(site: Site, name: str, work: Callable[[], Awaitable[None]]) -> None:
+    with _loop(site, name):
+        await work()
+
+
+def _loop(site: Site, name: str) -> SupervisedLoop:
+    return site.loops.loop(name, log, fails=f"{name} failed", works=f"{name} works again")
+
+
+def _supervise(site: Site, name: str, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+    """Work that goes on until it is cancelled, begun again after any exception."""
+    return asyncio.create_task(keep_running(_loop(site, name), work), name=name)
+
+
+def _supervise_thread(site: Site, name: str, work: Callable[[], None]) -> asyncio.Task[None]:
+    """The same in a thread of its own, until ``work`` returns."""
+    return _supervise(site, name, lambda: executors.run_in_own_thread(name, work))
 
 
 async def _watch_clock(site: Site) -> None:
@@ -223,12 +257,13 @@ async def _watch_clock(site: Site) -> None:
 
 
 async def _maintain(site: Site, identity: Identity) -> None:
-    trouble = Trouble(log, "upkeep of the store failed", "upkeep of the store goes on")
     while True:
         await asyncio.sleep(MAINTAIN_EVERY_S)
-        try:
-            await asyncio.to_thread(site.maintain)
-            await asyncio.to_thread(identity.maintain)
-            trouble.end()
-        except ClusterScapeError as error:
-            trouble.tell(error)
+        await run_upkeep(site, identity)
+
+
+async def run_upkeep(site: Site, identity: Identity) -> None:
+    """One round. The tasks are independent: what one raises keeps no other from being done."""
+    for name, task in {**site.upkeep(), "sessions": identity.maintain}.items():
+        with _loop(site, f"upkeep of {name}"):
+            await executors.UPKEEP.run(task)

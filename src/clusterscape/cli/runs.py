@@ -1,15 +1,18 @@
 """``clusterscape runs``: runs on this machine's disk, with or without a server."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.options import JsonOption, TokenOption
-from clusterscape.cli.output import answers, count, duration, errors, print_json
-from clusterscape.errors import ConfigError
+from clusterscape.cli.output import answers, count, duration, errors, listing_table, print_json, styled_line
+from clusterscape.errors import ConfigError, RefusedError
+
+if TYPE_CHECKING:
+    from clusterscape.track.upload import RunTarget
 
 app = typer.Typer(help="Tracked runs on this machine.", no_args_is_help=True)
 
@@ -37,7 +40,7 @@ def list_runs(
     if as_json:
         print_json([_brief(run) | {"is_uploaded": sent} for run, sent in runs])
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("run", "name", "experiment", "state", "running", "samples", "sent", "cause"):
         table.add_column(heading, no_wrap=True)
     for run, sent in runs:
@@ -71,14 +74,15 @@ def show_run(
             }
         )
         return
-    answers.print(f"[bold]{found.run}[/bold]  {found.state}{f': {found.cause}' if found.cause else ''}")
-    answers.print(f"  {found.about.get('command')} in {found.about.get('cwd')}", markup=False, highlight=False)
+    cause = f": {found.cause}" if found.cause else ""
+    answers.print(styled_line((found.run, "bold"), f"  {found.state}{cause}"))
+    answers.print(f"  {found.about.get('command')} in {found.about.get('cwd')}", highlight=False)
     for name, seconds in found.times_s.items():
         answers.print(f"  {name:8} {'–' if seconds is None else f'{seconds:.2f} s'}", highlight=False)
     for name, listener in found.listeners.items():
         missed = f", {listener['missed']} of {listener['ticks']} ticks missed" if listener["missed"] else ""
         told = f"  {name}: {listener['state']} {listener['message'] or ''}{missed}"
-        answers.print(told, markup=False, highlight=False)
+        answers.print(told, highlight=False)
     for metric in found.metrics:
         where = f" of {metric.unit}" if metric.unit else ""
         last = "–" if metric.last is None else f"{metric.last:.6g}"
@@ -94,9 +98,11 @@ def upload_runs(
     as_json: JsonOption = False,
 ) -> None:
     """Send runs to a server, an MLflow server or both; what is there already is not sent again."""
+    from clusterscape.cli.run_notice import announce_recorded
     from clusterscape.track.mlflow.sending import MlflowRuns, is_sent
     from clusterscape.track.mlflow.server import MlflowServer
     from clusterscape.track.places import state_folder
+    from clusterscape.track.spool_redaction import redact_spools
     from clusterscape.track.spooled import close_abandoned, find_run, list_runs
     from clusterscape.track.upload import RunServer, RunTarget, is_uploaded
 
@@ -108,20 +114,80 @@ def upload_runs(
     folders = [find_run(state, run) for run in runs] if runs else list_runs(state)[::-1]
     for folder in folders:
         close_abandoned(folder)
+        redact_spools(folder)
     targets: list[tuple[RunTarget, Callable[[Path], bool]]] = []
     if server:
         targets.append((RunServer(server, token), is_uploaded))
     if mlflow:
         targets.append((MlflowRuns(MlflowServer(mlflow, timeout_s=60.0), state), is_sent))
-    answer = {}
+    answer: dict[str, dict[str, int]] = {}
+    refused: dict[str, dict[str, str]] = {}
     for to, is_there in targets:
-        sent = {folder.name: to.send(folder) for folder in folders if runs or not is_there(folder)}
+        due = [folder for folder in folders if runs or not is_there(folder)]
+        announce_recorded(due, to.url, state)
+        sent, refused[to.url] = _send_all(to, due)
         answer[to.url] = sent
         if not as_json:
             errors.print(f"{count(len(sent), 'run')} sent to {to.url}")
     if as_json:
         url, sent = next(iter(answer.items()))
-        print_json({"server": url, "runs": sent, "servers": answer})
+        print_json({"server": url, "runs": sent, "servers": answer, "refused": refused})
+    if any(refused.values()):
+        raise typer.Exit(1)
+
+
+def _send_all(to: "RunTarget", folders: Sequence[Path]) -> tuple[dict[str, int], dict[str, str]]:
+    """Bytes sent of each run, and what the server says of those that it refuses: the others are sent all the same."""
+    sent: dict[str, int] = {}
+    refused: dict[str, str] = {}
+    for folder in folders:
+        try:
+            sent[folder.name] = to.send(folder)
+        except RefusedError as error:
+            refused[folder.name] = error.message
+            errors.print(f"{folder.name} is kept on disk, not sent: {error.message}", style="red", soft_wrap=True)
+            errors.print(error.hint or "", soft_wrap=True)
+    return sent, refused
+
+
+@app.command("delete")
+def delete_runs(
+    runs: Annotated[list[str], typer.Argument(help="Ids, as `clusterscape runs list` or the page shows them.")],
+    server: ServerOption = None,
+    token: TokenOption = None,
+    local: Annotated[bool, typer.Option("--local", help="Also delete what this machine recorded of them.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete runs on a server, for good; with --local also on this machine, or only there where no server is named."""
+    import shutil
+
+    from clusterscape.track.places import state_folder
+    from clusterscape.track.spooled import find_run, is_going_on
+    from clusterscape.track.upload import RunServer
+
+    if not server and not local:
+        raise ConfigError("no server is named", hint="Give --server http://HOST:PORT, or --local for this machine.")
+    folders = [find_run(state_folder(), run) for run in runs] if local else []
+    going_on = [folder.name for folder in folders if is_going_on(folder)]
+    if going_on:
+        raise ConfigError(f"{', '.join(going_on)} goes on here", hint="Wait for its end, or stop it.")
+    ids = [folder.name for folder in folders] if local else list(dict.fromkeys(runs))
+    places = [f"on {server}"] * bool(server) + ["on this machine"] * local
+    if not yes:
+        if not sys.stdin.isatty():
+            raise ConfigError("nobody is here to confirm that runs are deleted", hint="Give --yes.")
+        typer.confirm(f"Delete {', '.join(ids)} {' and '.join(places)}, with all samples?", abort=True, err=True)
+    if server:
+        to = RunServer(server, token, timeout_s=120.0)
+        for run in ids:
+            to.delete(run)
+    for folder in folders:
+        shutil.rmtree(folder)
+    if as_json:
+        print_json({"server": server, "deleted": ids, "is_local": local})
+    else:
+        errors.print(f"{count(len(ids), 'run')} deleted {' and '.join(places)}")
 
 
 def _brief(run: Any) -> dict[str, Any]:

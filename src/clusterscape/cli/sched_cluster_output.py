@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 
-from clusterscape.cli.output import answers, errors, print_json
+from clusterscape.cli.output import answers, errors, listing_table, print_json
 from clusterscape.cli.sched_cluster import ClusterChoices, Described, make_cluster_scenario, to_answer
 from clusterscape.cli.sched_output import SwfJobs, print_notes, print_sizes, run_with_progress, write_swf_jobs
 from clusterscape.model.jobs import JobTrace
@@ -56,7 +55,6 @@ def answer_cluster(
         f"{trace.name} ({trace.format}): {len(scenario.jobs):,} jobs on {len(scenario.cluster):,} nodes with "
         f"{scenario.cluster.total_gpus:,} GPUs, {choices.policy}, {choices.backfill}, placement {choices.placement}",
         highlight=False,
-        markup=False,
     )
     if measures is not None:
         _print_measures(measures, spreads)
@@ -64,7 +62,7 @@ def answer_cluster(
     answers.print(f"fingerprint {scenario.fingerprint()[:16]}", style="dim", highlight=False)
     print_notes((*trace.notes, *notes))
     if output is not None:
-        errors.print(f"Every job's start is in {output}.", highlight=False, markup=False)
+        errors.print(f"Every job's start is in {output}.", highlight=False)
 
 
 def compare_with_fcfs(scenario: ClusterScenario, schedule: ClusterSchedule) -> tuple[SizeClass, ...]:
@@ -80,7 +78,7 @@ def compare_with_fcfs(scenario: ClusterScenario, schedule: ClusterSchedule) -> t
 
 
 def _print_measures(measures: ClusterMeasures, spreads: Mapping[str, Spread]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("measure", "value", "with ±1 s run times"):
         table.add_column(heading, justify="left" if heading == "measure" else "right", no_wrap=True)
     for name, (label, unit, digits) in _LABELS.items():

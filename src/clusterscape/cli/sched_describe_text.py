@@ -4,9 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from clusterscape.cli.output import answers, duration, errors
+from clusterscape.cli.output import answers, duration, errors, listing_table
 
 VERDICTS = {"supported": "supported", "not_supported": "not supported", "cannot_tell": "cannot tell"}
 _STYLES = {"supported": "green", "not_supported": "yellow", "cannot_tell": "dim"}
@@ -21,15 +19,14 @@ def print_description(document: dict[str, Any], html: Path | None) -> None:
             f"{VERDICTS[claim['verdict']]:<13} {claim['statement']}",
             style=_STYLES[claim["verdict"]],
             highlight=False,
-            markup=False,
         )
         fresh = [words for words in claim["caveats"] if words not in told]
         told.update(fresh)
         for words in (claim["sentence"], format_effect(claim), *fresh):
             if words:
-                answers.print(f"{'':<14}{words}", style="dim", highlight=False, markup=False, soft_wrap=True)
+                answers.print(f"{'':<14}{words}", style="dim", highlight=False, soft_wrap=True)
     answers.print()
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     table.add_column("")
     for trace in document["traces"]:
         table.add_column(trace["name"], justify="right", no_wrap=True)
@@ -44,11 +41,10 @@ def print_description(document: dict[str, Any], html: Path | None) -> None:
                 f"{trace['name']}: {note['count']:,} {note['action']}: {note['reason']}{where}",
                 style="dim" if note["action"] == "kept" else "yellow",
                 highlight=False,
-                markup=False,
                 soft_wrap=True,
             )
     if html is not None:
-        errors.print(f"The report is in {html}.", style="dim", highlight=False, markup=False, soft_wrap=True)
+        errors.print(f"The report is in {html}.", style="dim", highlight=False, soft_wrap=True)
 
 
 def format_effect(claim: dict[str, Any]) -> str:

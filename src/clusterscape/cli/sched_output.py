@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from clusterscape.cli.output import answers, errors, print_json
+from clusterscape.cli.output import answers, errors, listing_table, print_json
 from clusterscape.cli.sched_published import PublishedRows
 from clusterscape.model.jobs import CleaningNote, JobStatus, JobTrace
 from clusterscape.model.samples import Int64s
@@ -43,7 +42,7 @@ def run_with_progress(label: str, total: int, work: Callable[[Int64s], Result]) 
         finished = threading.Event()
         pending.add_done_callback(lambda _: finished.set())
         if not finished.wait(QUIET_S):
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
             with Progress(*columns, console=errors, transient=True) as bars:
                 task = bars.add_task(label, total=total)
                 while not finished.wait(0.1):
@@ -104,7 +103,6 @@ def print_simulation(
         f"{trace.name} ({trace.format}): {len(scenario.jobs):,} jobs on {scenario.total_processors:,} {trace.size_unit}, "
         f"{scenario.backfill.kind} backfilling, semantics {semantics}, trim {scenario.semantics.trim}",
         highlight=False,
-        markup=False,
     )
     if measures is not None:
         _print_measures(measures, spreads)
@@ -112,11 +110,11 @@ def print_simulation(
     answers.print(f"fingerprint {scenario.fingerprint()[:16]}", style="dim", highlight=False)
     print_notes((*trace.notes, *notes))
     if output is not None:
-        errors.print(f"Every job's start is in {output}.", highlight=False, markup=False)
+        errors.print(f"Every job's start is in {output}.", highlight=False)
 
 
 def _print_measures(measures: Measures, spreads: Mapping[str, Spread]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("measure", "value", "with ±1 s run times"):
         table.add_column(heading, justify="left" if heading == "measure" else "right", no_wrap=True)
     for name, (label, unit, digits) in (_LABELS | _FAIRNESS).items():
@@ -134,7 +132,7 @@ def print_sizes(sizes: Sequence[SizeClass], unit: str) -> None:
     """Waits by size, beside those under first come, first served where these are known; who starves is said."""
     has_reference = any(one.reference_p99_s is not None for one in sizes)
     beside = ("FCFS p99, s", "FCFS longest, s", "") if has_reference else ()
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in (unit, "jobs", "wait p99, s", "longest, s", *beside):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in sizes:
@@ -153,7 +151,7 @@ def print_sizes(sizes: Sequence[SizeClass], unit: str) -> None:
 def print_notes(notes: Sequence[CleaningNote]) -> None:
     """What was dropped, changed or odd, on standard error."""
     for note in notes:
-        errors.print(str(note), style="yellow" if note.action != "kept" else "dim", highlight=False, markup=False)
+        errors.print(str(note), style="yellow" if note.action != "kept" else "dim", highlight=False)
 
 
 def print_table(
@@ -174,7 +172,7 @@ def print_table(
         about |= {"frugal_omega": relaxing[2]}
         print_json(about | {"rows": rows, "notes": [asdict(note) for note in (*trace.notes, *notes)]})
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     headings = ("", "baseline", "published", "adaptive", "published", "frugal", "adaptive", "published", "frugal")
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place else "left", no_wrap=True)
@@ -192,12 +190,11 @@ def print_table(
         f"{trace.name}: ω = {relaxing[0]:g}, adaptive ω·q/{relaxing[1]:g}, frugal ω = {relaxing[2]:g}; "
         f"mean ± sd of {runs} runs with ±1 s run times; the last three columns: better than the baseline by",
         highlight=False,
-        markup=False,
     )
     answers.print(table, highlight=False)
     for row in rows:
         for words in row["words"]:
-            answers.print(words, highlight=False, markup=False)
+            answers.print(words, highlight=False)
     print_notes((*trace.notes, *notes))
 
 

@@ -43,7 +43,6 @@ def predict(
         f"{recorded.name}: learned from {report.trained:,} jobs that had ended, tested on the last {report.tested:,}; "
         "accuracy is min/max of prediction and run, intervals are 95 %",
         highlight=False,
-        markup=False,
     )
     for table in report.tables:
         _print(table)
@@ -51,22 +50,19 @@ def predict(
 
 
 def _print(table: PredictionTable) -> None:
-    from rich.table import Table
-
-    from clusterscape.cli.output import answers
+    from clusterscape.cli.output import answers, listing_table
 
     when = "at submission" if table.elapsed_s == 0 else f"after {table.elapsed_s:,.0f} s (a quarter of the mean run)"
-    answers.print(f"\n{when}, {table.jobs:,} jobs", highlight=False, markup=False)
-    shown = Table(box=None, pad_edge=False, header_style="dim")
+    answers.line()
+    answers.print(f"{when}, {table.jobs:,} jobs", highlight=False)
+    shown = listing_table()
     for heading in ("", "accuracy", "ran longer than predicted"):
         shown.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for row in table.rows:
         shown.add_row(row.name, _interval(row.accuracy), _interval(row.under_ratio))
     shown.add_row("its 90 % quantile", "", _interval(table.q90_under_ratio))
     answers.print(shown, highlight=False)
-    answers.print(
-        f"its 90 % interval holds {_interval(table.interval_90_cover_ratio)} of the runs", highlight=False, markup=False
-    )
+    answers.print(f"its 90 % interval holds {_interval(table.interval_90_cover_ratio)} of the runs", highlight=False)
 
 
 def _interval(value: Interval) -> str:

@@ -34,7 +34,10 @@ def queue(
 
 
 def why(
-    workload: Annotated[str, typer.Argument(help="The workload, as `clusterscape list` names it: slurm:4711.")],
+    workload: Annotated[
+        str,
+        typer.Argument(help="The workload, as the scheduler names it (4711, 4711_3) or `list` does."),
+    ],
     url: UrlOption = DEFAULT_URL,
     token: TokenOption = None,
     as_json: JsonOption = False,

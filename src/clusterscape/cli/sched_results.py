@@ -41,7 +41,7 @@ def results(
         if as_json:
             print_json({"removed": result})
         else:
-            answers.print(f"{result} is forgotten.", highlight=False, markup=False)
+            answers.print(f"{result} is forgotten.", highlight=False)
         return
     found = fetch(address, token)
     if as_json:
@@ -51,14 +51,12 @@ def results(
 
 
 def _print_kept(kept: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    from clusterscape.cli.output import answers
+    from clusterscape.cli.output import answers, listing_table
 
     if not kept:
         answers.print("No result of a simulation is kept.")
         return
-    table = Table(box=None, header_style="dim", pad_edge=False)
+    table = listing_table()
     for heading in ("result", "trace", "orders", "backfilling", "run times", "made"):
         table.add_column(heading)
     for row in kept:
@@ -66,18 +64,16 @@ def _print_kept(kept: list[dict[str, Any]]) -> None:
         made = datetime.fromtimestamp(row["made_at"] / 1000).astimezone().strftime("%a %d %b %H:%M")
         ways = (", ".join(asked["policies"]), ", ".join(asked["backfills"]), asked["estimates"])
         table.add_row(row["simulation"], row["trace"], *ways, made)
-    answers.print(table, highlight=False, markup=False)
+    answers.print(table, highlight=False)
 
 
 def _print_result(found: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from clusterscape.cli.output import answers, count
+    from clusterscape.cli.output import answers, count, listing_table
 
     jobs = f"{count(found['simulated_jobs'], 'job')} on {found['processors']:,} {found['size_unit']}"
     said = f": {found['problem']}" if found["problem"] else ""
-    answers.print(f"{found['trace']}: {jobs}, {found['state']}{said}", highlight=False, markup=False)
-    table = Table(box=None, header_style="dim", pad_edge=False)
+    answers.print(f"{found['trace']}: {jobs}, {found['state']}{said}", highlight=False)
+    table = listing_table()
     table.add_column("choice")
     for measure in found["choices"][0]["measures"] if found["choices"] else []:
         table.add_column(f"{measure['title']} ({measure['unit']})" if measure["unit"] else measure["title"])
@@ -85,4 +81,4 @@ def _print_result(found: dict[str, Any]) -> None:
         omega = "" if choice["omega"] is None else f" ω {choice['omega']:g}"
         values = ["–" if each["value"] is None else f"{each['value']:,.4g}" for each in choice["measures"]]
         table.add_row(f"{choice['policy']} + {choice['backfill']}{omega}", *values)
-    answers.print(table, highlight=False, markup=False)
+    answers.print(table, highlight=False)

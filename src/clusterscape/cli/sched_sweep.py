@@ -136,7 +136,7 @@ def run_points(
     names = [base.fingerprint(point) for point in points]
     found = {name: kept for name in names if (kept := read_kept(folder, name)) is not None}
     missing = [(name, point) for name, point in zip(names, points, strict=True) if name not in found]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not missing) as bars:
         task = bars.add_task("simulations", total=len(points), completed=len(points) - len(missing))
         with executor_for(scheduler, workers, base, len(missing)) as (pool, shared):

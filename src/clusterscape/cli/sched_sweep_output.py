@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
-from clusterscape.cli.output import answers, print_json
+from clusterscape.cli.output import answers, listing_table, print_json
 from clusterscape.cli.sched_output import print_notes
 from clusterscape.model.jobs import CleaningNote, JobTrace
 from clusterscape.simulate.batch import RELAXED
@@ -39,8 +37,8 @@ def print_points(
         )
         return
     how = f"mean ± sd of {runs} runs with ±1 s run times" if runs else "one run each; --jitter gives intervals"
-    answers.print(f"{trace.name}, semantics {semantics}: {how}", highlight=False, markup=False)
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    answers.print(f"{trace.name}, semantics {semantics}: {how}", highlight=False)
+    table = listing_table()
     headings = ("", "order", "backfilling", "ω", "q0", *(label for _, label, _ in _COLUMNS), "violation, s")
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place < 3 else "right", no_wrap=True)

@@ -74,11 +74,9 @@ def _ask(server: str, asked: dict[str, Any], token: str | None, *, as_json: bool
     if as_json:
         print_json(answer)
         return
-    answers.print(describe_start(answer["start"], answer["at"]), highlight=False, markup=False, soft_wrap=True)
+    answers.print(describe_start(answer["start"], answer["at"]), highlight=False, soft_wrap=True)
     for other in answer["alternatives"]:
-        answers.print(
-            f"  or {describe_start(other['start'], answer['at'])}", highlight=False, markup=False, soft_wrap=True
-        )
+        answers.print(f"  or {describe_start(other['start'], answer['at'])}", highlight=False, soft_wrap=True)
     if answer["calibrated_on"] == 0:
         answers.print(
             "Intervals are not calibrated yet: too few forecasts have come due.", style="dim", highlight=False
@@ -151,9 +149,8 @@ def _test(
 
 
 def _print(name: str, report: WaitReport, *, recorded: bool) -> None:
-    from rich.table import Table
 
-    from clusterscape.cli.output import answers
+    from clusterscape.cli.output import answers, listing_table
 
     world = "recorded waits" if recorded else "waits of a simulated FCFS with EASY"
     ratio = "" if report.error_ratio is None else f", {report.error_ratio:.2f} of it"
@@ -163,8 +160,8 @@ def _print(name: str, report: WaitReport, *, recorded: bool) -> None:
         f"intervals hold {_covers(report.calibrated)} (as sampled {_covers(report.sampled)}); "
         f"the 90 % one is {report.median_width_90_s:,.0f} s wide (median)",
     ):
-        answers.print(line, highlight=False, markup=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="dim")
+        answers.print(line, highlight=False, soft_wrap=True)
+    table = listing_table()
     for heading in ("of the machine", "queue", "jobs", "median error, s"):
         table.add_column(heading, justify="left" if heading in ("of the machine", "queue") else "right", no_wrap=True)
     for row in report.bins:

@@ -1,28 +1,37 @@
 """Puts a whole site together: stores, ingest, collectors, queries. The only place that builds them."""
 
 import asyncio
+import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from clusterscape import executors
 from clusterscape.cli.replicas import Follower, Replica, is_replicated
 from clusterscape.cli.steady_clock import SteadyClock
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.sharding import parse_shard
 from clusterscape.ingest.pipeline import Ingest
+from clusterscape.ingest.run_deletion import erase_deleted_runs
 from clusterscape.ingest.runs import RunIntake, TakenIn
 from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import Observation, UnixMs
 from clusterscape.model.jobs import JobTrace
-from clusterscape.model.traces import ImportedTrace
+from clusterscape.model.traces import TRACES_PREFIX, ImportedTrace
 from clusterscape.query import Queries, QueryContext
+from clusterscape.query.ownership import OWNER
+from clusterscape.query.scheduling.description import KIND as JOB_TRACE_KIND
+from clusterscape.query.scheduling.description import PREFIX as JOB_TRACES_PREFIX
 from clusterscape.settings import CollectSettings, KubernetesSettings, PrometheusSettings, Settings, SlurmSettings
+from clusterscape.settings.limits import UploadLimits
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
+from clusterscape.store.artifacts.quota import UploadQuota, UploadUse, count_use
+from clusterscape.store.artifacts.traces import list_abouts
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.metrics.contract import MetricStore
@@ -35,11 +44,15 @@ from clusterscape.store.records.engines import record_engine
 from clusterscape.store.records.leadership import Fence
 from clusterscape.store.records.leases import Leases
 from clusterscape.store.records.mirror import MirroredRecordStore
+from clusterscape.supervision import BackgroundLoops
+from clusterscape.warm_up import WarmUp
 from clusterscape.watch.alerts import SPOOL_FILE, Alerts, build_channels
 from clusterscape.watch.exporting import Exporting
 from clusterscape.watch.watcher import Watch
 
 DAY_MS = 86_400_000
+UPLOAD_PREFIXES = (TRACES_PREFIX, f"{JOB_TRACES_PREFIX}/")
+"""Of artifacts that users upload."""
 STATISTICS_FILE = "life-statistics.bin"
 EXPORT_SPOOL_FOLDER = "remote-write"
 """Below ``storage.data_dir``."""
@@ -67,22 +80,35 @@ class Site:
     clock: Callable[[], UnixMs]
     steady: SteadyClock  # for what is removed when it is old
     writer: ThreadPoolExecutor  # one thread: the only one that writes
+    loops: BackgroundLoops
+    warm_up: WarmUp
     replica: Replica | None = None  # where other processes work over the same stores
 
     async def accept(self, seen: Observation) -> None:
         """Hand an observation to ingest without holding up the event loop."""
         await asyncio.get_running_loop().run_in_executor(self.writer, self.ingest.accept, seen)
 
-    def maintain(self) -> None:
-        """Compaction and retention; safe beside reading and writing."""
-        now = self.steady.now()
-        self.metrics.maintain(now_ms=now)
-        if self.replica is not None:
-            self.traces.mark_interrupted()
-            if not self.replica.decides:
-                return
-        keep_ms = int(self.settings.retention.coarse_days * DAY_MS)
-        self.records.remove_ended_before(UnixMs(now - keep_ms))
+    def upkeep(self) -> Mapping[str, Callable[[], None]]:
+        """The tasks of upkeep by name, each independent of the others; safe beside reading and writing."""
+        tasks = {
+            "metric store": self._maintain_metrics,
+            "records": self._remove_old_records,
+            "deleted runs": self.erase_deleted_runs,
+        }
+        return tasks if self.replica is None else {**tasks, "interrupted traces": self.traces.mark_interrupted}
+
+    def _maintain_metrics(self) -> None:
+        self.metrics.maintain(now_ms=self.steady.now())
+
+    def _remove_old_records(self) -> None:
+        if self.replica is None or self.replica.decides:
+            keep_ms = int(self.settings.retention.coarse_days * DAY_MS)
+            self.records.remove_ended_before(UnixMs(self.steady.now() - keep_ms))
+
+    def erase_deleted_runs(self) -> None:
+        """Erase what is left of runs that were deleted."""
+        if self.replica is None or self.replica.decides:
+            erase_deleted_runs(self.records, self.metrics, self.settings.limits.runs, now=self.clock())
 
     def take_over(self) -> None:
         """Begin to collect where another process did: believe the stores, not what was heard."""
@@ -108,8 +134,15 @@ class SiteRuns:
     """Runs that trackers send, taken in on the writer's thread."""
 
     def __init__(self, site: Site) -> None:
-        self._intake = RunIntake(site.ingest, site.records, clock=site.clock)
+        self._intake = RunIntake(site.ingest, site.records, clock=site.clock, limits=site.settings.limits.runs)
         self._writer = site.writer
+        self._erase = site.erase_deleted_runs
+        self._turn = asyncio.Semaphore(1)
+
+    @property
+    def max_piece_bytes(self) -> int:
+        """How large a piece may be."""
+        return self._intake.limits.piece_bytes
 
     async def offsets(self, run: str) -> dict[str, int]:
         """How much of each file of a run is stored."""
@@ -118,15 +151,27 @@ class SiteRuns:
     async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
         """Store a piece of a file; of a run of ``user``, where one is named."""
         take = partial(self._intake.take, run, file, offset, data, user=user)
-        return await asyncio.get_running_loop().run_in_executor(self._writer, take)
+        async with self._turn:  # a scrape waits for one piece of a run at most, however many come
+            return await asyncio.get_running_loop().run_in_executor(self._writer, take)
+
+    async def delete(self, run: str, *, user: str | None = None) -> None:
+        """Forget a run; of ``user``, where one is named. Its samples are erased beside what is written."""
+        async with self._turn:
+            delete = partial(self._intake.delete, run, user=user)
+            await asyncio.get_running_loop().run_in_executor(self._writer, delete)
+        await executors.UPKEEP.run(self._erase)
 
 
 def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], UnixMs] = system_clock) -> Site:
     """Open the stores and connect everything to them."""
-    fence = Fence()
-    replica = Replica(settings, fence) if is_replicated(settings) else None
+    fence, loops, warm_up = Fence(), BackgroundLoops(), WarmUp()
+    replica = Replica(settings, fence, loops) if is_replicated(settings) else None
     metrics = open_metric_store(
-        settings.storage, settings.retention, cluster=settings.cluster, spools=settings.server.role != "web"
+        settings.storage,
+        settings.retention,
+        cluster=settings.cluster,
+        spools=settings.server.role != "web",
+        loops=loops,
     )
     try:
         records = MirroredRecordStore(open_record_store(settings.storage, fence=fence))
@@ -139,6 +184,7 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         build_channels(settings.alerts, cluster=settings.cluster, clock=clock),
         settings.storage.data_dir / SPOOL_FILE,
         clock=clock,
+        loops=loops,
     )
 
     def decides() -> bool:
@@ -153,15 +199,30 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         alerts=alerts,
         scrape_s=_fastest_scrape_s(settings.collect),
         decides=decides,
+        loops=loops,
+        warm_up=warm_up,
     )
-    exporting = _open_exporting(settings, records, metrics, watch, clock, decides)
-    ingest = Ingest(metrics, records, changes, clock=clock, listeners=[watch, exporting], is_alone=replica is None)
+    exporting = _open_exporting(settings, records, metrics, watch, clock, decides, loops)
+    ingest = Ingest(
+        metrics,
+        records,
+        changes,
+        clock=clock,
+        listeners=[watch, exporting],
+        is_alone=replica is None,
+        node_names=settings.collect.node_names,
+        shard=settings.collect.shard,
+        limits=settings.limits.sources,
+    )
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ingest")
     if replica is not None:
-        follower = Follower(records=records, metrics=metrics, ingest=ingest, watch=watch, writer=writer, clock=clock)
+        follower = Follower(
+            records=records, metrics=metrics, ingest=ingest, watch=watch, writer=writer, clock=clock, loops=loops
+        )
         replica.join(changes, follower.take)
     slowest = max(c.interval_s for c in (settings.collect.dcgm, settings.collect.prometheus, settings.collect.nvml))
     artifacts = open_artifacts(settings)
+    quota = open_upload_quota(settings, artifacts, records)
     context = QueryContext(
         metrics=metrics,
         records=records,
@@ -172,15 +233,22 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         # Four missed scrapes, and the rest is not "now" any more.
         lookback_ms=int(max(60.0, 4 * slowest) * 1000),
         collects=lambda: replica is None or replica.collects,
+        awaited=ingest.awaited,
         artifacts=artifacts,
-        read_job_trace=_read_job_trace,
+        read_job_trace=_open_job_trace_reader(settings.limits.uploads),
         is_private=settings.site.visibility == "private",
+        work=settings.limits.work,
+        uploads=settings.limits.uploads,
+        items=settings.limits.items,
+        quota=quota,
+        loops=loops,
+        warm_up=warm_up,
     )
     return Site(
         settings=settings,
         metrics=metrics,
         records=records,
-        traces=open_trace_intake(settings, artifacts, clock),
+        traces=open_trace_intake(settings, artifacts, clock, quota=quota),
         changes=changes,
         ingest=ingest,
         alerts=alerts,
@@ -190,6 +258,8 @@ def open_site(settings: Settings, *, is_demo: bool = False, clock: Callable[[], 
         clock=clock,
         steady=SteadyClock(clock),
         writer=writer,
+        loops=loops,
+        warm_up=warm_up,
         replica=replica,
     )
 
@@ -201,6 +271,7 @@ def _open_exporting(
     watch: Watch,
     clock: Callable[[], UnixMs],
     decides: Callable[[], bool],
+    loops: BackgroundLoops,
 ) -> Exporting:
     """What sends our own metrics to ``remote_write.url``, where one is named and this process may collect."""
     target = settings.remote_write
@@ -208,19 +279,35 @@ def _open_exporting(
     sender = None
     if writer is not None:
         spool = SampleSpool(settings.storage.data_dir / EXPORT_SPOOL_FOLDER, max_bytes=target.spool_bytes)
-        sender = SpoolSender(spool, writer.write, server="remote_write.url", is_direct=False)
-    return Exporting(target, sender, records=records, metrics=metrics, book=watch.book, clock=clock, decides=decides)
+        sender = SpoolSender(spool, writer.write, server="remote_write.url", is_direct=False, loops=loops)
+    return Exporting(
+        target,
+        sender,
+        records=records,
+        metrics=metrics,
+        book=watch.book,
+        clock=clock,
+        decides=decides,
+        loops=loops,
+    )
 
 
-def _read_job_trace(path: Path, format: str | None, timezone: str) -> JobTrace:
-    from clusterscape.collect.job_traces import read_trace
+def _open_job_trace_reader(limits: UploadLimits) -> Callable[[Path, str | None, str], JobTrace]:
+    """Reads uploaded job traces, one at a time: a large one takes gigabytes while it is read."""
+    lock = threading.Lock()
 
-    return read_trace(path, format, timezone=timezone)
+    def read(path: Path, format: str | None, timezone: str) -> JobTrace:
+        from clusterscape.collect.job_traces import read_trace
+
+        with lock:
+            return read_trace(path, format, timezone=timezone, limits=limits)
+
+    return read
 
 
 def open_artifacts(settings: Settings) -> ArtifactStore:
     """Where whole files are kept."""
-    return open_artifact_store(settings.storage)
+    return open_artifact_store(settings.storage, min_free_bytes=settings.limits.uploads.min_free_bytes)
 
 
 def open_trace_intake(
@@ -229,14 +316,19 @@ def open_trace_intake(
     clock: Callable[[], UnixMs] = system_clock,
     *,
     scheduler: str | None = None,
+    quota: UploadQuota | None = None,
 ) -> TraceIntake:
-    """What takes traces in; they are read in a process of their own, or on the Dask cluster of a scheduler."""
+    """What takes traces in; they are read in a process of their own, or on the Dask cluster of a scheduler.
+
+    ``quota``: of files that users upload, with the limits of what is read of them.
+    """
+    limits = None if quota is None else quota.limits
     stopped = threading.Event()
 
     def import_trace(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
         from clusterscape.cli.trace_importing import import_apart  # multiprocessing is not free to import
 
-        return import_apart(paths, folder, progress, stopped.is_set, scheduler)
+        return import_apart(paths, folder, progress, stopped.is_set, scheduler, limits)
 
     return TraceIntake(
         artifacts,
@@ -247,7 +339,31 @@ def open_trace_intake(
         scratch=settings.storage.data_dir,
         max_upload_bytes=settings.storage.max_upload_bytes,
         leases=Leases(record_engine(settings.storage)) if is_replicated(settings) else None,
+        quota=quota,
     )
+
+
+def _owner_of(body: Mapping[str, object]) -> str | None:
+    owner = body.get(OWNER)
+    return owner if isinstance(owner, str) else None
+
+
+def open_upload_quota(settings: Settings, artifacts: ArtifactStore, records: RecordStore) -> UploadQuota:
+    """How much of the disk, or of the bucket, uploads may take."""
+    storage = settings.storage
+
+    def count() -> UploadUse:
+        artifacts.remove_unfinished()
+        owners = {f"{TRACES_PREFIX}{about.trace_id}": about.owned_by for about in list_abouts(artifacts)}
+        job_traces = records.documents(JOB_TRACE_KIND)
+        owners |= {f"{JOB_TRACES_PREFIX}/{each.key}": _owner_of(each.body) for each in job_traces}
+        return count_use(artifacts, owners, UPLOAD_PREFIXES)
+
+    def find_free() -> int:
+        disk = os.statvfs(storage.data_dir)
+        return disk.f_bavail * disk.f_frsize
+
+    return UploadQuota(settings.limits.uploads, count, find_free=find_free if storage.artifacts == "folder" else None)
 
 
 def _fastest_scrape_s(collect: CollectSettings) -> float:
@@ -264,11 +380,12 @@ def _fastest_scrape_s(collect: CollectSettings) -> float:
     return min(used, default=15.0)
 
 
-def build_collectors(collect: CollectSettings, clock: Callable[[], UnixMs] = system_clock) -> list[Collector]:
+def build_collectors(settings: Settings, clock: Callable[[], UnixMs] = system_clock) -> list[Collector]:
     """A collector for every source that is configured. Imports only what is used: the start stays quick.
 
     Of several shards, each has its share of the exporters; the first one alone reads schedulers and Prometheus.
     """
+    collect, limits = settings.collect, settings.limits.sources
     shard = parse_shard(collect.shard)
     if not shard.is_first:
         unshared = {"slurm": SlurmSettings(), "kubernetes": KubernetesSettings(), "prometheus": PrometheusSettings()}
@@ -277,19 +394,19 @@ def build_collectors(collect: CollectSettings, clock: Callable[[], UnixMs] = sys
     if collect.dcgm.targets or collect.dcgm.targets_file or collect.dcgm.dns:
         from clusterscape.collect.dcgm import DcgmCollector
 
-        collectors.append(DcgmCollector(collect.dcgm, clock, owns=shard.owns))
+        collectors.append(DcgmCollector(collect.dcgm, clock, owns=shard.owns, limits=limits))
     if collect.slurm.mode != "off":
         from clusterscape.collect.slurm import SlurmCollector
 
-        collectors.append(SlurmCollector(collect.slurm, clock))
+        collectors.append(SlurmCollector(collect.slurm, clock, limits=limits))
     if collect.kubernetes.mode != "off":
         from clusterscape.collect.kubernetes import KubernetesCollector
 
-        collectors.append(KubernetesCollector(collect.kubernetes, clock))
+        collectors.append(KubernetesCollector(collect.kubernetes, clock, limits=limits))
     if collect.prometheus.url:
         from clusterscape.collect.prometheus import PrometheusCollector
 
-        collectors.append(PrometheusCollector(collect.prometheus, clock))
+        collectors.append(PrometheusCollector(collect.prometheus, clock, limits=limits))
     if collect.nvml.enabled:
         import socket
 

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from clusterscape.cli.options import JsonOption, TokenOption, UrlOption
-from clusterscape.cli.output import answers, count, percent, print_json
+from clusterscape.cli.output import answers, count, listing_table, percent, print_json, styled_line
 from clusterscape.errors import QueryError, SourceError
+from clusterscape.model.quantities import format_hours
 from clusterscape.remote import check_address, open_url
 
 
@@ -71,13 +72,21 @@ def _print(summary: dict[str, Any], waste: dict[str, Any]) -> None:
     name = f"{summary['cluster']} (demo)" if summary["is_demo"] else summary["cluster"]
     if summary["is_past"]:
         moment = datetime.fromtimestamp(summary["at"] / 1000).astimezone()
-        answers.print(f"[bold]{moment:%Y-%m-%d %H:%M %Z}[/bold]; whether nodes were in service then is not known.")
+        past = (f"{moment:%Y-%m-%d %H:%M %Z}", "bold")
+        unknown = "; whether nodes were in service then is not known." if summary["nodes_unavailable"] is None else ""
+        answers.print(styled_line(past, unknown))
     answers.print(
-        f"[bold]{name}[/bold]  {count(units['total'], 'GPU')} on {count(summary['nodes'], 'node')}: "
-        f"{units['allocated']:,} allocated, {units['free']:,} free, {units['unavailable']:,} unavailable, "
-        f"{units['stale']:,} stale",
+        styled_line(
+            (name, "bold"),
+            f"  {count(units['total'], 'GPU')} on {count(summary['nodes'], 'node')}: "
+            f"{units['allocated']:,} allocated, {units['free']:,} free, {units['unavailable']:,} out of service, "
+            f"{units['stale']:,} stale"
+            + (f" ({units['silent']:,} GPUs of silent exporters)" if units["silent"] else ""),
+        ),
         soft_wrap=True,
     )
+    if awaited := describe_awaited(summary["awaited"]):
+        answers.print(f"The server has just started: {awaited}.", style="yellow")
     power = summary["power_watts"]
     answers.print(
         f"{percent(summary['gpu_util_ratio'])} utilization of allocated GPUs · "
@@ -85,15 +94,16 @@ def _print(summary: dict[str, Any], waste: dict[str, Any]) -> None:
         f"{summary['waiting']:,} waiting for {count(summary['waiting_gpus'], 'GPU')}",
         soft_wrap=True,
     )
-    wasted = waste["wasted_gpu_hours"]
     answers.print(
-        f"{'–' if wasted is None else f'{wasted:,.0f}'} of {waste['held_gpu_hours']:,.0f} GPU-hours wasted in 24 hours · "
+        f"{format_hours(waste['wasted_gpu_hours'])} of {format_hours(waste['held_gpu_hours'])} GPU-hours wasted in 24 hours · "
         f"{count(summary['stranded'], 'free GPU')} stranded",
         soft_wrap=True,
     )
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     # Short words: with them the table fits a terminal of 80 columns.
-    for heading in ("partition", "GPUs", "held", "free", "block", "stranded", "out", "util", "run", "wait", "asked"):
+    is_stale = units["stale"] > 0
+    states = ("held", "free", "block", "stranded", "out", *(("stale",) if is_stale else ()))
+    for heading in ("partition", "GPUs", *states, "util", "run", "wait", "asked"):
         table.add_column(heading, justify="left" if heading == "partition" else "right", no_wrap=True)
     for part in summary["partitions"]:
         own = part["units"]
@@ -104,22 +114,56 @@ def _print(summary: dict[str, Any], waste: dict[str, Any]) -> None:
             f"{own['free']:,}",
             f"{part['largest_free_block']:,}",
             f"{part['stranded']:,}",
-            f"{own['unavailable'] + own['stale']:,}",
+            f"{own['unavailable']:,}",
+            *((f"{own['stale']:,}",) if is_stale else ()),
             percent(part["gpu_util_ratio"]),
             f"{part['running']:,}",
             f"{part['waiting']:,}",
             f"{part['waiting_gpus']:,}",
         )
     answers.print(table)
+    shared = [part for part in summary["partitions"] if part["shared_nodes"]]
+    if shared:
+        # Of nodes in several partitions each row counts the GPUs: the rows sum up to more than there are.
+        names = ", ".join(part["name"] for part in shared)
+        answers.print(
+            f"{names} share nodes, whose GPUs each of them counts.", style="dim", soft_wrap=True, highlight=False
+        )
     for line in describe_startable(summary["partitions"]):
         answers.print(line, soft_wrap=True, highlight=False)
+    for reservation in describe_reservations(summary["reservations"]):
+        answers.print(reservation, soft_wrap=True, highlight=False)
     if summary["paused"]:
-        answers.print(f"[bold red]Nothing is stored now:[/bold red] {summary['paused']}")
+        answers.print(styled_line(("Nothing is stored now:", "bold red"), f" {summary['paused']}"))
     if summary["failing_sources"]:
-        answers.print(f"[yellow]{count(summary['failing_sources'], 'source')} failing[/yellow]; the page says which.")
+        failing = (f"{count(summary['failing_sources'], 'source')} failing", "yellow")
+        answers.print(styled_line(failing, "; the page says which."))
+    if summary["open_questions"]:
+        open_names = (f"{count(summary['open_questions'], 'open question')} about names of nodes", "yellow")
+        answers.print(styled_line(open_names, "; clusterscape doctor lists them with proposed answers."))
 
 
-def describe_startable(partitions: list[dict[str, Any]]) -> list[str]:
+def describe_awaited(kinds: list[str]) -> str | None:
+    """Which sources have not answered since the server started; None where all have."""
+    return f"{' and '.join(kinds)} {'has' if len(kinds) == 1 else 'have'} not answered yet" if kinds else None
+
+
+def describe_reservations(reservations: list[dict[str, Any]]) -> list[str]:
+    """Each reservation in a line: from when to when, on how many nodes and GPUs."""
+    lines = []
+    for each in reservations:
+        start, end = (
+            datetime.fromtimestamp(at / 1000).astimezone().strftime("%a %d %b %H:%M")
+            for at in (each["starts_at"], each["ends_at"])
+        )
+        kind = "Maintenance" if each["is_maintenance"] else "Reservation"
+        when = f"until {end}" if each["is_active"] else f"{start} – {end}"
+        size = f"{count(len(each['nodes']), 'node')} with {count(each['gpus'], 'GPU')}"
+        lines.append(f"{kind} {each['name']} {when}: {size}")
+    return lines
+
+
+def describe_startable(partitions: list[dict[str, Any]]) -> list[Text]:
     """For each partition and machine type the largest job that could start now, in words."""
     lines = []
     for part in partitions:
@@ -127,14 +171,12 @@ def describe_startable(partitions: list[dict[str, Any]]) -> list[str]:
             where = " ".join(filter(None, (part["name"], place["machine_type"])))
             size = place["gpus_per_node"]
             if place["one_node_gpus"] < size <= place["free"] and part["is_up"]:
-                lines.append(
-                    f"[yellow]{where}: no {size}-GPU job can start although {place['free']:,} GPUs are free;[/yellow] "
-                    f"at most {count(place['one_node_gpus'], 'GPU')} on one node"
-                )
+                blocked = f"{where}: no {size}-GPU job can start although {place['free']:,} GPUs are free;"
+                largest = f" at most {count(place['one_node_gpus'], 'GPU')} on one node"
+                lines.append(styled_line((blocked, "yellow"), largest))
             elif place["whole_nodes"] > 1:
-                lines.append(
-                    f"{where}: {place['whole_node_gpus']:,} GPUs on {place['whole_nodes']} whole nodes can start"
-                )
+                whole = f"{place['whole_node_gpus']:,} GPUs on {place['whole_nodes']} whole nodes"
+                lines.append(styled_line(f"{where}: {whole} can start"))
             else:
-                lines.append(f"{where}: at most {count(place['one_node_gpus'], 'GPU')} can start")
+                lines.append(styled_line(f"{where}: at most {count(place['one_node_gpus'], 'GPU')} can start"))
     return lines

@@ -4,10 +4,9 @@ import time
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, duration, errors, print_json
+from clusterscape.cli.output import answers, duration, errors, listing_table, print_json
 from clusterscape.model.access import ApiToken, Scope, Way
 
 app = typer.Typer(help="API tokens: what scripts show instead of a password.", no_args_is_help=True)
@@ -54,7 +53,7 @@ def list_tokens(config: ConfigOption = None, as_json: JsonOption = False) -> Non
     if not tokens:
         answers.print("There are no API tokens. `clusterscape token create NAME` makes one.")
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("key", "begins with", "owner", "for", "scopes", "last used", "ends"):
         table.add_column(heading, no_wrap=heading != "for")
     now = time.time() * 1000

@@ -52,7 +52,8 @@ def report_trace(
         return
     print_report(document)
     if html is not None:
-        answers.print(f"\nWritten to {html}.", highlight=False, soft_wrap=True)
+        answers.line()
+        answers.print(f"Written to {html}.", highlight=False, soft_wrap=True)
 
 
 def _analyze(paths: list[Path], workers: int | None, scheduler: str | None, *, quiet: bool) -> "TraceReport":
@@ -62,7 +63,7 @@ def _analyze(paths: list[Path], workers: int | None, scheduler: str | None, *, q
     from clusterscape.analyze.trace.report import analyze_trace
     from clusterscape.cli.trace_reading import read_anywhere
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=quiet) as progress:
         task = progress.add_task("Reading traces", total=None)
 

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.options import ConfigOption, JsonOption, TokenOption
-from clusterscape.cli.output import answers, errors, print_json
+from clusterscape.cli.output import answers, errors, listing_table, print_json
 from clusterscape.cli.trace_store import ServerOption
 from clusterscape.cli.trace_text import format_s
 from clusterscape.errors import SourceError
@@ -42,9 +41,9 @@ def diff_traces(
         print_json(found)
         return
     for note in found["notes"]:
-        errors.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        errors.print(note, style="yellow", highlight=False, soft_wrap=True)
     for sentence in found["sentences"]:
-        answers.print(sentence, highlight=False, markup=False, soft_wrap=True)
+        answers.print(sentence, highlight=False, soft_wrap=True)
     _print_changes(found["changes"])
 
 
@@ -73,12 +72,12 @@ def _tables(named: str, config: Path | None) -> "RunTables":
         packed = pack_trace(analyze_trace(read_traces([path]), np.random.default_rng(SEED)))
         return RunTables(packed.spans, packed.steps)
     from clusterscape.cli.site import open_artifacts
+    from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.errors import NotFoundError
     from clusterscape.query.traces.opened import OpenTraces
-    from clusterscape.settings import read_settings
 
     try:
-        opened = OpenTraces(open_artifacts(read_settings(config))).find(named)
+        opened = OpenTraces(open_artifacts(read_site_settings(config))).find(named)
     except NotFoundError:
         raise SourceError(
             f"there is neither a file or folder nor a kept trace {named}",
@@ -88,7 +87,7 @@ def _tables(named: str, config: Path | None) -> "RunTables":
 
 
 def _print_changes(changes: list[dict[str, Any]]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("", "what", "before", "after", "difference", "95 %"):
         table.add_column(heading, justify="left" if heading in ("", "what") else "right", overflow="fold")
     for each in changes[:MAX_ROWS]:
@@ -99,4 +98,4 @@ def _print_changes(changes: list[dict[str, Any]]) -> None:
             "*" if each["is_significant"] else "", where[:80], format_s(each["before_s"]), format_s(each["after_s"]),
             format_s(each["difference_s"]), between,
         )  # fmt: skip
-    answers.print(table, highlight=False, markup=False)
+    answers.print(table, highlight=False)

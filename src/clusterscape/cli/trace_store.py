@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.dask_cluster import SchedulerOption
 from clusterscape.cli.options import ConfigOption, JsonOption, TokenOption
-from clusterscape.cli.output import answers, count, errors, print_json
+from clusterscape.cli.output import answers, count, errors, listing_table, print_json
 from clusterscape.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
@@ -43,11 +42,13 @@ def import_trace(
     """Keep a trace so that the page shows it: read, aligned, analyzed, with its report."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from clusterscape.query.workload_ids import qualify
+
     if server and scheduler:
         raise ConfigError("a server reads traces by itself", hint="Leave out --server or --scheduler.")
     title = name or _title(paths)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:.0f} %"),
         TimeElapsedColumn(),
@@ -61,12 +62,13 @@ def import_trace(
         if server:
             row = _send(server, token, paths, title, workload, tell)
         else:
-            row = _describe(_intake(_read(config), scheduler).take(paths, title, workload, progress=tell))
+            named = None if workload is None else qualify(workload)
+            row = _describe(_intake(_read(config), scheduler).take(paths, title, named, progress=tell))
     if as_json:
         print_json(row)
         return
     for note in row["notes"]:
-        errors.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        errors.print(note, style="yellow", highlight=False, soft_wrap=True)
     answers.print(f"{row['trace_id']}: {_sum_up(row)}", highlight=False, soft_wrap=True)
 
 
@@ -98,14 +100,16 @@ def list_traces(
         rows = fetch(f"{server.rstrip('/')}/api/v1/traces{query}", token)["traces"]
     else:
         from clusterscape.cli.site import open_artifacts
+        from clusterscape.query.workload_ids import qualify
         from clusterscape.store.artifacts.traces import list_abouts
 
         found = list_abouts(open_artifacts(_read(config)))
-        rows = [_describe(each) for each in found if workload in (None, each.workload_id)]
+        wanted = None if workload is None else qualify(workload)
+        rows = [_describe(each) for each in found if wanted in (None, each.workload_id)]
     if as_json:
         print_json(rows)
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("trace", "name", "workload", "state", "format", "ranks", "steps", "spans", "why"):
         table.add_column(heading, justify="right" if heading in ("ranks", "steps", "spans") else "left")
     for row in rows:
@@ -113,7 +117,7 @@ def list_traces(
             row["trace_id"], row["name"], row["workload_id"] or "–", row["state"], row["format"] or "–",
             str(row["ranks"]), str(row["steps"]), f"{row['spans']:,}", row["problem"] or row["headline"] or _lacking(row),
         )  # fmt: skip
-    answers.print(table, highlight=False, markup=False)
+    answers.print(table, highlight=False)
 
 
 def _lacking(row: dict[str, Any]) -> str:
@@ -144,15 +148,14 @@ def _title(paths: "Sequence[Path]") -> str:
 
 
 def _read(config: Path | None) -> "Settings":
-    from clusterscape.settings import read_settings
+    from clusterscape.cli.site_settings import read_site_settings
 
-    return read_settings(config)
+    return read_site_settings(config)
 
 
 def _intake(settings: "Settings", scheduler: str | None = None) -> "TraceIntake":
     from clusterscape.cli.site import open_artifacts, open_trace_intake
 
-    settings.storage.data_dir.mkdir(parents=True, exist_ok=True)
     return open_trace_intake(settings, open_artifacts(settings), scheduler=scheduler)
 
 

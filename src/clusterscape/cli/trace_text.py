@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from clusterscape.cli.output import answers, count, errors
+from clusterscape.cli.output import answers, count, errors, listing_table
 
 MAX_ROWS = 16
 NOTHING = "Nothing significant: no rank, stage or link stands out beyond chance and the clocks' error."
@@ -15,7 +15,7 @@ GRAPH_ONLY = "Operator graph only: no times recorded."
 def print_report(document: dict[str, Any]) -> None:
     """Everything, shortest first."""
     for note in document["notes"]:
-        errors.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        errors.print(note, style="yellow", highlight=False, soft_wrap=True)
     if is_graph_only(document):
         _say(f"{document['format']}: {count(len(document['ranks']), 'rank')}. {GRAPH_ONLY}")
         return
@@ -45,7 +45,7 @@ def format_s(seconds: float | None) -> str:
 
 
 def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in headings:
         table.add_column(heading, justify="left" if heading in ("what", "process group", "verdict") else "right")
     return table
@@ -56,7 +56,8 @@ def _say(text: str, **style: Any) -> None:
 
 
 def _head(text: str) -> None:
-    _say(f"\n[bold]{text}[/bold]")
+    answers.line()
+    _say(text, style="bold")
 
 
 def _print_head(document: dict[str, Any]) -> None:
@@ -78,7 +79,7 @@ def _print_verdicts(verdicts: list[dict[str, Any]]) -> None:
     table = _table("", "saves", "verdict")
     for place, one in enumerate(verdicts, start=1):
         table.add_row(f"{place}.", format_s(one["seconds_per_step"]), one["sentence"])
-    answers.print(table, highlight=False, markup=False)
+    answers.print(table, highlight=False)
 
 
 def _print_breakdown(rows: list[dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterscape.cli.output import answers, count, percent, print_json
+from clusterscape.cli.output import answers, count, percent, print_json, print_text
 from clusterscape.errors import QueryError
 from clusterscape.remote import open_url
 
@@ -40,8 +40,14 @@ def narrow(units: "pl.DataFrame", wanted: dict[str, str | None], states: list[st
     """The rows whose columns are as wanted, in one of the states, and that hold the text."""
     import polars as pl
 
+    from clusterscape.query.picture import SHARED_MARK
+
     for column, value in wanted.items():
-        if value is not None:
+        if value is not None and column == "partition" and "node_partitions" in units.columns:
+            # A unit of a node in several partitions belongs to each of them, whoever holds it.
+            places = pl.coalesce(pl.col("node_partitions").cast(pl.String), pl.col("partition").cast(pl.String))
+            units = units.filter(places.str.split(SHARED_MARK).list.contains(value))
+        elif value is not None:
             units = units.filter(pl.col(column).cast(pl.String) == value)
     if states:
         units = units.filter(pl.col("unit_state").cast(pl.String).is_in(states))
@@ -60,7 +66,9 @@ def write_units(units: "pl.DataFrame", how: Format, output: Path | None) -> None
         units.write_parquet(buffer, compression="zstd")
     else:
         units.write_csv(buffer)
-    if output is None:
+    if output is None and how is Format.CSV:
+        print_text(buffer.getvalue().decode())
+    elif output is None:
         sys.stdout.buffer.write(buffer.getvalue())
         sys.stdout.buffer.flush()
     else:

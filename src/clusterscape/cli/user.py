@@ -4,10 +4,9 @@ import time
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, duration, print_json
+from clusterscape.cli.output import answers, duration, listing_table, print_json
 from clusterscape.model.access import Account, Way
 from clusterscape.model.viewers import Role
 
@@ -73,7 +72,7 @@ def list_accounts(config: ConfigOption = None, as_json: JsonOption = False) -> N
     if not accounts:
         answers.print("Nobody has an account. `clusterscape user add NAME --role admin` makes one.")
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = listing_table()
     for heading in ("login", "way", "role", "projects", "name", "last sign-in"):
         table.add_column(heading, no_wrap=heading != "projects")
     now = time.time() * 1000

@@ -1,16 +1,15 @@
 """Says in plain words why an exporter could not be read, and what to do about it. Knows the exporter, not the round."""
 
 import errno
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
 
+from clusterscape.collect.bounded_answers import AnswerTooLargeError
+from clusterscape.collect.exposition import Malformed
 from clusterscape.collect.targets import Target
 from clusterscape.model import RawScrape
-
-
-class AnswerTooLargeError(Exception):
-    """The exporter's answer is larger than any exporter's should be."""
 
 
 class BadStatusError(Exception):
@@ -36,7 +35,8 @@ def explain_error(error: Exception, target: Target, timeout_s: float) -> Failure
         case BadStatusError():
             return _explain_status(error.status, target)
         case AnswerTooLargeError():
-            return Failure(f"{where} answers with more data than an exporter has", _is_it_the_exporter(target))
+            hint = f"{_is_it_the_exporter(target)} Or raise limits.sources.scrape_bytes."
+            return Failure(f"{where} answers with more data than an exporter has", hint)
         case TimeoutError():
             return Failure(
                 f"{where} did not answer within {timeout_s:g} s",
@@ -71,6 +71,21 @@ def find_failure(scrape: RawScrape, target: Target) -> Failure | None:
         f"{where} answers, but without any sample",
         f"dcgm-exporter on {target.node or target.host} sees no GPU: check nvidia-smi and nv-hostengine there, and its log.",
     )
+
+
+_NOTES = (
+    (Malformed.TOO_MANY, "has more series than are accepted: new ones are dropped", "series_per_target"),
+    (Malformed.LONG_LINE, "has lines that are too long: they are dropped", "line_bytes"),
+    (Malformed.LONG_LABEL, "has labels that are too long: their series are dropped", "label_length"),
+)
+
+
+def find_note(malformed: Mapping[str, int]) -> Failure | None:
+    """Which limit an answer that was read is beyond. Without numbers, which differ from scrape to scrape."""
+    for reason, words, setting in _NOTES:
+        if malformed.get(reason):
+            return Failure(f"it {words}", f"Look at what it exports, or raise limits.sources.{setting}.")
+    return None
 
 
 def _explain_status(status: int, target: Target) -> Failure:

@@ -5,9 +5,8 @@ ingest's. An exporter repeats itself: most scrapes differ from the one before on
 """
 
 import re
-import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -16,6 +15,7 @@ import orjson
 
 from clusterscape.model import NodeId, RawScrape, RawSeries, SeriesTable, UnixMs
 from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.settings.limits import SourceLimits
 
 # A table is given up for a fresh one when it holds more than this many times the rows of the scrape at hand, and a spare.
 STALE_FACTOR = 4
@@ -44,6 +44,9 @@ class Malformed(StrEnum):
     ENCODING = "invalid_utf8"
     VALUE = "malformed_value"
     TIMESTAMP = "malformed_timestamp"
+    LONG_LINE = "line_too_long"
+    LONG_LABEL = "label_too_long"
+    TOO_MANY = "too_many_series"  # beyond what one target may have; those known before come first
     TRUNCATED = "truncated_line"  # the text ends in the middle of a line, so its value may be cut
 
 
@@ -61,6 +64,16 @@ class _Columns:
     series: list[int] = field(default_factory=list)
     value: list[float] = field(default_factory=list)
     time_ms: list[int | None] = field(default_factory=list)
+
+    def sorted(self) -> "_Columns":
+        """In the order of lines."""
+        order = sorted(range(len(self.line)), key=self.line.__getitem__)
+        return _Columns(
+            [self.line[at] for at in order],
+            [self.series[at] for at in order],
+            [self.value[at] for at in order],
+            [self.time_ms[at] for at in order],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +96,23 @@ class ExpositionParser:
     _prefixes: list[bytes]  # by code: a line up to its value
     _codes: dict[bytes, int]  # by prefix
     _labels: dict[bytes, Mapping[str, str]]  # by what stands between the braces
+    _names: dict[bytes, str]  # of metrics and labels
     _shape: _Shape | None  # of the scrape before, where it was plain
 
-    def __init__(self, source: str, node: NodeId | None = None) -> None:
+    def __init__(
+        self,
+        source: str,
+        node: NodeId | None = None,
+        *,
+        address: str | None = None,
+        limits: SourceLimits | None = None,
+    ) -> None:
+        """``node``: as the settings name it; ``address``: host and port that are asked."""
         self._source = source
         self._node = node
-        self._forget()
+        self._address = address
+        self._limits = limits or SourceLimits()
+        self._start_table()
 
     def parse(self, text: bytes, *, fetched_at: UnixMs, duration_s: float = 0.0) -> RawScrape:
         """The samples of ``text``. Never raises: a line that is not understood is counted in ``malformed``."""
@@ -114,16 +138,20 @@ class ExpositionParser:
             value=values,
             time_ms=times,
             malformed=malformed,
+            address=self._address,
         )
         if len(self._table) > STALE_FACTOR * len(series) + STALE_SPARE:
-            self._forget()
+            self._start_table([self._prefixes[code] for code in dict.fromkeys(series.tolist())])
         return scrape
 
-    def _forget(self) -> None:
+    def _start_table(self, kept: Sequence[bytes] = ()) -> None:
+        """A table of only the series of the last scrape, so that they stay known: when there are too many, new ones go."""
+        former, codes = (self._table.series, self._codes) if kept else ([], {})
         self._table = SeriesTable()
-        self._prefixes = []
-        self._codes = {}
+        self._prefixes = list(kept)
+        self._codes = {prefix: self._table.add(former[codes[prefix]]) for prefix in kept}
         self._labels = {}
+        self._names = {}
         self._shape = None
 
     def _read_known_shape(self, text: bytes, lines: list[bytes]) -> tuple[Int32s, Float64s] | None:
@@ -166,32 +194,34 @@ class ExpositionParser:
             malformed[Malformed.TRUNCATED] += 1
         # OpenMetrics, known by its last line, gives timestamps in seconds; the older format in milliseconds.
         ms_per_tick = 1_000 if finished and finished[-1].rstrip() == b"# EOF" else 1
+        unknown: list[int] = []  # lines whose series has not been seen: they come second
         for number, line in enumerate(finished):
             if line.startswith(b"#"):
                 continue
+            start = line.rfind(b"} ") + 2
+            code = self._codes.get(line[:start])
+            if code is None:
+                unknown.append(number)
+            else:
+                _read_line(columns, number, code, line[start:], ms_per_tick, malformed)
+        most = self._limits.series_per_target
+        for number in unknown:
             try:
-                found = self._find_series(line)
-                if found is None:
-                    continue
-                code, start = found
-                value, time_ms = _parse_value_and_time(line[start:], ms_per_tick)
+                found = self._find_series(finished[number], is_full=len(columns.line) >= most)
             except _MalformedLine as problem:
                 malformed[problem.reason] += 1
                 continue
-            columns.line.append(number)
-            columns.series.append(code)
-            columns.value.append(value)
-            columns.time_ms.append(time_ms)
-        return columns
+            if found is not None:
+                code, start = found
+                _read_line(columns, number, code, finished[number][start:], ms_per_tick, malformed)
+        return columns.sorted() if unknown else columns
 
-    def _find_series(self, line: bytes) -> tuple[int, int] | None:
+    def _find_series(self, line: bytes, *, is_full: bool) -> tuple[int, int] | None:
         """The series of a line and where its value starts; None for a line without content."""
-        start = line.rfind(b"} ") + 2
-        code = self._codes.get(line[:start])
-        if code is not None:
-            return code, start
         if not line.strip() or line.lstrip().startswith(b"#"):
             return None
+        if len(line) > self._limits.line_bytes:
+            raise _MalformedLine(Malformed.LONG_LINE)
         head = _HEAD.match(line)
         if head is None:
             raise _MalformedLine(Malformed.HEAD)
@@ -199,19 +229,39 @@ class ExpositionParser:
         prefix = line[:start]
         code = self._codes.get(prefix)
         if code is None:
-            series = RawSeries(sys.intern(head[1].decode("ascii")), self._label_set(head[2] or b""))
+            if is_full:
+                raise _MalformedLine(Malformed.TOO_MANY)
+            series = RawSeries(self._share(head[1]), self._label_set(head[2] or b""))
             code = self._codes[prefix] = self._table.add(series)
             self._prefixes.append(prefix)
         return code, start
 
+    def _share(self, name: bytes) -> str:
+        """One string for a name in all series. Not interned: that could outlive what an exporter says once."""
+        return self._names.setdefault(name, name.decode("ascii"))
+
     def _label_set(self, text: bytes) -> Mapping[str, str]:
         labels = self._labels.get(text)
         if labels is None:
-            labels = self._labels[text] = _parse_labels(text.strip())
+            labels = self._labels[text] = _parse_labels(text.strip(), self._share, self._limits.label_length)
         return labels
 
 
-def _parse_labels(text: bytes) -> Mapping[str, str]:
+def _read_line(
+    columns: _Columns, number: int, code: int, text: bytes, ms_per_tick: int, malformed: Counter[str]
+) -> None:
+    try:
+        value, time_ms = _parse_value_and_time(text, ms_per_tick)
+    except _MalformedLine as problem:
+        malformed[problem.reason] += 1
+        return
+    columns.line.append(number)
+    columns.series.append(code)
+    columns.value.append(value)
+    columns.time_ms.append(time_ms)
+
+
+def _parse_labels(text: bytes, share: Callable[[bytes], str], most_length: int) -> Mapping[str, str]:
     labels: dict[str, str] = {}
     position = 0
     while position < len(text):
@@ -219,13 +269,15 @@ def _parse_labels(text: bytes) -> Mapping[str, str]:
         if label is None:
             raise _MalformedLine(Malformed.LABELS)
         position = label.end()
-        name = sys.intern(label[1].decode("ascii"))
+        name = share(label[1])
         if name in labels or name == "__name__":
             raise _MalformedLine(Malformed.LABELS)
         try:
             value = label[2][1:-1].decode("utf-8")
         except UnicodeDecodeError:
             raise _MalformedLine(Malformed.ENCODING) from None
+        if len(value) > most_length:
+            raise _MalformedLine(Malformed.LONG_LABEL)
         labels[name] = _ESCAPE.sub(lambda found: _ESCAPED[found[1]], value) if "\\" in value else value
     return labels
 

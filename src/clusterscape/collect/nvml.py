@@ -3,13 +3,13 @@
 Translates readings; the calls into the driver are nvml_device's.
 """
 
-import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 import numpy as np
 
+from clusterscape import executors
 from clusterscape.collect.nvml_device import MachineReading, NvmlDevices, UnitReading
 from clusterscape.collect.processes import Process, read_process
 from clusterscape.errors import SourceError
@@ -123,7 +123,7 @@ class NvmlCollector:
         """One look at every GPU; samples first."""
         started = time.monotonic()
         try:
-            reading = await asyncio.to_thread(self._devices.read)
+            reading = await executors.COLLECT.run(self._devices.read)
         except SourceError as error:
             yield ScrapeObserved(at=now_ms, scrapes=[], statuses=[self._status(error)])
             return
@@ -133,13 +133,13 @@ class NvmlCollector:
         status = self._status(find_problem(reading), duration_s=duration_s)
         yield ScrapeObserved(at=now_ms, scrapes=[scrape], statuses=[status])
         yield inventory_of(reading, self._node, now_ms)
-        processes = await asyncio.to_thread(self._find_processes, reading, now_ms)
+        processes = await executors.COLLECT.run(self._find_processes, reading, now_ms)
         yield queue_of(reading, processes, self._node, now_ms)
 
     async def check(self) -> list[SourceStatus]:
         """Whether the driver answers, and which GPUs it has."""
         try:
-            reading = await asyncio.to_thread(self._devices.read)
+            reading = await executors.COLLECT.run(self._devices.read)
         except SourceError as error:
             return [self._status(error)]
         names = [unit.model_name or "unknown GPU" for unit in reading.units if unit.instance is None]
@@ -149,7 +149,7 @@ class NvmlCollector:
 
     async def close(self) -> None:
         """Release the driver's library."""
-        await asyncio.to_thread(self._devices.close)
+        await executors.COLLECT.run(self._devices.close)
 
     def _find_processes(self, reading: MachineReading, now_ms: UnixMs) -> dict[int, Process]:
         pids = {pid for unit in reading.units for pid in unit.pids}

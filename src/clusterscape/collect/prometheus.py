@@ -6,16 +6,20 @@ Owns the HTTP API and which samples are new. Judges no value: blanks, units and 
 import asyncio
 import re
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import aiohttp
 import orjson
 from yarl import URL
 
+from clusterscape.collect.bounded_answers import AnswerTooLargeError, UnknownEncodingError, read_bounded
+from clusterscape.collect.exposition import Malformed
 from clusterscape.collect.range_vectors import SampleReader, nonsense, read_data, read_result
 from clusterscape.errors import ConfigError, SourceError
 from clusterscape.model import ALIASES, Observation, RawScrape, ScrapeObserved, SourceStatus, UnixMs
 from clusterscape.settings import PrometheusSettings
+from clusterscape.settings.limits import SourceLimits
 
 # How far back the first look goes, and the silence after which nobody seems to scrape any more.
 LOOKBACK_S = 300
@@ -35,14 +39,17 @@ class PrometheusCollector:
 
     name = "prometheus"
 
-    def __init__(self, settings: PrometheusSettings, clock: Callable[[], UnixMs]) -> None:
+    def __init__(
+        self, settings: PrometheusSettings, clock: Callable[[], UnixMs], *, limits: SourceLimits | None = None
+    ) -> None:
         self.interval_s = settings.interval_s
         self._settings = settings
         self._clock = clock
         self._url = _parse_url(settings.url)
         self._source = f"{self.name} {self._url.with_user(None)}"  # without user and password
         self._session: aiohttp.ClientSession | None = None
-        self._reader = SampleReader()
+        self._limits = limits or SourceLimits()
+        self._reader = SampleReader(self._limits)
         self._names: Sequence[str] = ()
         self._names_at: UnixMs | None = None
         self._read_until: dict[str, UnixMs] = {}  # by metric name: when it last answered with series
@@ -60,7 +67,8 @@ class PrometheusCollector:
             problem = self._find_problem(scrape, names, failures, now_ms)
         except SourceError as error:
             scrape, problem = None, error
-        status = self._status(problem, duration_s=time.monotonic() - started)
+        note = None if scrape is None or problem is not None else _find_note(scrape.malformed)
+        status = self._status(problem or note, is_ok=problem is None, duration_s=time.monotonic() - started)
         yield ScrapeObserved(at=now_ms, scrapes=[] if scrape is None else [scrape], statuses=[status])
 
     async def check(self) -> list[SourceStatus]:
@@ -158,10 +166,17 @@ class PrometheusCollector:
         sent = {"params" if method == "GET" else "data": dict(fields)}
         try:
             async with session.request(method, self._url / path, **sent) as answer:  # type: ignore[arg-type]
-                body = await answer.read()
+                body = await read_bounded(answer, self._limits.answer_bytes)
                 if answer.status != 200:
                     raise _refused(answer.status, body, self._settings.matcher)
                 return body
+        except AnswerTooLargeError:
+            raise SourceError(
+                f"its answer has more than {self._limits.answer_bytes // 2**20:,} MiB",
+                hint="Narrow collect.prometheus.matcher or raise limits.sources.answer_bytes.",
+            ) from None
+        except (UnknownEncodingError, zlib.error):
+            raise nonsense() from None
         except TimeoutError:
             raise SourceError(
                 f"no answer within {self._settings.timeout_s:g} s",
@@ -182,23 +197,41 @@ class PrometheusCollector:
         if self._session is None:
             token = self._settings.token
             self._session = aiohttp.ClientSession(
-                headers={"Authorization": f"Bearer {token}"} if token else None,
+                headers={"Accept-Encoding": "gzip"} | ({"Authorization": f"Bearer {token}"} if token else {}),
+                auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
             )
         return self._session
 
     def _status(
-        self, problem: SourceError | None, *, message: str | None = None, duration_s: float | None = None
+        self,
+        problem: SourceError | None,
+        *,
+        is_ok: bool | None = None,
+        message: str | None = None,
+        duration_s: float | None = None,
     ) -> SourceStatus:
+        """``is_ok``: what is said is only a note."""
         return SourceStatus(
             source=self._source,
             kind=self.name,
-            is_ok=problem is None,
+            is_ok=problem is None if is_ok is None else is_ok,
             at=self._clock(),
             message=problem.message if problem else message,
             hint=problem.hint if problem else None,
             duration_s=duration_s,
         )
+
+
+def _find_note(malformed: Mapping[str, int]) -> SourceError | None:
+    """Which limit the answers are beyond."""
+    if malformed.get(Malformed.TOO_MANY):
+        hint = "Narrow collect.prometheus.matcher, or raise limits.sources.series."
+        return SourceError("more series match than are accepted: new ones are dropped", hint=hint)
+    if malformed.get(Malformed.LONG_LABEL):
+        hint = "Look at the labels of what it scrapes, or raise limits.sources.label_length."
+        return SourceError("some series have labels that are too long: they are dropped", hint=hint)
+    return None
 
 
 def _parse_url(text: str | None) -> URL:

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import orjson
 
+from clusterscape.collect.exposition import Malformed
 from clusterscape.errors import SourceError
 from clusterscape.model import RawScrape, RawSeries, SeriesTable, UnixMs
 from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.settings.limits import SourceLimits
 
 # A table is given up for a fresh one when it holds more than this many times the series of its fullest round, and a spare.
 STALE_FACTOR = 4
@@ -23,6 +25,8 @@ _NEVER = np.iinfo(np.int64).min
 _UNKNOWN = -1
 # A series' code and a time in one number: 42 bits hold milliseconds until 2109, 21 bits two million series.
 _TIME_BITS = 42
+_TIME_MASK = (1 << _TIME_BITS) - 1
+TOO_MANY = Malformed.TOO_MANY
 
 # How Prometheus, VictoriaMetrics and their kin write an answer. Quotes inside a label are escaped, so that none of these
 # byte strings can stand within one.
@@ -46,7 +50,8 @@ class _Answer:
 class SampleReader:
     """Reads answers about metrics, and leaves out what the last answer about the same metric already told."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: SourceLimits | None = None) -> None:
+        self._limits = limits or SourceLimits()
         self._fullest = 0  # the most series that answered in one round, since the table began
         self._start_table()
         self._start_round()
@@ -54,8 +59,8 @@ class SampleReader:
     def read(self, metric: str, body: bytes) -> int:
         """Take in the answer about ``metric``; returns how many series it has. SourceError where it makes no sense."""
         answer = _split(body) or _parse(body)
-        codes = np.fromiter(map(self._code, answer.head), np.int64, len(answer.head))
-        self._malformed["malformed_series"] += answer.malformed + int(np.count_nonzero(codes == _UNKNOWN))
+        codes = self._code_all(answer.head)
+        self._malformed["malformed_series"] += answer.malformed
         self._answered += len(answer.head)
         code = np.repeat(codes, np.asarray(answer.count, np.intp))
         known = code != _UNKNOWN
@@ -76,8 +81,9 @@ class SampleReader:
             malformed={reason: count for reason, count in self._malformed.items() if count},
         )
         self._fullest = max(self._fullest, self._answered)
-        if len(self._table) > STALE_FACTOR * self._fullest + STALE_SPARE:
-            self._start_table()
+        most = min(STALE_FACTOR * self._fullest + STALE_SPARE, self._limits.series)
+        if len(self._table) > most or self._malformed[TOO_MANY]:
+            self._drop_stale()
         self._start_round()
         return scrape
 
@@ -89,16 +95,42 @@ class SampleReader:
         self._oldest: Int64s = np.empty(0, np.int64)  # by code: the first time in the last answer
         self._fullest = 0
 
+    def _drop_stale(self) -> None:
+        """Begin a table of only those series of this round that were known before it: when there are too many, new ones go."""
+        former, told, oldest = self._table.series, self._told, self._oldest
+        is_known = np.zeros(len(former), np.bool_)
+        for codes in self._known:
+            is_known[codes] = True
+        heads = [head for head, code in self._codes.items() if is_known[code]]
+        kept = np.array([self._codes[head] for head in heads], np.int64)
+        self._start_table()
+        for head, code in zip(heads, kept.tolist(), strict=True):
+            series = former[code]
+            labels = self._label_sets.setdefault(orjson.dumps(series.labels), series.labels)
+            self._codes[head] = self._table.add(RawSeries(series.name, labels))
+        places = np.full(len(former), _UNKNOWN, np.int64)
+        places[kept] = np.arange(len(kept))
+        self._oldest = oldest[kept]
+        for metric, key in told.items():
+            code = places[key >> _TIME_BITS]
+            is_kept = code != _UNKNOWN
+            self._told[metric] = (code[is_kept] << _TIME_BITS) | (key[is_kept] & _TIME_MASK)
+
     def _start_round(self) -> None:
         self._series: list[Int32s] = []
         self._values: list[Float64s] = []
         self._times: list[Int64s] = []
         self._malformed: Counter[str] = Counter()
         self._answered = 0
+        self._known: list[Int64s] = []  # codes of this round that were known before it
 
-    def _code(self, head: bytes) -> int:
-        code = self._codes.get(head)
-        return self._add(head) if code is None else code
+    def _code_all(self, heads: Sequence[bytes]) -> Int64s:
+        """Codes of series; those that are new and cannot be understood or are too many get none, and are counted."""
+        codes = np.fromiter((self._codes.get(head, _UNKNOWN) for head in heads), np.int64, len(heads))
+        self._known.append(codes[codes != _UNKNOWN])
+        for at in np.flatnonzero(codes == _UNKNOWN).tolist():
+            codes[at] = self._add(heads[at])
+        return codes
 
     def _add(self, head: bytes) -> int:
         """The code of a series on first sight; one that cannot be understood gets none, again and again."""
@@ -106,12 +138,20 @@ class SampleReader:
             labels = orjson.loads(head)
             name = labels.pop("__name__")
         except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
-            return _UNKNOWN
+            return self._refuse("malformed_series")
         if not isinstance(name, str) or not all(isinstance(value, str) for value in labels.values()):
-            return _UNKNOWN
+            return self._refuse("malformed_series")
+        if any(len(value) > self._limits.label_length for value in labels.values()):
+            return self._refuse(Malformed.LONG_LABEL)
+        if len(self._table) >= self._limits.series:
+            return self._refuse(TOO_MANY)
         shared = self._label_sets.setdefault(orjson.dumps(labels), labels)
         code = self._codes[head] = self._table.add(RawSeries(name, shared))
         return code
+
+    def _refuse(self, reason: str) -> int:
+        self._malformed[reason] += 1
+        return _UNKNOWN
 
     def _take_new(self, metric: str, code: Int64s, time_ms: Int64s, value: Float64s) -> None:
         """Keep rows that the last answer did not hold. An older sample may become visible after a newer one.

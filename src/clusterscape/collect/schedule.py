@@ -7,27 +7,37 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from clusterscape.collect.contract import Collector
 from clusterscape.model import Observation, SourceStatus, UnixMs
+from clusterscape.supervision import BackgroundLoops, SupervisedLoop
 
 log = logging.getLogger(__name__)
 
 Sink = Callable[[Observation], Awaitable[None]]
 
 
-async def run_collectors(collectors: Sequence[Collector], sink: Sink, clock: Callable[[], UnixMs]) -> None:
+async def run_collectors(
+    collectors: Sequence[Collector],
+    sink: Sink,
+    clock: Callable[[], UnixMs],
+    loops: BackgroundLoops | None = None,
+) -> None:
     """Runs until cancelled; then every collector is closed. One collector's trouble never touches another."""
+    loops = loops or BackgroundLoops()
     try:
         async with asyncio.TaskGroup() as group:
             for collector in collectors:
-                group.create_task(_run(collector, sink, clock), name=f"collect {collector.name}")
+                name = f"collect {collector.name}"
+                loop = loops.loop(name, log, fails=f"{name} failed", works=f"{name} works again")
+                group.create_task(_run(collector, sink, clock, loop), name=name)
     finally:
         await asyncio.gather(*(collector.close() for collector in collectors), return_exceptions=True)
 
 
-async def _run(collector: Collector, sink: Sink, clock: Callable[[], UnixMs]) -> None:
+async def _run(collector: Collector, sink: Sink, clock: Callable[[], UnixMs], loop: SupervisedLoop) -> None:
     """Polls on a fixed grid: a slow poll skips beats instead of shifting all later ones."""
     due = time.monotonic()
     while True:
-        await poll_once(collector, sink, clock)
+        with loop:
+            await poll_once(collector, sink, clock)
         now = time.monotonic()
         missed = max(0, int((now - due) // collector.interval_s))
         due += (missed + 1) * collector.interval_s
@@ -35,12 +45,11 @@ async def _run(collector: Collector, sink: Sink, clock: Callable[[], UnixMs]) ->
 
 
 async def poll_once(collector: Collector, sink: Sink, clock: Callable[[], UnixMs]) -> None:
-    """One poll. What a collector failed to catch itself becomes a failed status, and is logged with its traceback."""
+    """One poll. What a collector failed to catch itself becomes a failed status, and is raised then."""
     try:
         async for observation in collector.poll(clock()):
             await sink(observation)
     except Exception as error:
-        log.exception("collector %s failed", collector.name)
         await sink(
             SourceStatus(
                 source=collector.name,
@@ -51,3 +60,4 @@ async def poll_once(collector: Collector, sink: Sink, clock: Callable[[], UnixMs
                 hint="This is a fault in ClusterScape; the log has its traceback.",
             )
         )
+        raise

@@ -1,6 +1,7 @@
 """Which exporters to ask: the settings' list with its ranges, a file that may change, a DNS name. Asks none of them.
 
-Where a host is named, its short name is the node; an address names no node, and the exporter's own labels decide.
+A node that an entry names (``node=NAME``) is believed. The short name of a host is only a guess: ingest compares it with what the
+exporter calls itself and with the scheduler's nodes.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from clusterscape import executors
 from clusterscape.errors import ConfigError
 from clusterscape.model import NodeId
 from clusterscape.settings import DcgmSettings
@@ -28,11 +30,12 @@ _FORMS = "host, host:port, gpu-[001-128]:9400, or a URL such as http://gpu-001:9
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One exporter. ``origin`` is the setting or file that names it, for hints."""
+    """One exporter. ``origin`` is the setting or file that names it, for hints. ``is_named``: the entry names the node itself."""
 
     url: str
     node: NodeId | None
     origin: str
+    is_named: bool = False
 
     @property
     def shown_url(self) -> str:
@@ -50,6 +53,12 @@ class Target:
         """The port that is asked."""
         parts = urlsplit(self.url)
         return parts.port or (443 if parts.scheme == "https" else 80)
+
+    @property
+    def address(self) -> str:
+        """Host and port, as Prometheus writes an instance; with the path where it is not the usual one."""
+        path = urlsplit(self.url).path
+        return f"{_in_url(self.host)}:{self.port}{'' if path == DEFAULT_PATH else path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,8 @@ def _parse_url(text: str, node: NodeId | None, origin: str) -> Target:
         raise ConfigError(f"`{text}` in {origin} is not an http(s) address", hint=f"Use {_FORMS}.")
     if node is None and parts.fragment:
         node = NodeId(parts.fragment)
-    return Target(urlunsplit(parts._replace(path=parts.path or DEFAULT_PATH, fragment="")), node, origin)
+    url = urlunsplit(parts._replace(path=parts.path or DEFAULT_PATH, fragment=""))
+    return Target(url, node, origin, is_named=node is not None)
 
 
 def _parse_host(text: str, node: NodeId | None, origin: str) -> Target:
@@ -130,9 +140,10 @@ def _parse_host(text: str, node: NodeId | None, origin: str) -> Target:
     is_address = _is_address(host)
     if not 0 < port < 65_536 or not (is_address or (plain and _HOST.fullmatch(host))):
         raise ConfigError(f"`{text}` in {origin} is not a target", hint=f"Use {_FORMS}.")
+    is_named = node is not None
     if node is None and not is_address:
         node = short_name(host)
-    return Target(f"http://{_in_url(host)}:{port}{DEFAULT_PATH}", node, origin)
+    return Target(f"http://{_in_url(host)}:{port}{DEFAULT_PATH}", node, origin, is_named=is_named)
 
 
 def short_name(host: str) -> NodeId:
@@ -169,7 +180,7 @@ class TargetList:
         """The targets of now, each address once, and what was wrong with their lists."""
         problems: list[TargetProblem] = []
         if self._path is not None:
-            problems += await asyncio.to_thread(self._read_file, self._path)
+            problems += await executors.COLLECT.run(self._read_file, self._path)
         if self._dns is not None:
             problems += await self._resolve(*self._dns)
         by_url: dict[str, Target] = {}

@@ -119,4 +119,5 @@ def _workload(life: Life, state: WorkloadState, now_s: int) -> Workload:
         restarts=max(0, len(begun) - 1),
         nodes=() if last is None else tuple(grant.node for grant in last.grants),
         tags=tags,
+        gpus_allocated=None if last is None else job.gpus,
     )

@@ -19,7 +19,7 @@ from clusterscape.demo.moment import look
 from clusterscape.demo.scenario import DEFAULT_PLACEMENT, Scenario
 from clusterscape.demo.slurm_accounting import accounting_answer, parse_time
 from clusterscape.demo.slurm_jobs import jobs_answer
-from clusterscape.demo.slurm_nodes import nodes_answer, partitions_answer, ping_answer
+from clusterscape.demo.slurm_nodes import nodes_answer, partitions_answer, ping_answer, reservations_answer
 from clusterscape.demo.slurm_values import API_VERSION, Json
 from clusterscape.demo.telemetry import Telemetry
 from clusterscape.model import UnixMs
@@ -43,7 +43,7 @@ class DemoServer:
         """The web application."""
         app = web.Application()
         app.router.add_get("/nodes/{node}/metrics", self._metrics)
-        for path in ("jobs", "nodes", "partitions", "ping"):
+        for path in ("jobs", "nodes", "partitions", "reservations", "ping"):
             app.router.add_get(f"/slurm/{API_VERSION}/{path}", self._slurm)
             app.router.add_get(f"/slurm/{API_VERSION}/{path}/", self._slurm)
         app.router.add_get(f"/slurmdb/{API_VERSION}/jobs", self._accounting)
@@ -71,6 +71,8 @@ class DemoServer:
                 return _json(nodes_answer(look(self._scenario, now_s), self._scenario.hardware))
             case "partitions":
                 return _json(partitions_answer(self._scenario.hardware))
+            case "reservations":
+                return _json(reservations_answer())
             case _:
                 return _json(ping_answer())
 

@@ -1,4 +1,4 @@
-"""Speaks as slurmrestd's ``/slurm/…/nodes``, ``partitions`` and ``ping``."""
+"""Speaks as slurmrestd's ``/slurm/…/nodes``, ``partitions``, ``reservations`` and ``ping``."""
 
 from clusterscape.demo.hardware import PARTITION_SHARES, SMALL, DemoNode, Hardware
 from clusterscape.demo.lives import Outage
@@ -82,6 +82,11 @@ def _state(outage: Outage | None, held: int, gpu_count: int) -> list[str]:
         return ["DOWN", "NOT_RESPONDING"] if "responding" in outage.reason else ["DOWN"]
     base = "IDLE" if not held else "ALLOCATED" if held == gpu_count else "MIXED"
     return [base, "DRAIN"] if outage is not None else [base]
+
+
+def reservations_answer() -> Json:
+    """The answer to ``reservations``: there are none."""
+    return envelope("reservations", [], "slurmctld")
 
 
 def partitions_answer(hardware: Hardware) -> Json:

@@ -21,6 +21,7 @@ class DropReason(StrEnum):
     CONFLICT = "conflicting_row"
     OTHER_NAME = "other_name_preferred"
     MERGED = "merged_into_one_row"
+    TOO_MANY_UNITS = "too_many_units"
 
 
 REASONS: tuple[DropReason, ...] = tuple(DropReason)
@@ -34,6 +35,19 @@ class NoteReason(StrEnum):
     CLOCK_SKEW = "clock_skew_corrected"
     COUNTER_RESET = "counter_reset"
     NODE_DIFFERS = "node_label_differs"
+    TOO_MANY_HOLDERS = "too_many_holders"
+
+
+class LimitReason(StrEnum):
+    """What else is not stored because there is more of it than ``limits.sources`` allows; parsers count the first ones."""
+
+    SERIES = "too_many_series"
+    LONG_LINE = "line_too_long"
+    LONG_LABEL = "label_too_long"
+    NODES = "too_many_nodes"
+    PARTITIONS = "too_many_partitions"
+    WORKLOADS = "too_many_workloads"
+    LONG_ID = "workload_id_too_long"
 
 
 MEANINGS: Mapping[str, str] = {
@@ -49,8 +63,17 @@ MEANINGS: Mapping[str, str] = {
     DropReason.CONFLICT: "Another value for the same GPU, metric and time; the first was kept.",
     DropReason.OTHER_NAME: "The metric came under two names; the catalogue's first was kept.",
     DropReason.MERGED: "Rows that split one number by a label (XID, link, health check) became one.",
+    DropReason.TOO_MANY_UNITS: "More GPUs than limits.sources allows; those known before are stored.",
+    LimitReason.SERIES: "More series than limits.sources allows; those known before are stored.",
+    LimitReason.NODES: "More nodes than limits.sources allows; those known before stay.",
+    LimitReason.PARTITIONS: "More partitions than limits.sources allows; those known before stay.",
+    LimitReason.WORKLOADS: "More workloads than limits.sources allows; those known before stay.",
+    LimitReason.LONG_LINE: "The line is longer than limits.sources.line_bytes.",
+    LimitReason.LONG_LABEL: "A label is longer than limits.sources.label_length.",
+    LimitReason.LONG_ID: "The name of a workload is longer than limits.sources.label_length.",
     NoteReason.CLOCK_SKEW: "The row's timestamp lay in the future; the time of the fetch was taken.",
     NoteReason.COUNTER_RESET: "A counter fell, as after a restart; it is stored as it is, and its increase adds up.",
+    NoteReason.TOO_MANY_HOLDERS: "Labels name more jobs or pods for one GPU than limits.sources allows; the rest is left out.",
     NoteReason.NODE_DIFFERS: "The exporter names another host than the configured node, which was believed.",
 }
 

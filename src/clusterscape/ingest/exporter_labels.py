@@ -11,7 +11,10 @@ Labels = Mapping[str, str]
 
 # Spellings, best first. dcgm-exporter changed some between versions; Prometheus adds `instance` and `exported_…`. A `node`
 # is the orchestrator's word; the host name of an exporter in a container may be that of the container.
-_HOST = ("node", "Hostname", "hostname", "host_name", "exported_instance", "instance")
+_NODE = ("node",)
+_OWN_HOST = ("Hostname", "hostname", "host_name")
+_ADDRESS_LABELS = ("exported_instance", "instance")
+_HOST = (*_NODE, *_OWN_HOST, *_ADDRESS_LABELS)
 _INDEX = ("gpu", "minor_number", "device", "index")
 _UUID = ("UUID", "uuid", "gpu_uuid")
 _MODEL = ("modelName", "model_name")
@@ -46,6 +49,17 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class ExporterNames:
+    """All that names the host of an exporter. ``is_asked``: ``address`` is where we ask it, not where a Prometheus does."""
+
+    configured: NodeId | None = None
+    address: str | None = None
+    node: str | None = None  # the orchestrator's word
+    host: str | None = None  # the exporter's own; in a container it may be the container's
+    is_asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Hardware:
     """What the labels of one unit say about it; None where they are silent."""
 
@@ -56,13 +70,29 @@ class Hardware:
     driver_version: str | None = None
 
 
+def find_names(labels: Labels, configured: NodeId | None, address: str | None) -> ExporterNames | None:
+    """The names of the exporter that a row is from; ``address`` is where it was asked. None where nothing names it."""
+    node, host = _find(labels, _NODE), _find(labels, _OWN_HOST)
+    instance = address or _find(labels, _ADDRESS_LABELS)
+    if not (configured or node or _host_of(host) or _host_of(instance)):
+        return None
+    return ExporterNames(configured, instance, node, host, is_asked=address is not None)
+
+
+def _host_of(text: str | None) -> str:
+    """Without the port; empty where there is nothing before it."""
+    if not text:
+        return ""
+    found = _HOST_AND_PORT.fullmatch(text)
+    return (found[1] or found[2]) if found else text  # more than one colon and no brackets: a bare IPv6 address
+
+
 def find_node(labels: Labels) -> NodeId | None:
     """The node the exporter names, without domain and port; an address is kept whole."""
     text = _find(labels, _HOST)
     if text is None:
         return None
-    found = _HOST_AND_PORT.fullmatch(text)
-    host = (found[1] or found[2]) if found else text  # more than one colon and no brackets: a bare IPv6 address
+    host = _host_of(text)
     return NodeId(host if _ADDRESS.fullmatch(host) else host.partition(".")[0]) if host else None
 
 

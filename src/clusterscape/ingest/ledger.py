@@ -4,17 +4,20 @@ Pure: it is told what was seen and answers with the records to write. It neither
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from clusterscape.ingest.executions import carry_over, is_settled, join_history
 from clusterscape.ingest.node_words import NodeWords
 from clusterscape.model import (
     Allocation,
     AllocationSource,
+    GpuUuid,
     HistoryObserved,
     InventoryObserved,
     Node,
     NodeId,
+    NodeState,
     Partition,
     QueueObserved,
     Unit,
@@ -25,6 +28,7 @@ from clusterscape.model import (
     WorkloadId,
     WorkloadState,
 )
+from clusterscape.model.run_units import is_run_unit
 
 UNCLAIMED_AFTER_MS = 10 * 60_000
 """A node from an earlier program run that no source names within this time is gone."""
@@ -33,6 +37,9 @@ CONFLICT_AFTER_MS = 120_000
 """An exporter's label that contradicts the scheduler for less than this is a job change seen at two moments."""
 
 RECENT_ENDED = 20_000
+
+EXPORTERS = "exporters"
+"""Under which name all exporters claim nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +74,13 @@ class QueueChange:
 class ExporterFacts:
     """What exporters say beside samples: new or changed hardware, and which jobs a GPU is labelled with.
 
-    ``gone`` are units that their exporter shows no longer, such as MIG instances after a new partitioning.
+    ``gone`` are units that their exporter shows no longer, such as those of an exporter that belongs to another node.
     """
 
     nodes: Sequence[Node] = ()
     units: Sequence[Unit] = ()
     gone: Sequence[UnitId] = ()
+    gone_nodes: Sequence[NodeId] = ()
     labels: Mapping[UnitId, Sequence[WorkloadId]] = field(default_factory=dict)
 
 
@@ -103,16 +111,18 @@ class Ledger:
         self.active = {workload.id: workload for workload in workloads}
         self.open = {_key(allocation): allocation for allocation in allocations}
         self._ended: OrderedDict[WorkloadId, Workload] = OrderedDict()
+        self._accounted: set[WorkloadId] = set()  # those of the ended that the accounting has told
         self._guessed: dict[WorkloadId, list[Allocation]] = {}  # closed at the look that missed them
         self._unclaimed = set(self.nodes) if expires_unclaimed else set()
         self._claims: dict[str, set[NodeId]] = {}
+        self._places: dict[str, set[UnitId]] = {}  # units by the source that last named them, but for those with a UUID
         self._instances: dict[str, set[UnitId]] = {}  # MIG instances by the source that last named them
         self._partition_names: dict[str, set[str]] = {}  # by the source that last named them
         self._old_partitions = set(self.partitions)  # of an earlier program run
         self._aliases: dict[str, Mapping[WorkloadId, WorkloadId]] = {}  # by source
         self._words = NodeWords()
         self._hardware = {node.id: node for node in self.nodes.values() if node.driver_version is not None}
-        self._disagree_since: dict[tuple[UnitId, WorkloadId], UnixMs] = {}
+        self._disagree_since: dict[UnitId, dict[WorkloadId, UnixMs]] = {}
         self._first_at: UnixMs | None = None
 
     def absorb(
@@ -133,15 +143,23 @@ class Ledger:
         self._unclaimed &= self.nodes.keys()
         self._hardware |= {node.id: node for node in self.nodes.values() if node.driver_version is not None}
 
+    def knows(self, workload: WorkloadId) -> bool:
+        """Whether a workload is active, or ended a while ago."""
+        return workload in self.active or workload in self._ended
+
     # inventory
 
     def see_inventory(self, seen: InventoryObserved) -> InventoryChange:
         """The scheduler's word on nodes; hardware facts an exporter told earlier are kept."""
+        seen = self._without_twins(seen)
         named = {node.id for node in seen.nodes}
+        self._places[seen.source] = {unit.id for unit in seen.units if unit.uuid is None}
         heard = self._words.hear(seen)
         nodes = [node for node in map(self._with_hardware, heard) if self.nodes.get(node.id) != node]
         partitions = [p for p in seen.partitions if self.partitions.get(p.name) != p]
         units = self._merge_units(seen.units)
+        moved = self._find_moved(units)
+        units = [*self._bare_places((), moved - {unit.id for unit in units}), *units]
         removed: list[NodeId] = []
         # An empty but "complete" answer is a scheduler in trouble, not a cluster without nodes.
         if seen.is_complete and named:
@@ -149,15 +167,18 @@ class Ledger:
         self._claim(seen.source, named, seen.at, replace_claims=seen.is_complete and bool(named))
         removed += self._expire_unclaimed(seen.at)
         change = self._apply(nodes, partitions, units, removed)
+        moved -= self._scheduled_places() | {unit.id for unit in units}
         if not (seen.is_complete and named):
-            return change
+            return replace(change, removed_units=self._forget_units(lambda unit: unit.id in moved)) if moved else change
         instances = {unit.id for unit in seen.units if unit.kind is UnitKind.MIG}
         lost = self._instances.get(seen.source, set()) - instances
         self._instances[seen.source] = instances
         return replace(
             change,
             removed_partitions=self._forget_partitions(seen),
-            removed_units=self._forget_units(lambda unit: self._is_pulled(unit, named) or unit.id in lost),
+            removed_units=self._forget_units(
+                lambda unit: self._is_pulled(unit, named) or unit.id in lost or unit.id in moved
+            ),
         )
 
     def see_hardware(self, facts: ExporterFacts, *, source: str, at: UnixMs) -> InventoryChange:
@@ -170,9 +191,86 @@ class Ledger:
             if merged != known:
                 nodes.append(merged)
         self._claim(source, {fact.id for fact in facts.nodes}, at, replace_claims=False)
-        change = self._apply(nodes, [], self._merge_units(facts.units), [])
-        lost = set(facts.gone)
+        units = self._merge_units(facts.units)
+        moved = self._find_moved(units)
+        removed = self._release_nodes(facts.gone_nodes, source)
+        change = self._apply(nodes, [], [*self._bare_places(facts.gone, moved), *units], removed)
+        lost = ({*facts.gone, *moved} - self._scheduled_places()) & self.units.keys()
         return replace(change, removed_units=self._forget_units(lambda unit: unit.id in lost)) if lost else change
+
+    def scheduled_nodes(self) -> list[Node]:
+        """The nodes that a scheduler names, or did in an earlier run."""
+        claimed = {node for source, nodes in self._claims.items() if source != EXPORTERS for node in nodes}
+        return [
+            node
+            for node in self.nodes.values()
+            if node.id in claimed or node.partitions or node.state is not NodeState.UNKNOWN
+        ]
+
+    @property
+    def schedulers(self) -> set[str]:
+        """Sources that have named nodes in this run, but for exporters."""
+        return self._claims.keys() - {EXPORTERS}
+
+    def nodes_of(self, sources: Iterable[str]) -> list[Node]:
+        """The nodes that these sources name."""
+        named = set().union(*(self._claims.get(source, set()) for source in sources))
+        return [self.nodes[node] for node in sorted(named) if node in self.nodes]
+
+    def uuid_nodes(self) -> dict[GpuUuid, NodeId]:
+        """Where GPUs were last seen, of scheduled nodes."""
+        scheduled = {node.id for node in self.scheduled_nodes()}
+        return {
+            unit.uuid: unit.node
+            for unit in self.units.values()
+            if unit.uuid is not None and unit.node is not None and unit.node in scheduled
+        }
+
+    def _without_twins(self, seen: InventoryObserved) -> InventoryObserved:
+        """Without the GPUs that an exporter shows elsewhere, and without nodes that have no others: a host under another name."""
+        if all(unit.uuid is None for unit in seen.units):
+            return seen
+        own = {unit.id for unit in seen.units}
+        homes = {
+            unit.uuid: unit.id
+            for unit in self.units.values()
+            if unit.uuid is not None and unit.id not in own and unit.node not in self._unclaimed
+        }
+        twins = {unit.id for unit in seen.units if unit.uuid is not None and homes.get(unit.uuid, unit.id) != unit.id}
+        if not twins:
+            return seen
+        units = [unit for unit in seen.units if unit.id not in twins]
+        emptied = {unit.node for unit in seen.units if unit.id in twins} - {unit.node for unit in units}
+        return replace(seen, units=units, nodes=[node for node in seen.nodes if node.id not in emptied])
+
+    def _find_moved(self, units: Sequence[Unit]) -> set[UnitId]:
+        """Former places of GPUs that were seen elsewhere now."""
+        homes = {unit.uuid: unit.id for unit in units if unit.uuid is not None}
+        if not homes:
+            return set()
+        return {
+            unit.id
+            for unit in self.units.values()
+            if unit.uuid is not None and homes.get(unit.uuid, unit.id) != unit.id
+        }
+
+    def _scheduled_places(self) -> set[UnitId]:
+        """Units that a scheduler counts, whichever GPU is there."""
+        return set().union(*self._places.values())
+
+    def _bare_places(self, gone: Iterable[UnitId], moved: Iterable[UnitId]) -> list[Unit]:
+        """Places that stay though their GPU is not there any more."""
+        left = {*gone, *moved} & self._scheduled_places() & self.units.keys()
+        return [replace(self.units[unit], uuid=None, pci_bus_id=None) for unit in sorted(left)]
+
+    def _release_nodes(self, nodes: Iterable[NodeId], source: str) -> list[NodeId]:
+        """Nodes that exporters alone have named, and name no longer."""
+        released = set(nodes)
+        self._claims.get(source, set()).difference_update(released)
+        for node in released:
+            self._hardware.pop(node, None)
+        scheduled = {node.id for node in self.scheduled_nodes()}
+        return sorted(released - scheduled)
 
     def _is_pulled(self, unit: Unit, named: set[NodeId]) -> bool:
         """Whether the scheduler no longer counts this GPU to its node."""
@@ -253,12 +351,19 @@ class Ledger:
 
     # queue
 
-    def see_queue(self, seen: QueueObserved) -> QueueChange:
-        """Active workloads and who holds what now; what a complete answer no longer names has ended."""
-        workloads = [w for w in seen.workloads if self.active.get(w.id, self._ended.get(w.id)) != w]
+    def unfamiliar(self, workloads: Iterable[Workload]) -> list[WorkloadId]:
+        """Those of which only the store may know: they ended long ago, or before this program began."""
+        return [each.id for each in workloads if each.id not in self.active and each.id not in self._ended]
+
+    def see_queue(self, seen: QueueObserved, stored: Mapping[WorkloadId, Workload] | None = None) -> QueueChange:
+        """Active workloads and who holds what now; what a complete answer no longer names has ended.
+
+        ``stored``: what the store knows of workloads that are unfamiliar here.
+        """
+        workloads = self._changed(seen, stored or {})
         self._note(workloads)
         if seen.is_complete:
-            workloads += self._end_vanished({w.id for w in seen.workloads}, seen.source, seen.at)
+            workloads += self._end_vanished(seen)
         self._aliases[seen.source] = seen.aliases
         held = {_key(allocation): allocation for allocation in self._place(seen.allocations)}
         allocations = [a for key, a in held.items() if self.open.get(key) != a]
@@ -269,14 +374,43 @@ class Ledger:
         named = self._believe_named(seen)
         self._note_allocations(named)
         allocations += named
+        refuted = self._end_run_claims(allocations)
+        self._note_allocations(refuted)
+        allocations += refuted
         return QueueChange(workloads=workloads, allocations=allocations)
+
+    def _end_run_claims(self, begun: Sequence[Allocation]) -> list[Allocation]:
+        """Tracked runs name their GPUs themselves; a claim ends where another source gives the unit to somebody else."""
+        holders = {held.unit: held for held in begun if held.to_at is None and not is_run_unit(held.workload)}
+        claims = [claim for claim in self.open.values() if claim.unit in holders and is_run_unit(claim.workload)]
+        return [
+            replace(claim, to_at=max(claim.from_at, holders[claim.unit].from_at))
+            for claim in claims
+            if self._user_of(claim.workload) != self._user_of(holders[claim.unit].workload)
+        ]
+
+    def _user_of(self, workload: WorkloadId) -> str | None:
+        known = self.active.get(workload) or self._ended.get(workload)
+        return None if known is None else known.user
+
+    def _changed(self, seen: QueueObserved, stored: Mapping[WorkloadId, Workload]) -> list[Workload]:
+        changed = []
+        for workload in seen.workloads:
+            known = self.active.get(workload.id) or self._ended.get(workload.id)
+            before = known or stored.get(workload.id)
+            if before is not None and workload.id in self._accounted and is_settled(before, workload):
+                continue
+            merged = carry_over(before, workload, seen.at)
+            if merged != known:
+                changed.append(merged)
+        return changed
 
     def _believe_named(self, seen: QueueObserved) -> list[Allocation]:
         """What exporters said before the scheduler told whose pod it is: believed now, where nobody else holds the unit."""
         aliases = seen.aliases
-        waiting = [key for key in self._disagree_since if key[1] in aliases]
-        for key in waiting:
-            del self._disagree_since[key]
+        waiting = [(unit, name) for unit, names in self._disagree_since.items() for name in names if name in aliases]
+        for unit, name in waiting:
+            self._forget_disagreements(unit, self._disagree_since[unit].keys() - {name})
         renamed = [a for a in self.open.values() if a.workload in aliases] if aliases else []
         held = {a.unit for a in self.open.values()} if waiting else set()
         changes = [_labelled(aliases[name], unit, seen.at) for unit, name in waiting if unit not in held]
@@ -295,33 +429,52 @@ class Ledger:
         found = ((places.get(allocation.unit, allocation.unit), allocation) for allocation in allocations)
         return [replace(allocation, unit=unit) for unit, allocation in found if ":" in unit]
 
-    def see_history(self, seen: HistoryObserved) -> QueueChange:
-        """The accounting's word on ended workloads: it knows how they ended, the queue knew what they waited for."""
+    def see_history(self, seen: HistoryObserved, stored: Mapping[WorkloadId, Workload] | None = None) -> QueueChange:
+        """The accounting's word on ended workloads: it knows how they ended, the queue knew what they waited for.
+
+        ``stored``: what the store knows of workloads that are unfamiliar here.
+        """
         workloads = []
         for workload in seen.workloads:
             if workload.state.is_active:
                 continue
-            known = self._ended.get(workload.id) or self.active.get(workload.id)
-            merged = _fill_workload(known, workload) if known else workload
+            known = self._ended.get(workload.id) or self.active.get(workload.id) or (stored or {}).get(workload.id)
+            merged = join_history(known, workload)
             if merged != known:
                 workloads.append(merged)
+            if not merged.state.is_active:
+                self._ended[merged.id] = merged
+                self._accounted.add(merged.id)
         self._note(workloads)
         allocations = [*self._close_truly(seen.workloads), *seen.allocations]
         self._note_allocations(allocations)
         return QueueChange(workloads=workloads, allocations=allocations)
 
     def _close_truly(self, ended: Iterable[Workload]) -> list[Allocation]:
-        """What was missed at a look was held until its workload's end, where that is told, not until the look."""
+        """What was missed at a look was held until its execution's end, where that is told, not until the look."""
         closed = []
         for workload in ended:
-            if workload.ended_at is None or workload.state.is_active or workload.state is WorkloadState.UNKNOWN:
+            guessed = self._guessed.get(workload.id)
+            if not guessed:
                 continue
-            closed += [
-                replace(held, to_at=max(held.from_at, workload.ended_at))
-                for held in self._guessed.pop(workload.id, ())
-                if workload.started_at in (None, held.from_at)  # else it has been requeued since
-            ]
+            ends = {each.started_at: each.ended_at for each in workload.earlier if not each.is_estimated}
+            if not workload.state.is_active and workload.state is not WorkloadState.UNKNOWN and workload.ended_at:
+                for held in guessed:
+                    if workload.started_at in (None, held.from_at):  # else it has been requeued since
+                        ends.setdefault(held.from_at, workload.ended_at)
+            told = [held for held in guessed if held.from_at in ends]
+            closed += [replace(held, to_at=max(held.from_at, ends[held.from_at])) for held in told]
+            self._guessed[workload.id] = [held for held in guessed if held.from_at not in ends]
+            if not self._guessed[workload.id]:
+                del self._guessed[workload.id]
         return closed
+
+    def forget(self, workload: WorkloadId) -> None:
+        """A workload was deleted: it is neither there nor has it been."""
+        self.active.pop(workload, None)
+        self._ended.pop(workload, None)
+        self._guessed.pop(workload, None)
+        self.open = {key: held for key, held in self.open.items() if held.workload != workload}
 
     def see_labels(self, facts: ExporterFacts, at: UnixMs) -> QueueChange:
         """Who exporters say holds a unit: believed where the scheduler is silent, kept as a conflict where it disagrees."""
@@ -365,25 +518,28 @@ class Ledger:
             contradicts = True  # a scheduler is read and does not know this job: wait, it may be about to tell
         if not contradicts:
             return True
-        since = self._disagree_since.setdefault((unit, workload), at)
+        since = self._disagree_since.setdefault(unit, {}).setdefault(workload, at)
         return at - since >= CONFLICT_AFTER_MS
 
-    def _forget_disagreements(self, unit: UnitId, wanted: set[WorkloadId]) -> None:
-        for key in [key for key in self._disagree_since if key[0] == unit and key[1] not in wanted]:
-            del self._disagree_since[key]
+    def _forget_disagreements(self, unit: UnitId, wanted: Collection[WorkloadId]) -> None:
+        """All of a unit but with those who are ``wanted``."""
+        left = {name: at for name, at in self._disagree_since.pop(unit, {}).items() if name in wanted}
+        if left:
+            self._disagree_since[unit] = left
 
     def _note(self, workloads: Iterable[Workload]) -> None:
         for workload in workloads:
             if workload.state.is_active:
                 self.active[workload.id] = workload
                 self._ended.pop(workload.id, None)
-                if workload.state is WorkloadState.WAITING:  # requeued: its former life is over for good
-                    self._guessed.pop(workload.id, None)
+                self._accounted.discard(workload.id)
             else:
                 self.active.pop(workload.id, None)
                 self._ended[workload.id] = workload
         while len(self._ended) > RECENT_ENDED:
-            self._guessed.pop(self._ended.popitem(last=False)[0], None)
+            oldest = self._ended.popitem(last=False)[0]
+            self._guessed.pop(oldest, None)
+            self._accounted.discard(oldest)
 
     def _note_allocations(self, allocations: Iterable[Allocation]) -> None:
         for allocation in allocations:
@@ -392,12 +548,22 @@ class Ledger:
             else:
                 self.open.pop(_key(allocation), None)
 
-    def _end_vanished(self, named: set[WorkloadId], source: str, at: UnixMs) -> list[Workload]:
-        gone = [
-            replace(workload, state=WorkloadState.UNKNOWN, ended_at=max(at, workload.started_at or at))
-            for key, workload in self.active.items()
-            if key not in named and key.startswith(f"{source}:")
-        ]
+    def _end_vanished(self, seen: QueueObserved) -> list[Workload]:
+        """Workloads that a complete answer no longer names; how they ended is unknown, but for tasks of an ended array.
+
+        Slurm names no task of an array whose waiting part was cancelled, only the array.
+        """
+        named = {workload.id: workload for workload in seen.workloads}
+        gone = []
+        for key, workload in self.active.items():
+            if key in named or not key.startswith(f"{seen.source}:"):
+                continue
+            array = named.get(WorkloadId(f"{seen.source}:{workload.tags.get('array_job')}"))
+            if workload.state is WorkloadState.WAITING and array is not None and not array.state.is_active:
+                gone.append(replace(workload, state=array.state, ended_at=array.ended_at or seen.at))
+            else:
+                ended_at = max(seen.at, workload.started_at or seen.at)
+                gone.append(replace(workload, state=WorkloadState.UNKNOWN, ended_at=ended_at))
         self._note(gone)
         return gone
 
@@ -413,12 +579,18 @@ class Ledger:
             ):
                 continue
             ended = self._ended.get(allocation.workload)
-            to_at = ended.ended_at if ended and ended.ended_at is not None else at
+            to_at = ended.ended_at if ended and ended.ended_at is not None else self._give_back_at(allocation, at)
             closed.append(replace(allocation, to_at=max(allocation.from_at, to_at)))
             # One that holds something still has given a part away; else it ends, and when is told later.
             if (ended is None or ended.state is WorkloadState.UNKNOWN) and allocation.workload not in holders:
                 self._guessed.setdefault(allocation.workload, []).append(closed[-1])
         return closed
+
+    def _give_back_at(self, allocation: Allocation, at: UnixMs) -> UnixMs:
+        """When a workload that goes on no longer held a unit: by ``at``, and before it started again."""
+        workload = self.active.get(allocation.workload)
+        started_at = None if workload is None else workload.started_at
+        return at if started_at is None or started_at <= allocation.from_at else min(at, started_at)
 
     @property
     def conflicts(self) -> int:
@@ -436,9 +608,4 @@ def _labelled(workload: WorkloadId, unit: UnitId, at: UnixMs) -> Allocation:
 def _fill_unit(known: Unit, seen: Unit) -> Unit:
     """``seen`` over ``known``, but what ``seen`` does not say stays."""
     told = {f.name: value for f in fields(Unit) if (value := getattr(seen, f.name)) is not None}
-    return replace(known, **told)
-
-
-def _fill_workload(known: Workload, seen: Workload) -> Workload:
-    told = {f.name: value for f in fields(Workload) if (value := getattr(seen, f.name)) not in (None, (), {}, 0)}
     return replace(known, **told)

@@ -5,8 +5,8 @@ counter resets. Every row that does not become a sample is counted with its reas
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -14,13 +14,21 @@ from numpy.typing import NDArray
 
 from clusterscape.ingest.drops import REASON_CODES, REASONS, DropReason, Drops, NoteReason
 from clusterscape.ingest.duplicates import Reasons, settle_duplicates
+from clusterscape.ingest.exporter_labels import ExporterNames
 from clusterscape.ingest.ledger import ExporterFacts
+from clusterscape.ingest.name_questions import ask_questions
+from clusterscape.ingest.node_ties import NodeTies, UuidNodes
 from clusterscape.ingest.series_map import MappedRows, SeriesMap, SharedNames
-from clusterscape.model import RawScrape, SampleBatch, UnitId, UnixMs, WorkloadId
+from clusterscape.ingest.source_bounds import HolderBounds, UnitBounds
+from clusterscape.model import NodeId, RawScrape, SampleBatch, Unit, UnitId, UnixMs, WorkloadId
+from clusterscape.model.exporter_names import NameQuestion
 from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.settings.limits import SourceLimits
 
 LATE_AFTER_MS = 3_600_000
 SKEW_TOLERANCE_MS = 10_000
+UNITS_FACTOR = 2
+"""Codes of units are given up when there are so many times as many as there may be units."""
 RESTATE_MS = 60_000
 """Labelled holders are told when they change, and all of them again this often."""
 FORGET_AFTER_MS = 900_000
@@ -47,6 +55,7 @@ class Normalized:
     facts: ExporterFacts | None
     rows: int  # rows and malformed lines that came in
     dropped: Mapping[str, int]  # those that did not become samples, by reason
+    beyond: Mapping[str, frozenset[str]] = field(default_factory=dict)  # limits that sources are beyond, by source
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +122,46 @@ class Normalizer:
         drops: Drops,
         *,
         scheduler: str = "slurm",
+        ties: NodeTies | None = None,
+        uuid_nodes: UuidNodes = dict,
         late_after_ms: int = LATE_AFTER_MS,
         skew_tolerance_ms: int = SKEW_TOLERANCE_MS,
+        limits: SourceLimits | None = None,
+        known_units: Callable[[], Iterable[Unit]] = lambda: (),
     ) -> None:
+        """``ties``: which exporter is on which node; ``uuid_nodes``: where GPUs have been seen before.
+
+        ``known_units``: those that ingest believes in now; they are never too many.
+        """
         self._drops = drops
+        self._scheduler = scheduler
+        self._limits = limits or SourceLimits()
+        self._units = UnitBounds(self._limits, known_units)
+        self._holder_bounds = HolderBounds(self._limits)
         self._late_after_ms = late_after_ms
         self._skew_tolerance_ms = skew_tolerance_ms
-        self._shared = SharedNames(scheduler)
+        self.ties = ties or NodeTies()
+        self._uuid_nodes = uuid_nodes
+        self._names: dict[str, set[ExporterNames]] = {}  # as last shown, by source
+        self._heard: dict[ExporterNames, UnixMs] = {}  # of exporters that others ask: when they last had something new
+        self._released: Holders = {}  # units that are shown no longer are held by nobody there
+        self._start()
+
+    def _start(self) -> None:
+        self._shared = SharedNames(self._scheduler, self.ties, self._units)
         self._maps: dict[str, SeriesMap] = {}  # by source
         self._seen_at: dict[str, UnixMs] = {}
         self._holders: dict[str, Holders] = {}  # as last told, by source
+        self._crowded: set[str] = set()  # sources whose labels name more holders than were believed
         self._restated_at: UnixMs | None = None
         self._last = _LastSamples(len(self._shared.catalogue.metrics))
 
     def normalize(self, scrapes: Sequence[RawScrape], *, now_ms: UnixMs, kind: str = "exporter") -> Normalized:
         """The samples and facts of ``scrapes``; ``kind`` is what drops are counted under."""
         dropped: Counter[str] = Counter()
+        self._units.begin_round(now_ms)
+        if len(self._shared.units) > UNITS_FACTOR * self._limits.units:
+            self._start()  # units come and go, and codes of those that went are never given back
         for scrape in scrapes:
             dropped.update(scrape.malformed)
         malformed = dropped.total()
@@ -140,21 +173,87 @@ class Normalizer:
         self._drops.note_all(kind, notes)
         notes.clear()
         facts = self._take_facts(holders, now_ms)
-        return Normalized(batch=batch, facts=facts, rows=malformed + len(rows), dropped=dropped)
+        return Normalized(
+            batch=batch,
+            facts=facts,
+            rows=malformed + len(rows),
+            dropped=dropped,
+            beyond={scrape.source: beyond for scrape in scrapes if (beyond := self._find_limits(scrape.source))},
+        )
+
+    def _find_limits(self, source: str) -> frozenset[str]:
+        """Which limits a source is beyond."""
+        beyond = {DropReason.TOO_MANY_UNITS} if self._maps[source].has_refused else set[str]()
+        return frozenset(beyond | ({NoteReason.TOO_MANY_HOLDERS} if source in self._crowded else set()))
+
+    def settle(self, now_ms: UnixMs) -> ExporterFacts | None:
+        """What changes because more is known of nodes and their names, between rounds."""
+        self._settle()
+        self._last.reserve(len(self._shared.units))
+        return self._take_facts({}, now_ms)
+
+    def heard_nodes(self) -> dict[NodeId, UnixMs]:
+        """Nodes whose exporters somebody else asks, and when they last had something new."""
+        found: dict[NodeId, UnixMs] = {}
+        for names, at in self._heard.items():
+            tie = self.ties.find(names)
+            if tie is not None and tie.is_counted:
+                found[tie.node] = max(at, found.get(tie.node, at))
+        return found
+
+    @property
+    def names_version(self) -> tuple[int, int]:
+        """Changes when ``find_questions`` may answer otherwise."""
+        return self.ties.settled, self._shared.hardware.twins_version
+
+    def find_questions(self) -> list[NameQuestion]:
+        """What remains uncertain of which exporter is on which node."""
+        return ask_questions(self.ties, self._shared.hardware.twins())
+
+    def _settle(self) -> None:
+        moved = self.ties.settle(self._uuid_nodes)
+        for names in moved:
+            for unit in self._shared.hardware.forget(names):
+                self._released[unit] = ()
+        if moved:
+            for told in self._holders.values():
+                for unit in self._released.keys() & told.keys():
+                    del told[unit]
+            for series_map in self._maps.values():
+                series_map.place()
+
+    def _see_names(self, scrape: RawScrape, series_map: SeriesMap, now_ms: UnixMs) -> None:
+        """An exporter that calls itself otherwise than before is the same one: its former name is given up."""
+        if series_map.is_last(scrape.series):
+            return
+        shown = series_map.find_names(scrape.series)
+        former = self._names.get(scrape.source, set())
+        if not shown:
+            return
+        if scrape.address is not None:
+            self.ties.rename(former - shown, shown)
+        else:
+            self._heard.update(dict.fromkeys(shown, now_ms))
+        self._names[scrape.source] = shown
 
     def _gather(self, scrapes: Sequence[RawScrape], now_ms: UnixMs) -> tuple[_Rows, Holders]:
         """All rows as columns, and the holders of units whose labels may have changed."""
         changed: Holders = {}
         mapped: list[MappedRows] = []
         times: list[Int64s] = []
-        for scrape in scrapes:
-            series_map = self._map_of(scrape)
+        series_maps = [self._map_of(scrape) for scrape in scrapes]
+        for scrape, series_map in zip(scrapes, series_maps, strict=True):
+            series_map.extend()
+            self._see_names(scrape, series_map, now_ms)
+        self._settle()
+        for scrape, series_map in zip(scrapes, series_maps, strict=True):
+            series_map.place()
             is_same = series_map.is_last(scrape.series)
             mapped.append(series_map.map_rows(scrape.series))
             times.append(self._times_of(scrape, now_ms))
             self._seen_at[scrape.source] = now_ms
-            if not is_same:
-                changed.update(self._changed_holders(scrape, series_map))
+            if not is_same or scrape.source in self._crowded:
+                changed.update(self._changed_holders(scrape, series_map, now_ms))
         rows = _Rows(
             unit=_join([rows.unit for rows in mapped], np.int32),
             alias=_join([rows.alias for rows in mapped], np.int32),
@@ -167,7 +266,7 @@ class Normalizer:
     def _map_of(self, scrape: RawScrape) -> SeriesMap:
         series_map = self._maps.get(scrape.source)
         if series_map is None or series_map.table is not scrape.table or series_map.node != scrape.node:
-            series_map = self._maps[scrape.source] = SeriesMap(scrape.table, scrape.node, self._shared)
+            series_map = self._maps[scrape.source] = SeriesMap(scrape.table, scrape.node, scrape.address, self._shared)
         return series_map
 
     def _times_of(self, scrape: RawScrape, now_ms: UnixMs) -> Int64s:
@@ -239,32 +338,68 @@ class Normalizer:
     def _cells(self, rows: _Rows) -> Int64s:
         return rows.unit.astype(np.int64) * self._last.metric_count + self._shared.catalogue.metric[rows.alias]
 
-    def _changed_holders(self, scrape: RawScrape, series_map: SeriesMap) -> Holders:
+    def _changed_holders(self, scrape: RawScrape, series_map: SeriesMap, now_ms: UnixMs) -> Holders:
         told = self._holders.setdefault(scrape.source, {})
-        changed = {
-            unit: holders
-            for unit, holders in series_map.find_holders(scrape.series).items()
-            if told.get(unit) != holders
-        }
+        changed: Holders = {}
+        left_out = 0
+        for unit, named in series_map.find_holders(scrape.series).items():
+            holders = told.get(unit)
+            if named == holders:
+                continue
+            believed = self._holder_bounds.limit(unit, named, frozenset(holders or ()), now_ms)
+            left_out += len(named) - len(believed)
+            if believed != holders:
+                changed[unit] = believed
         told.update(changed)
+        self._note_crowded(scrape.source, left_out)
         return changed
+
+    def _note_crowded(self, source: str, left_out: int) -> None:
+        self._shared.notes[NoteReason.TOO_MANY_HOLDERS] += left_out
+        if left_out:
+            self._crowded.add(source)
+        else:
+            self._crowded.discard(source)
 
     def _take_facts(self, holders: Holders, now_ms: UnixMs) -> ExporterFacts | None:
         if self._restated_at is None or now_ms - self._restated_at >= RESTATE_MS:
             self._restated_at = now_ms
             self._forget_silent(now_ms)
-            self._shared.hardware.recheck_unknown_memory()
+            self._shared.hardware.recheck()
             named = {unit: who for told in self._holders.values() for unit, who in told.items() if who}
             holders = named | holders
-        nodes, units = self._shared.hardware.take_changes(self._latest)
-        if not (nodes or units or holders):
+        holders, self._released = self._released | holders, {}
+        changes = self._shared.hardware.take_changes(self._latest, self.last_seen, now_ms)
+        if not (changes or holders):
             return None
-        return ExporterFacts(nodes=nodes, units=units, labels=holders)
+        return ExporterFacts(
+            nodes=changes.nodes,
+            units=changes.units,
+            gone=changes.gone,
+            gone_nodes=changes.gone_nodes,
+            labels=holders,
+        )
 
     def _forget_silent(self, now_ms: UnixMs) -> None:
         for source in [key for key, at in self._seen_at.items() if now_ms - at > FORGET_AFTER_MS]:
             del self._seen_at[source], self._maps[source]
             self._holders.pop(source, None)
+            self._crowded.discard(source)
+
+    def last_seen(self, unit: UnitId) -> UnixMs | None:
+        """When the newest sample of a unit was taken."""
+        code, count = self._shared.units.find(unit), self._last.metric_count
+        if code is None:
+            return None
+        newest = int(self._last.time_ms[code * count : (code + 1) * count].max(initial=_NEVER))
+        return None if newest == _NEVER else UnixMs(newest)
+
+    def all_last_seen(self) -> dict[UnitId, UnixMs]:
+        """When the newest sample of each unit was taken."""
+        names, count = self._shared.units.values, self._last.metric_count
+        times = self._last.time_ms[: len(names) * count].reshape(-1, count)
+        newest = times.max(axis=1, initial=_NEVER).tolist()
+        return {UnitId(unit): UnixMs(at) for unit, at in zip(names, newest, strict=False) if at != _NEVER}
 
     def _latest(self, unit: UnitId, metric: str) -> float | None:
         unit_code, metric_code = self._shared.units.find(unit), self._shared.catalogue.metrics.find(metric)

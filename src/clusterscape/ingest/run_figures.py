@@ -3,13 +3,15 @@
 Lists, comparisons and workloads are answered from these, without reading a sample again.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterscape.model.run_frames import NO_STEP, SampleColumns, SampleMethod, SampleScope
+from clusterscape.ingest.run_samples import RunSamples
+from clusterscape.model.run_frames import NO_STEP, SampleMethod, SampleScope
 
 MOST_RESULTS = 64
 """Of the script's own metrics, in the small document."""
@@ -24,6 +26,7 @@ RATE_METRICS = (
     "tokens_per_second",
 )
 BATCH_PARAMS = ("batch-size", "batch_size", "batchsize", "bs")
+_COUNT = re.compile(r"0*[1-9][0-9]{0,8}")
 _ENOUGH = 3  # samples of a counter, for the time between them to say more than the whole run's
 
 
@@ -87,30 +90,26 @@ class StepFigures:
         return [self.first, self.last, self.first_ms, self.last_ms]
 
 
-def note_figures(
-    columns: SampleColumns, series: Mapping[int, tuple[str, str]], figures: dict[str, SeriesFigures]
-) -> None:
-    """Add one frame's samples to the figures of their series; series that were not noted are left out."""
-    code = np.frombuffer(columns.code, np.uint32)
-    value = np.frombuffer(columns.value, np.float64)
-    time_ms = np.frombuffer(columns.time_us, np.int64) // 1000
-    order = np.argsort(code, kind="stable")
-    order = order[np.isfinite(value[order])]
-    codes, starts = np.unique(code[order], return_index=True)
-    for number, rows in zip(codes.tolist(), np.split(order, starts[1:]), strict=True):
-        name, unit = series.get(number, ("", ""))
+def note_figures(samples: RunSamples, figures: Mapping[str, SeriesFigures]) -> None:
+    """Add the finite samples of a piece to the figures of their series."""
+    finite = np.flatnonzero(samples.is_finite)
+    if not len(finite):
+        return
+    order = finite[np.argsort(samples.series[finite], kind="stable")]
+    places, starts = np.unique(samples.series[order], return_index=True)
+    for place, rows in zip(places.tolist(), np.split(order, starts[1:]), strict=True):
+        name, unit = samples.names[place]
         known = figures.get(f"{unit} {name}")
         if known is not None:
-            known.add(time_ms[rows], value[rows])
+            known.add(samples.time_ms[rows], samples.value[rows])
 
 
-def note_steps(columns: SampleColumns, known: StepFigures | None) -> StepFigures | None:
-    """The range of steps, one frame further."""
-    step = np.frombuffer(columns.step, np.int64)
+def note_steps(samples: RunSamples, known: StepFigures | None) -> StepFigures | None:
+    """The range of steps, one piece further."""
+    step, time_ms = samples.step, samples.time_ms
     told = np.flatnonzero(step != NO_STEP)
     if not len(told):
         return known
-    time_ms = np.frombuffer(columns.time_us, np.int64) // 1000
     lowest, highest = told[np.argmin(step[told])], told[np.argmax(step[told])]
     here = StepFigures(int(step[lowest]), int(step[highest]), int(time_ms[lowest]), int(time_ms[highest]))
     if known is None:
@@ -132,7 +131,7 @@ def figures_of(
     told = {key: one for key, one in series.items() if one.count}
     own = f"run:{run}"
     found: dict[str, object] = {
-        "energy": _energy(told, own),
+        "energy": _energy(told),
         "cpu_joules": _sum([one.last for key, one in told.items() if key.endswith(" cpu_energy_joules")]),
         "work": _work(told, steps, params, moments, own),
         "results": _results(told, own),
@@ -150,14 +149,15 @@ def figures_of(
     return found
 
 
-def _energy(series: Mapping[str, SeriesFigures], own: str) -> dict[str, object] | None:
+def _energy(series: Mapping[str, SeriesFigures]) -> dict[str, object] | None:
     """The run's own part of its GPUs' energy where it was told, else that of the whole GPUs."""
-    parts = [one for key, one in series.items() if key.startswith(f"{own}/") and key.endswith(" energy_joules")]
+    energy = [one for key, one in series.items() if key.endswith(" energy_joules")]
+    parts = [one for one in energy if one.scope == SampleScope.PROCESS]
     if parts:
         is_guess = any(one.method == SampleMethod.ESTIMATED for one in parts)
         method = SampleMethod.ESTIMATED if is_guess else SampleMethod.MEASURED
         return {"joules": sum(one.last for one in parts), "scope": SampleScope.PROCESS, "method": method}
-    wholes = [one for key, one in series.items() if one.scope == SampleScope.DEVICE and key.endswith(" energy_joules")]
+    wholes = [one for one in energy if one.scope == SampleScope.DEVICE]
     rises = [one.last - one.first for one in wholes]
     if not rises or min(rises) < 0:  # the driver was loaded anew: the difference says nothing
         return None
@@ -222,4 +222,4 @@ def _sum(values: list[float]) -> float | None:
 
 
 def _is_count(text: str | None) -> bool:
-    return text is not None and text.isdigit() and int(text) > 0
+    return text is not None and _COUNT.fullmatch(text) is not None

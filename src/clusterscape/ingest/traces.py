@@ -25,6 +25,7 @@ from clusterscape.model.traces import (
     trace_key,
 )
 from clusterscape.store.artifacts.contract import ArtifactStore
+from clusterscape.store.artifacts.quota import UploadQuota
 from clusterscape.store.artifacts.traces import read_about, write_about
 from clusterscape.store.scratch import scratch_folder
 
@@ -78,6 +79,7 @@ class TraceIntake:
         scratch: Path | None = None,
         max_upload_bytes: int = 1 << 40,
         leases: ImportLeases | None = None,
+        quota: UploadQuota | None = None,
     ) -> None:
         self.max_upload_bytes = max_upload_bytes
         self._artifacts = artifacts
@@ -87,6 +89,7 @@ class TraceIntake:
         self._scratch = scratch
         self._on_close = on_close
         self._leases = leases
+        self._quota = quota
         self._settled: dict[str, UnixMs] = {}  # traces that nobody is at, by what says so, and when that was written
         self._lock = threading.Lock()
         self._running: dict[str, Future[TraceAbout]] = {}
@@ -105,6 +108,8 @@ class TraceIntake:
             imported_at=self._clock(),
             owned_by=owned_by,
         )
+        if self._quota is not None:
+            self._quota.add(owned_by, f"{TRACES_PREFIX}{about.trace_id}")
         self._write(about)
         return about
 
@@ -117,7 +122,7 @@ class TraceIntake:
         about = self.find(trace_id)
         if about.state is TraceState.READY or trace_id in self._running:
             raise QueryError(f"trace {trace_id} has been taken in already", hint="Send the files as a new trace.")
-        return self._artifacts.put(trace_key(trace_id, f"{UPLOADS}/{path}"), chunks)
+        return self._put(about, f"{UPLOADS}/{path}", chunks)
 
     def start(self, trace_id: str) -> TraceAbout:
         """Begin to take in what was sent, beside everything else."""
@@ -125,6 +130,8 @@ class TraceIntake:
         sent = self._artifacts.list(trace_key(trace_id, f"{UPLOADS}/"))
         if not sent:
             raise QueryError("no files were sent for this trace", hint="PUT them to its files/ first.")
+        if self._quota is not None:
+            self._quota.check_free(sum(each.size for each in sent))  # what is read of them is written there, too
         with self._lock:
             if trace_id not in self._running and self._take_lease(trace_id):
                 about = replace(self.find(trace_id), state=TraceState.IMPORTING, progress=0.0, problem=None)
@@ -165,6 +172,15 @@ class TraceIntake:
         self._artifacts.delete(trace_key(trace_id, ABOUT_FILE))
         for each in self._artifacts.list(trace_key(trace_id, "")):
             self._artifacts.delete(each.key)
+        if self._quota is not None:
+            self._quota.forget()
+
+    def _put(self, about: TraceAbout, name: str, chunks: Iterable[bytes]) -> int:
+        key = trace_key(about.trace_id, name)
+        if self._quota is None:
+            return self._artifacts.put(key, chunks)
+        with self._quota.write(about.owned_by, f"{TRACES_PREFIX}{about.trace_id}") as bound:
+            return self._artifacts.put(key, bound(chunks))
 
     def mark_interrupted(self) -> None:
         """Imports whose process is gone have failed; files that were being sent may still come. At the start; where several
@@ -208,20 +224,27 @@ class TraceIntake:
     def _finish(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
         """In the background: whatever happens is written down, for nobody waits."""
         try:
+            return self._import_or_fail(about, paths)
+        finally:
+            with self._lock:
+                self._running.pop(about.trace_id, None)
+            self._give_lease_back(about.trace_id)
+
+    def _import_or_fail(self, about: TraceAbout, paths: Sequence[Path]) -> TraceAbout:
+        try:
             done = self._import(about, paths, None, None)
             for each in self._artifacts.list(trace_key(about.trace_id, f"{UPLOADS}/")):
                 self._artifacts.delete(each.key)
         except ClusterScapeError as error:
-            problem = f"{error.message}. {error.hint}" if error.hint else error.message
-            done = self._fail(about, problem)
+            problem = f"{error.public_message}. {error.public_hint}" if error.hint else error.public_message
+            return self._fail(about, problem)
         except Exception:
             log.exception("import of trace %s failed", about.trace_id)
-            done = self._fail(
+            return self._fail(
                 about, "it could not be read for a reason that was not foreseen; the server's log has more"
             )
-        with self._lock:
-            self._running.pop(about.trace_id, None)
-        self._give_lease_back(about.trace_id)
+        if self._quota is not None:
+            self._quota.forget()
         return done
 
     def _fail(self, about: TraceAbout, problem: str) -> TraceAbout:
@@ -245,7 +268,7 @@ class TraceIntake:
         with scratch_folder(self._scratch or Path(tempfile.gettempdir()), "trace") as folder:
             found = self._importer(paths, folder, tell)
             for name, path in found.files.items():
-                self._artifacts.put(trace_key(about.trace_id, name), _pieces(path))
+                self._put(about, name, _pieces(path))
         done = replace(
             about,
             state=TraceState.READY,

@@ -26,14 +26,17 @@ if TYPE_CHECKING:
         Observation,
         PrioritiesObserved,
         QueueObserved,
+        SchedulerRulesObserved,
         ScrapeObserved,
         SourceStatus,
     )
     from clusterscape.model.samples import Names, RawScrape, RawSeries, SampleBatch, SeriesTable
+    from clusterscape.model.scheduler_rules import NO_PREEMPTION, PreemptionRules, Reservation
     from clusterscape.model.workloads import (
         CONFIDENCE,
         Allocation,
         AllocationSource,
+        Execution,
         Workload,
         WorkloadKind,
         WorkloadState,
@@ -43,8 +46,10 @@ _NAMES = {
     "ids": "GpuUuid NodeId UnitId UnixMs WorkloadId gpu_unit_id mig_unit_id requested_unit_id unplaced_unit_id",
     "inventory": "Node NodeState NodeTurn Partition Unit UnitKind",
     "metrics": "ALIASES Alias CATALOGUE METRICS Metric MetricKind MetricUnit",
-    "workloads": "Allocation AllocationSource CONFIDENCE Workload WorkloadKind WorkloadState",
-    "observations": "HistoryObserved InventoryObserved Observation PrioritiesObserved QueueObserved ScrapeObserved SourceStatus",
+    "workloads": "Allocation AllocationSource CONFIDENCE Execution Workload WorkloadKind WorkloadState",
+    "observations": "HistoryObserved InventoryObserved Observation PrioritiesObserved QueueObserved SchedulerRulesObserved "
+    "ScrapeObserved SourceStatus",
+    "scheduler_rules": "NO_PREEMPTION PreemptionRules Reservation",
     "samples": "Names RawScrape RawSeries SampleBatch SeriesTable",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
@@ -64,9 +69,11 @@ __all__ = [
     "CATALOGUE",
     "CONFIDENCE",
     "METRICS",
+    "NO_PREEMPTION",
     "Alias",
     "Allocation",
     "AllocationSource",
+    "Execution",
     "GpuUuid",
     "HistoryObserved",
     "InventoryObserved",
@@ -80,11 +87,14 @@ __all__ = [
     "NodeTurn",
     "Observation",
     "Partition",
+    "PreemptionRules",
     "PrioritiesObserved",
     "QueueObserved",
     "RawScrape",
     "RawSeries",
+    "Reservation",
     "SampleBatch",
+    "SchedulerRulesObserved",
     "ScrapeObserved",
     "SeriesTable",
     "SourceStatus",

@@ -42,7 +42,8 @@ class Metric:
     """One canonical metric.
 
     ``lower``/``upper`` bound what is physically possible (outside is dropped as out of range); ``aliases`` maps a source's
-    name to the factor that makes its values canonical. ``summary`` metrics are the ones offered first.
+    name to the factor that makes its values canonical. ``summary`` metrics are the ones offered first. ``is_own``: ClusterScape
+    finds it out by itself, and no source may tell it.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Metric:
     lower: float = 0.0
     upper: float | None = None
     summary: bool = False
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,11 @@ def _counter(
 ) -> Metric:
     aliases = MappingProxyType(dict.fromkeys(sources.split(), scale))
     return Metric(name, label, unit, text, aliases, kind=MetricKind.COUNTER, summary=summary)
+
+
+def _found(name: str, label: str, text: str, unit: MetricUnit = MetricUnit.COUNT) -> Metric:
+    """0 to 1, found out by ClusterScape."""
+    return Metric(name, label, unit, text, MappingProxyType({}), upper=1.0, is_own=True)
 
 
 CATALOGUE: tuple[Metric, ...] = (
@@ -467,12 +474,26 @@ CATALOGUE: tuple[Metric, ...] = (
         "State of the vGPU licence.",
         "DCGM_FI_DEV_VGPU_LICENSE_STATUS",
     ),
+    _found(
+        "gpu_missing",
+        "GPU missing",
+        "1 while the node's exporter answers and does not show this GPU.",
+    ),
+    _found("exporter_silent", "Exporter silent", "Of a node that is not down: 1 while no exporter of it answers."),
+    _found("node_down", "Node down", "Of a node: 1 while its scheduler calls it down."),
+    _found("node_drained", "Node drained", "Of a node: 1 while its scheduler calls it draining or drained."),
+    _found(
+        "source_failing_ratio",
+        "Source failing",
+        "Of a source, such as slurm: share of its parts (nodes, queue, accounting …) that fail.",
+        MetricUnit.RATIO,
+    ),
 )
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in CATALOGUE})
 
 ALIASES: Mapping[str, Alias] = MappingProxyType(
     {source: Alias(metric, scale) for metric in CATALOGUE for source, scale in metric.aliases.items()}
-    | {metric.name: Alias(metric, 1.0) for metric in CATALOGUE}
+    | {metric.name: Alias(metric, 1.0) for metric in CATALOGUE if not metric.is_own}
 )
 """Every name by which a source may call a metric, the canonical names included."""

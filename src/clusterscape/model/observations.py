@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from clusterscape.model.ids import NodeId, UnixMs, WorkloadId
 from clusterscape.model.inventory import Node, Partition, Unit
 from clusterscape.model.samples import RawScrape
+from clusterscape.model.scheduler_rules import PreemptionRules, Reservation
 from clusterscape.model.workloads import Allocation, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How a source is doing. ``message`` says what is wrong and ``hint`` what to do; both None while it is well."""
+    """How a source is doing. ``message`` says what is wrong and ``hint`` what to do; ``hint`` is None while it is well."""
 
     source: str  # "dcgm http://gpu-017:9400/metrics", "slurm", …
     kind: str  # the collector's name
@@ -21,6 +22,14 @@ class SourceStatus:
     message: str | None = None
     hint: str | None = None
     duration_s: float | None = None
+    # Of exporters, for ingest, which finds their nodes; not stored.
+    address: str | None = None  # host:port
+    is_named: bool = False  # the settings name its node
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it answers, but more than is accepted: then there is a hint, which names the limit."""
+        return self.is_ok and self.hint is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +43,10 @@ class ScrapeObserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryObserved:
-    """Nodes, partitions and units. ``is_complete``: what is not named no longer exists."""
+    """Nodes, partitions and units. ``is_complete``: what is not named no longer exists.
+
+    ``host_names``: other names and addresses of nodes, by which exporters are tied to them.
+    """
 
     source: str
     at: UnixMs
@@ -43,6 +55,7 @@ class InventoryObserved:
     units: Sequence[Unit] = ()
     is_complete: bool = True
     dropped: Mapping[str, int] = field(default_factory=dict)  # entries not understood, by reason
+    host_names: Mapping[NodeId, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,4 +99,26 @@ class PrioritiesObserved:
     parts: Mapping[str, Mapping[str, int]]
 
 
-Observation = ScrapeObserved | InventoryObserved | QueueObserved | HistoryObserved | PrioritiesObserved | SourceStatus
+SCHEDULER_RULES = "scheduler-rules"
+"""The kind of document under which a source's reservations and preemption rules are kept, by the source's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerRulesObserved:
+    """Reservations that have not ended, and who may preempt whom; None: this source cannot say."""
+
+    source: str
+    at: UnixMs
+    reservations: Sequence[Reservation]
+    preemption: PreemptionRules | None
+
+
+Observation = (
+    ScrapeObserved
+    | InventoryObserved
+    | QueueObserved
+    | HistoryObserved
+    | PrioritiesObserved
+    | SchedulerRulesObserved
+    | SourceStatus
+)

@@ -109,6 +109,20 @@ class Joined:
 Expression = Condition | Joined
 
 
+class Subject(StrEnum):
+    """What a rule judges."""
+
+    WORKLOADS = "workloads"  # each on each unit it holds, over its life there
+    GPUS = "gpus"  # whoever holds them, or nobody
+    NODES = "nodes"
+    SOURCES = "sources"  # schedulers and servers that are read
+
+    @property
+    def is_hardware(self) -> bool:
+        """Whether it has no life: such rules look at windows of time and at the last value."""
+        return self is not Subject.WORKLOADS
+
+
 class Quantifier(StrEnum):
     """Whom a rule blames."""
 
@@ -120,7 +134,10 @@ class Quantifier(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Which workloads a rule judges, and from when on. An empty tuple leaves all through; names are exact or globs."""
+    """Whom a rule judges, and from when on. An empty tuple leaves all through; names are exact or globs.
+
+    Of GPUs and nodes ``names`` are nodes' names; they have no users, no projects and no age.
+    """
 
     users: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
@@ -132,6 +149,16 @@ class Scope:
     min_gpus: int = 1
     quantifier: Quantifier = Quantifier.EACH
     share: float | None = None
+    subject: Subject = Subject.WORKLOADS
+
+
+WORKLOAD_SCOPE = Scope()
+HARDWARE_SCOPE = Scope(min_age_ms=0, min_samples=1)
+
+
+def standard_scope(subject: Subject) -> Scope:
+    """What a rule that says nothing of its scope means: a broken GPU needs no time to warm up."""
+    return HARDWARE_SCOPE if subject.is_hardware else WORKLOAD_SCOPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +170,8 @@ class Rule:
     severity: Severity
     expression: Expression
     scope: Scope = field(default_factory=Scope)
-    reason: str = ""  # why it matters and what to do, in words
+    reason: str = ""  # why it matters and what to do, in words, for operators
+    advice: str = ""  # what it means for the workload's user, and what they can do; empty: nothing is advised to them
     owner: str | None = None  # None: everyone's
     color: str | None = None  # "#rrggbb"; None: by severity
     is_enabled: bool = True
@@ -154,7 +182,8 @@ class Rule:
 class Violation:
     """A rule was broken by a workload on a unit from ``since`` until ``until`` (None: still).
 
-    ``unit`` is None where the rule blames the whole workload; ``gpus`` says how many units it stands for. ``values`` are
+    ``workload`` names a node or a source where the rule judges these (``model/hardware.py``). ``unit`` is None where the rule
+    blames the whole workload or node; ``gpus`` says how many units it stands for. ``values`` are
     the statistics when it was last judged broken, by the text of their condition, in canonical units.
     """
 
@@ -200,3 +229,5 @@ class ViolationTurn:
     units: Sequence[UnitId]
     since: UnixMs
     values: Mapping[str, float] = field(default_factory=dict)
+    name: str | None = None  # of the workload
+    array: str | None = None  # the array that the workload is a task of

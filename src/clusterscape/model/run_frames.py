@@ -18,6 +18,13 @@ MAGIC = 0x5343  # "CS", little-endian
 HEAD = struct.Struct("<HBxII")
 MOST_PAYLOAD_BYTES = 64 * 2**20
 NO_STEP = -(2**63)
+SAMPLE_BYTES = 28
+"""Of one sample, unpacked."""
+MOST_SAMPLES = MOST_PAYLOAD_BYTES // SAMPLE_BYTES
+
+
+class TooManySamplesError(ValueError):
+    """A frame unpacks to more samples than its reader accepts."""
 
 
 class FrameKind(IntEnum):
@@ -63,10 +70,10 @@ class SampleColumns(NamedTuple):
     value: "array[float]"
 
 
-def encode_event(event: Mapping[str, object]) -> bytes:
-    """A frame with one event. Numbers that JSON does not know (NaN, ±inf) become their names."""
+def encode_event(event: Mapping[str, object], *, min_payload_bytes: int = 0) -> bytes:
+    """A frame with one event, padded to a size. Numbers that JSON does not know (NaN, ±inf) become their names."""
     text = json.dumps(_plain(event), ensure_ascii=False, separators=(",", ":"), default=str)
-    return _frame(FrameKind.EVENT, text.encode("utf-8", "replace"))
+    return _frame(FrameKind.EVENT, text.encode("utf-8", "replace").ljust(min_payload_bytes))
 
 
 def encode_samples(code: Sequence[int], time_us: Sequence[int], step: Sequence[int], value: Sequence[float]) -> bytes:
@@ -87,16 +94,17 @@ def decode_event(payload: bytes) -> dict[str, object]:
     return event
 
 
-def decode_samples(payload: bytes) -> SampleColumns:
-    """The columns; raises ValueError where they are none."""
+def decode_samples(payload: bytes, *, most: int = MOST_SAMPLES) -> SampleColumns:
+    """The columns; raises ValueError where they are none, or more than ``most``: no more is ever unpacked."""
     try:
-        unpacker = zlib.decompressobj()
-        raw = unpacker.decompress(payload, MOST_PAYLOAD_BYTES)
+        raw = zlib.decompressobj().decompress(payload, 4 + most * SAMPLE_BYTES)
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if len(raw) < 4:
         raise ValueError("samples are cut off")
     (count,) = struct.unpack_from("<I", raw)
+    if count > most:
+        raise TooManySamplesError(f"more than {most} samples")
     columns: list[array[int]] = []
     start = 4
     for kind, width in (("I", 4), ("q", 8), ("q", 8)):

@@ -92,7 +92,7 @@ class RawScrape:
     """What one source said in one fetch, before any judgement: codes into ``table`` and the values beside them."""
 
     source: str  # the target's address
-    node: NodeId | None  # the node the target stands for, where configured
+    node: NodeId | None  # the node that the settings name for this source
     fetched_at: UnixMs
     duration_s: float
     table: SeriesTable
@@ -100,3 +100,4 @@ class RawScrape:
     value: Float64s
     time_ms: Int64s | None = None  # explicit timestamps; None: all at ``fetched_at``
     malformed: Mapping[str, int] = field(default_factory=dict)  # lines not understood, by reason
+    address: str | None = None  # host:port that was asked, where the source is one exporter

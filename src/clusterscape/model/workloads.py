@@ -57,8 +57,39 @@ CONFIDENCE: Mapping[AllocationSource, float] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One stretch of time during which a workload held GPUs, and which is over.
+
+    A requeued, preempted or resized job has several. ``is_estimated``: its end is when the scheduler was seen to have ended
+    it; the accounting, which knows better, has not been read.
+    """
+
+    started_at: UnixMs
+    ended_at: UnixMs
+    gpus: int = 0
+    suspended_s: int = 0
+    state: WorkloadState = WorkloadState.UNKNOWN  # how it ended
+    word: str | None = None  # the scheduler's, where it says more than our state: "REQUEUED", "RESIZING"
+    submitted_at: UnixMs | None = None
+    is_estimated: bool = False
+
+    @property
+    def run_s(self) -> float:
+        """How long it ran, time in suspension left out."""
+        return max(0.0, (self.ended_at - self.started_at) / 1000 - self.suspended_s)
+
+    @property
+    def gpu_s(self) -> float:
+        """GPU-seconds, as the scheduler's accounting counts them."""
+        return self.run_s * self.gpus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Anything that asks for units. Times are Unix ms; ``None`` is "not yet" or "not known"."""
+    """Anything that asks for units. Times are Unix ms; ``None`` is "not yet" or "not known".
+
+    Times and exit codes are of its newest execution; those before it are in ``earlier``, by start.
+    """
 
     id: WorkloadId
     state: WorkloadState
@@ -85,6 +116,49 @@ class Workload:
     restarts: int = 0
     nodes: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    gpus_allocated: int | None = None  # as the accounting counts them; None: not known, taken to be those requested
+    suspended_s: int = 0  # of suspensions that are over
+    suspended_at: UnixMs | None = None  # when the present suspension began
+    earlier: tuple[Execution, ...] = ()
+    derived_exit_code: int | None = None  # the worst of its steps
+    derived_exit_signal: int | None = None
+
+    @property
+    def gpus_held(self) -> int:
+        """GPUs that it holds while it runs."""
+        return self.gpus_requested if self.gpus_allocated is None else self.gpus_allocated
+
+    def ended_execution(self, *, word: str | None = None) -> Execution | None:
+        """Its newest execution, where that is over."""
+        if self.started_at is None or self.ended_at is None or self.state.is_active:
+            return None
+        return Execution(
+            started_at=self.started_at,
+            ended_at=max(self.started_at, self.ended_at),
+            gpus=self.gpus_held,
+            suspended_s=self.suspended_s,
+            state=self.state,
+            word=word,
+            submitted_at=self.submitted_at,
+        )
+
+    def run_s(self, now: UnixMs) -> float | None:
+        """How long its newest execution has run, time in suspension left out; None where it has not started."""
+        if self.state is WorkloadState.WAITING or self.started_at is None:
+            return None
+        # Of a resized job the accounting begins anew, while the queue names the first start.
+        begun = max([self.started_at, *(each.ended_at for each in self.earlier if each.started_at >= self.started_at)])
+        stop = self.ended_at if self.ended_at is not None else now
+        if self.state is WorkloadState.SUSPENDED and self.suspended_at is not None:
+            stop = min(stop, self.suspended_at)
+        return max(0.0, (stop - begun) / 1000 - self.suspended_s)
+
+    def gpu_s(self, now: UnixMs) -> float | None:
+        """GPU-seconds of all its executions, as the scheduler's accounting counts them; None where it never started."""
+        run_s = self.run_s(now)
+        if run_s is None and not self.earlier:
+            return None
+        return (run_s or 0.0) * self.gpus_held + sum(each.gpu_s for each in self.earlier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

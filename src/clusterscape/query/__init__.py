@@ -53,7 +53,9 @@ class Queries:
             records=context.records, metrics=context.metrics, changes=context.changes, clock=context.clock
         )
         self.context = context
-        self.cluster = ClusterQuery(context, watch)
+        self.rule_notes = RuleNotes(context, watch.book)
+        self.violations = ViolationQuery(context, watch, self.rule_notes)
+        self.cluster = ClusterQuery(context, watch, self.violations)
         self.workloads = WorkloadQuery(context, self.cluster.past)
         self.series = SeriesQuery(context, self.workloads)
         self.search = SearchQuery(context, self.cluster)
@@ -69,12 +71,10 @@ class Queries:
         self.promises = PromiseKeeper(context)
         self.queue = QueueQuery(context, self.promises, self.waits)
         self.what_if = WhatIfQuery(context, self.queue, self.waits)
-        self.what_if_runs = WhatIfRuns(self.what_if)
+        self.what_if_runs = WhatIfRuns(self.what_if, context.work, is_private=context.is_private)
         self.waste = WasteQuery(context, self.cluster)
         self.rules = RuleQuery(context, watch)
-        self.rule_notes = RuleNotes(context, watch.book)
         self.alerts = AlertQuery(watch)
-        self.violations = ViolationQuery(context, watch, self.rule_notes)
         self.traces = TraceQuery(context, self.workloads)
         self.diagnosis = DiagnosisQuery(context, self.workloads, watch.book, self.rule_notes)
         self.sight_code = ""
@@ -103,11 +103,13 @@ class VeiledQueries(Queries):
     def __init__(self, whole: Queries, watch: Watch, context: QueryContext, records: VeiledRecords, veil: Veil) -> None:
         self.context = context
         self.sight_code = veil.names.code("sight", str(records.sight.user), *sorted(records.sight.projects))
-        self.cluster = SeenCluster(context, watch, whole.cluster, veil)
+        self.rule_notes = SeenNotes(context, watch.book, records)
+        self.violations = ViolationQuery(context, watch, self.rule_notes)
+        self.cluster = SeenCluster(context, watch, self.violations, whole.cluster, veil)
         self.workloads = WorkloadQuery(context, self.cluster.past)
         self.series = SeriesQuery(context, self.workloads)
         self.search = SearchQuery(context, self.cluster)
-        self.sources = whole.sources
+        self.sources = whole.sources.without_problems()
         self.timeline = whole.timeline
         self.views = ViewQuery(context)
         self.insights = ViewQuery(context, INSIGHT)
@@ -117,14 +119,14 @@ class VeiledQueries(Queries):
         self.simulations = SeenSimulations(context, self.job_traces, whole.simulations)
         self.waits = SeenWaits(context, whole.waits, records)
         self.promises = whole.promises
-        self.queue = SeenQueue(context, whole.queue, self.waits)
+        self.queue = SeenQueue(context, whole.queue, self.waits, veil)
         self.what_if = WhatIfQuery(context, self.queue, self.waits)
-        self.what_if_runs = WhatIfRuns(self.what_if)
+        self.what_if_runs = WhatIfRuns(
+            self.what_if, context.work, is_private=True, sight=self.sight_code, whole=whole.what_if_runs
+        )
         self.waste = whole.waste
         self.rules = SeenRules(context, watch, records, veil)
-        self.rule_notes = SeenNotes(context, watch.book, records)
         self.alerts = SeenAlerts(watch)
-        self.violations = ViolationQuery(context, watch, self.rule_notes)
         self.traces = SeenTraces(context, self.workloads, whole.traces)
         self.diagnosis = SeenDiagnosis(context, self.workloads, watch.book, self.rule_notes, whole.diagnosis)
 

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from clusterscape.model import AllocationSource, MetricKind, MetricUnit, NodeState, WorkloadKind, WorkloadState
+from clusterscape.model.exporter_names import NameQuestion
+from clusterscape.model.rules import Severity
+from clusterscape.query.reasons import WaitKind
+from clusterscape.supervision import LoopState
 
 
 class UnitState(StrEnum):
@@ -20,15 +24,27 @@ class UnitState(StrEnum):
     REQUESTED = "requested"
 
 
+class UnitHealth(StrEnum):
+    """Whether a unit works and tells how it is, whoever holds it."""
+
+    OK = "ok"
+    SILENT = "silent"  # its exporter does not answer
+    FAULTY = "faulty"  # it breaks a rule on GPUs that is more than a note: an error, or it is missing
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitCounts:
-    """Units by state; ``total`` leaves requested ones out."""
+    """Units by state; ``total`` leaves requested ones out. Held or not, ``silent`` are those of
+    silent exporters and ``faulty`` those that break a rule on GPUs.
+    """
 
     total: int
     allocated: int
     free: int
     unavailable: int
     stale: int
+    silent: int
+    faulty: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +79,29 @@ class PartitionSummary:
     largest_free_block: int  # most free GPUs on one node: the largest one-node job that can start now
     largest_startable: list[Startable]  # by machine type
     stranded: int  # free GPUs that no waiting workload of this partition can use
+    shared_nodes: int  # that are in other partitions, too: their GPUs count in each of them
+    shared_with: list[str]  # those partitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationAnswer:
+    """Nodes set aside, now (``is_active``) or later, for jobs that name the reservation. ``gpus``: of all its nodes."""
+
+    name: str
+    starts_at: int
+    ends_at: int
+    is_active: bool
+    is_maintenance: bool
+    nodes: list[str]
+    gpus: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSummary:
-    """The cluster in one line, now or (``is_past``) at a past minute, of which node and source states are not known."""
+    """The cluster in one line, now or (``is_past``) at a past minute, of which the states of sources are not known.
+
+    ``nodes_unavailable`` is null from before states of nodes were noted.
+    """
 
     cluster: str
     is_demo: bool
@@ -87,7 +121,10 @@ class ClusterSummary:
     stranded: int  # free GPUs that no waiting workload of any partition of their node can use
     partitions: list[PartitionSummary]
     failing_sources: int | None
+    awaited: list[str]  # kinds of sources that have not answered since the start: what they would tell is not known yet
+    open_questions: int | None  # exporters whose node is not certain, and nodes without an exporter
     paused: str | None  # why ingest is paused, in words
+    reservations: list[ReservationAnswer]  # that have not ended, the next first; none of the past
     hides_names: bool  # pseudonyms stand for other people and their projects
 
 
@@ -107,6 +144,7 @@ class WorkloadAnswer:
     qos: str | None
     priority: int | None
     gpus_requested: int
+    gpus_allocated: int | None  # as the scheduler's accounting counts them
     nodes_requested: int | None
     nodes: list[str]
     time_limit_s: int | None
@@ -116,12 +154,17 @@ class WorkloadAnswer:
     ended_at: int | None
     expected_start_at: int | None
     wait_s: float | None  # submit to start, or until now
-    run_s: float | None  # start to end, or until now
-    gpu_hours: float | None
+    run_s: float | None  # start to end, or until now, without suspended time; of the newest execution
+    suspended_s: int  # of the newest execution
+    gpu_hours: float | None  # of all executions, as the scheduler's accounting counts them
+    earlier_gpu_hours: float  # of executions before the newest: requeued, preempted, resized
     pending_reason: str | None
     pending_reason_text: str | None  # the reason in words
+    waits_for: WaitKind | None  # only what is held back by somebody is "held"
     exit_code: int | None
     exit_signal: int | None
+    derived_exit_code: int | None  # the worst of its steps
+    derived_exit_signal: int | None
     restarts: int
     tags: dict[str, str]
 
@@ -149,10 +192,26 @@ class AllocationAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionAnswer:
+    """An execution that is over, while the workload went on: requeued, preempted or resized."""
+
+    started_at: int
+    ended_at: int
+    state: WorkloadState
+    scheduler_state: str | None  # the scheduler's word where it says more: REQUEUED, RESIZING
+    gpus: int
+    run_s: float  # without suspended time
+    suspended_s: int
+    gpu_hours: float
+    is_estimated: bool  # its end is when it was seen to be over; the accounting has not told it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadDetail:
-    """A workload and the units it held."""
+    """A workload, its earlier executions by start, and the units it held."""
 
     workload: WorkloadAnswer
+    executions: list[ExecutionAnswer]
     allocations: list[AllocationAnswer]
 
 
@@ -176,11 +235,38 @@ class NodeAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultAnswer:
+    """A rule that the node itself, or one of its GPUs (``unit``), broke; ``until`` is null while it does."""
+
+    rule: str
+    rule_name: str
+    severity: Severity
+    unit: str | None
+    since: int
+    until: int | None
+    readings: str  # in words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTurnAnswer:
+    """The node went out of service, came back, or its reason changed."""
+
+    from_at: int
+    state: NodeState
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDetail:
-    """A node, and the workloads on it now."""
+    """A node, the workloads on it, and what was wrong with it in the last 30 days, what goes on first, then the latest.
+
+    ``turns``: when it went out of service and came back, the latest first.
+    """
 
     node: NodeAnswer
     workloads: list[WorkloadAnswer]
+    faults: list[FaultAnswer]
+    turns: list[NodeTurnAnswer]
 
 
 class HitKind(StrEnum):
@@ -237,13 +323,18 @@ class SourceAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceGroup:
-    """The sources of one kind: how many, how many fail, and the failing ones (the first 50)."""
+    """The sources of one kind: how many, how many fail, and the failing ones (the first 50).
+
+    ``limited``: how many answer more than ``limits.sources`` accepts; ``notes`` are the first 50 of them.
+    """
 
     kind: str
     total: int
     failing: int
+    limited: int
     last_at: int | None
     failures: list[SourceAnswer]
+    notes: list[SourceAnswer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,10 +369,18 @@ class Sources:
     """Where the data comes from, how the sources are, what was dropped, what is kept."""
 
     groups: list[SourceGroup]
+    awaited: list[str]
+    """Kinds of sources that have neither answered nor failed since the start."""
     samples_total: int
     dropped: list[DropAnswer]
     paused: str | None
     store: StoreAnswer
+    questions: list[NameQuestion]
+    """Exporters that could not be tied to one node with certainty; at most 100."""
+    nodes_without_exporter: list[str]
+    """Nodes with GPUs of which nothing is measured; empty where no exporter is configured at all."""
+    background: list[LoopState]
+    """Background loops of the process that answers; ``problem`` is null for viewers from whom names are hidden."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

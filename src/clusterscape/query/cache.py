@@ -3,9 +3,18 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Flight:
+    """Serializes those who want the same key; ``users``: threads that hold or wait for the lock."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
 
 
 class VersionedCache:
@@ -14,8 +23,13 @@ class VersionedCache:
     def __init__(self, size: int = 64) -> None:
         self._size = size
         self._entries: OrderedDict[Hashable, tuple[Hashable, object]] = OrderedDict()
-        self._locks: dict[Hashable, threading.Lock] = {}
+        self._flights: dict[Hashable, _Flight] = {}
         self._lock = threading.Lock()
+
+    @property
+    def locks(self) -> int:
+        """Keys that are locked now: none while nobody computes an answer."""
+        return len(self._flights)
 
     def get(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
         """The answer for ``key`` at ``version``, made by ``make`` where it is not there yet."""
@@ -23,20 +37,29 @@ class VersionedCache:
             found = self._find(key, version)
             if found is not None:
                 return cast(T, found[1])
-            gate = self._locks.setdefault(key, threading.Lock())
-        with gate:
+            flight = self._flights.setdefault(key, _Flight())
+            flight.users += 1
+        try:
+            with flight.lock:
+                return self._make(key, version, make)
+        finally:
             with self._lock:
-                found = self._find(key, version)
-            if found is not None:
-                return cast(T, found[1])
-            answer = make()
-            with self._lock:
-                self._entries[key] = (version, answer)
-                self._entries.move_to_end(key)
-                while len(self._entries) > self._size:
-                    dropped, _ = self._entries.popitem(last=False)
-                    self._locks.pop(dropped, None)
-            return answer
+                flight.users -= 1
+                if not flight.users:
+                    del self._flights[key]
+
+    def _make(self, key: Hashable, version: Hashable, make: Callable[[], T]) -> T:
+        with self._lock:
+            found = self._find(key, version)
+        if found is not None:
+            return cast(T, found[1])
+        answer = make()
+        with self._lock:
+            self._entries[key] = (version, answer)
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+        return answer
 
     def _find(self, key: Hashable, version: Hashable) -> tuple[Hashable, object] | None:
         entry = self._entries.get(key)

@@ -1,26 +1,32 @@
 """The cluster, now or at a past minute: the picture of all units, its metrics, and the numbers that sum it up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import METRICS, Node, NodeId, NodeState, Unit, UnixMs, Workload
-from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, UnitState
+from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeTurn, Unit, UnitId, UnixMs, Workload
+from clusterscape.model.hardware import find_answering
+from clusterscape.model.rules import Severity
+from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, NodeTurnAnswer, UnitState
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.life_values import is_life_column, metric_of, read_life_columns
-from clusterscape.query.past import PastPictures
+from clusterscape.query.past import PastPictures, Shot, service_of
 from clusterscape.query.picture import build_picture, build_places
 from clusterscape.query.placement import mark_free_use
+from clusterscape.query.scheduling.live_queue import read_scheduler_rules
+from clusterscape.query.sources import read_open_names
 from clusterscape.query.summary import Moment, summarize
+from clusterscape.query.violations import FAULT_DAYS, MOST_FAULTS, ViolationQuery
 from clusterscape.query.workloads import describe_workload
 from clusterscape.store.records.contract import WorkloadFilter
 from clusterscape.watch.watcher import Watch
 
+DAY_MS = 86_400_000
 MISSING = 65535
 STEPS = 65534
 """A tick's values are uint16: at most STEPS steps from a lower bound, MISSING for null."""
@@ -30,6 +36,10 @@ SUMMED_METRICS = ("gpu_util_ratio", "power_watts")
 RATIO_STEP = 0.001
 SHOWN_STEPS = 2047
 """Finer than any color or table shows, and coarse enough to compress: a ratio to 0.1 %, else 1/2047 of the values' range."""
+
+
+Health = tuple[frozenset[NodeId], frozenset[UnitId]]
+"""Nodes whose exporters are silent, and faulty units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +56,13 @@ class Tick:
 class ClusterQuery:
     """Questions about the cluster as a whole. ``at_ms`` asks for a past minute (see ``query/past.py``)."""
 
-    def __init__(self, context: QueryContext, watch: Watch) -> None:
+    def __init__(self, context: QueryContext, watch: Watch, violations: ViolationQuery) -> None:
         self._context = context
         self._watch = watch
+        self._violations = violations
         self.past = PastPictures(context, self.places)
         self._past_summaries = VersionedCache()
-        self._known_places: tuple[list[Node], list[Unit], frozenset[NodeId], pl.DataFrame] | None = None
+        self._known_places: tuple[list[Node], list[Unit], Health, pl.DataFrame] | None = None
 
     def picture(self, at_ms: int | None = None) -> tuple[int, pl.DataFrame]:
         """The inventory version and the table of all units (see ``query/picture.py``), now or at a past minute."""
@@ -71,10 +82,10 @@ class ClusterQuery:
     def places(self) -> pl.DataFrame:
         """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
         nodes, units = self._context.records.nodes(), self._context.records.units()
-        stale = self._stale_nodes()
+        health = (self._stale_nodes(), self._faulty_units())
         known = self._known_places
-        if known is None or known[0] is not nodes or known[1] is not units or known[2] != stale:
-            known = self._known_places = (nodes, units, stale, build_places(nodes, units, stale))
+        if known is None or known[0] is not nodes or known[1] is not units or known[2] != health:
+            known = self._known_places = (nodes, units, health, build_places(nodes, units, *health))
         return known[3]
 
     def tick(self, metrics: Sequence[str], at_ms: int | None = None) -> Tick:
@@ -136,7 +147,10 @@ class ClusterQuery:
                 newest_sample_at=versions.newest_sample_at,
                 nodes_unavailable=sum(not _serves(node.state) for node in context.records.nodes()),
                 failing_sources=sum(not status.is_ok for status in context.records.sources()),
+                awaited=context.awaited(),
+                open_questions=len(read_open_names(context.records)),
                 paused=versions.paused,
+                reservations=read_scheduler_rules(context.records)[0],
             )
             return self._summarize(moment, picture, self._latest(SUMMED_METRICS), context.records.active_workloads())
 
@@ -152,8 +166,14 @@ class ClusterQuery:
             is_past=True,
             inventory_version=shot.version,
             tick_version=at,
+            nodes_unavailable=self._count_unavailable(shot),
         )
         return self._summarize(moment, shot.table, self._latest_at(SUMMED_METRICS, at), shot.workloads)
+
+    def _count_unavailable(self, shot: Shot) -> int | None:
+        """Of the nodes known now; None from before states were noted."""
+        turns = [turn for node in self._context.records.nodes() if (turn := shot.turns.get(node.id)) is not None]
+        return sum(not _serves(turn.state) for turn in turns) if turns else None
 
     def _summarize(
         self, moment: Moment, picture: pl.DataFrame, latest: pl.DataFrame, workloads: Sequence[Workload]
@@ -163,7 +183,7 @@ class ClusterQuery:
         return summarize(moment, table, nodes=records.nodes(), partitions=records.partitions(), workloads=workloads)
 
     def nodes(self, at_ms: int | None = None) -> list[NodeAnswer]:
-        """Every node with how many of its GPUs are held. Of the past its state is not known."""
+        """Every node with how many of its GPUs are held. Of the past, its state is unknown where it was not noted yet."""
         version, picture = self.picture(at_ms)
         key = "nodes" if at_ms is None else ("nodes", self.past.minute(at_ms))
 
@@ -171,11 +191,12 @@ class ClusterQuery:
             held = dict(
                 picture.filter(pl.col("unit_state") == UnitState.ALLOCATED.value)["node"].value_counts().iter_rows()
             )
-            stale = self._stale_nodes() if at_ms is None else frozenset()
-            return [
-                _describe_node(node, held.get(node.id, 0), is_past=at_ms is not None, is_stale=node.id in stale)
-                for node in self._context.records.nodes()
-            ]
+            nodes = self._context.records.nodes()
+            if at_ms is None:
+                stale = self._stale_nodes()
+                return [_describe_node(node, held.get(node.id, 0), is_stale=node.id in stale) for node in nodes]
+            turns = self.past.shot(at_ms).turns
+            return [_describe_past_node(node, held.get(node.id, 0), turns.get(node.id)) for node in nodes]
 
         return self._context.cache.get(key, version, make)
 
@@ -184,17 +205,27 @@ class ClusterQuery:
         found = next((answer for answer in self.nodes(at_ms) if answer.node == node), None)
         if found is None:
             raise NotFoundError(f"there is no node {node!r}", hint="GET /api/v1/nodes lists them.")
+        turns = self._turns_of(NodeId(node))
+        faults = self._violations.node(NodeId(node))
         _, picture = self.picture(at_ms)
         holders = picture.filter((pl.col("node") == node) & pl.col("workload").is_not_null())["workload"].unique()
         here = set(holders)
         if at_ms is not None:
             shot = self.past.shot(at_ms)
-            return NodeDetail(
-                node=found, workloads=[describe_workload(w, shot.at) for w in shot.workloads if w.id in here]
-            )
+            there = [describe_workload(w, shot.at) for w in shot.workloads if w.id in here]
+            return NodeDetail(node=found, workloads=there, faults=faults, turns=turns)
         page = self._context.records.workloads(WorkloadFilter(node=NodeId(node)), limit=500)
         now = self._context.clock()
-        return NodeDetail(node=found, workloads=[describe_workload(w, now) for w in page.workloads if w.id in here])
+        there = [describe_workload(w, now) for w in page.workloads if w.id in here]
+        return NodeDetail(node=found, workloads=there, faults=faults, turns=turns)
+
+    def _turns_of(self, node: NodeId) -> list[NodeTurnAnswer]:
+        start = UnixMs(self._context.clock() - FAULT_DAYS * DAY_MS)
+        turns = self._context.records.node_turns(node, start_ms=start)
+        return [
+            NodeTurnAnswer(from_at=turn.from_at, state=turn.state, reason=turn.reason)
+            for turn in reversed(turns[-MOST_FAULTS:])
+        ]
 
     def _latest(self, metrics: tuple[str, ...]) -> pl.DataFrame:
         context = self._context
@@ -208,8 +239,17 @@ class ClusterQuery:
     def _latest_at(self, metrics: tuple[str, ...], at: UnixMs) -> pl.DataFrame:
         return self._context.metrics.latest(metrics, at_ms=at, lookback_ms=self._context.lookback_ms)
 
+    def _faulty_units(self) -> frozenset[UnitId]:
+        """GPUs that break a rule on GPUs, but for those that are only a note."""
+        notes = {rule.key for rule in self._watch.book.rules() if rule.severity is Severity.INFO}
+        return frozenset(
+            each.unit for each in self._watch.hardware.open if each.unit is not None and each.rule not in notes
+        )
+
     def _stale_nodes(self) -> frozenset[NodeId]:
-        return frozenset(s.node for s in self._context.records.sources() if not s.is_ok and s.node is not None)
+        """Nodes of which no exporter answers; one that answers under another address is enough."""
+        answering = find_answering(self._context.records.sources())
+        return frozenset(node for node, is_answering in answering.items() if not is_answering)
 
 
 def quantize_rows(
@@ -247,13 +287,20 @@ def quantize(values: NDArray[np.float64], upper: float | None) -> tuple[NDArray[
     return coded, (low, low + STEPS * step)
 
 
-def _describe_node(node: Node, held: int, *, is_past: bool, is_stale: bool) -> NodeAnswer:
+def _describe_past_node(node: Node, held: int, turn: NodeTurn | None) -> NodeAnswer:
+    """As it was; whether its exporter was silent then is not known."""
+    reason = turn.reason if turn is not None and not turn.state.is_available else None
+    then = replace(node, state=service_of(turn, held, node.gpu_count), reason=reason)
+    return _describe_node(then, held, is_stale=False)
+
+
+def _describe_node(node: Node, held: int, *, is_stale: bool) -> NodeAnswer:
     return NodeAnswer(
         node=node.id,
         partitions=list(node.partitions),
         machine_type=node.machine_type,
-        state=NodeState.UNKNOWN if is_past else node.state,
-        reason=None if is_past else node.reason,
+        state=node.state,
+        reason=node.reason,
         rack=node.rack,
         gpu_count=node.gpu_count,
         gpus_allocated=held,

@@ -7,10 +7,14 @@ from pathlib import Path
 from clusterscape.model import UnixMs
 from clusterscape.model.jobs import JobTrace
 from clusterscape.query.cache import VersionedCache, new_cache
+from clusterscape.settings.limits import ItemLimits, UploadLimits, WorkLimits
 from clusterscape.store.artifacts.contract import ArtifactStore
+from clusterscape.store.artifacts.quota import UploadQuota
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.supervision import BackgroundLoops
+from clusterscape.warm_up import WarmUp
 
 TraceReader = Callable[[Path, str | None, str], JobTrace]
 """Reads a file of jobs: path, format (None: find out), zone of times without an offset."""
@@ -36,5 +40,19 @@ class QueryContext:
     is_private: bool = False
     collects: Callable[[], bool] = lambda: True
     """Whether this process is the one, or one of those, that collect."""
+    awaited: Callable[[], list[str]] = list
+    """Kinds of sources that are configured and have neither answered nor failed yet."""
+    loops: BackgroundLoops = field(default_factory=BackgroundLoops)
+    """Background work of this process, and whether it fails."""
+    work: WorkLimits = field(default_factory=WorkLimits)
+    """Bounds on simulations that are begun and run in the background."""
+    warm_up: WarmUp = field(default_factory=WarmUp)
+    """What of this process is compiled yet."""
+    uploads: UploadLimits = field(default_factory=UploadLimits)
+    """Bounds on files that users upload."""
+    items: ItemLimits = field(default_factory=ItemLimits)
+    """How many views, insights, comments and mutes are kept."""
+    quota: UploadQuota | None = None
+    """How much of the disk they may take; None: whatever there is."""
     cache: VersionedCache = field(default_factory=VersionedCache)
     new_cache: Callable[[str, int], VersionedCache] = new_cache

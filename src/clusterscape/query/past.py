@@ -1,7 +1,8 @@
 """The cluster at a past minute: who held what, what waited, and the picture of it.
 
 What the stores do not keep is not invented: waiting reasons of the past are null, and so are node states from before they were
-noted; every unit that nobody held then counts as free. Nodes and units are those known now; other fields are as last known.
+noted; every unit that nobody held then counts as free. Of a node in service, its GPUs tell whether it was idle or busy.
+Nodes and units are those known now; other fields are as last known.
 """
 
 import zlib
@@ -11,7 +12,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from clusterscape.errors import QueryError
-from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model import Allocation, NodeId, NodeState, NodeTurn, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.query.answers import UnitState
 from clusterscape.query.context import QueryContext
 from clusterscape.query.picture import build_picture, encode_strings
 from clusterscape.query.placement import mark_free_use
@@ -51,6 +53,7 @@ class Shot:
     version: int
     table: pl.DataFrame
     workloads: Sequence[Workload]
+    turns: Mapping[NodeId, NodeTurn]  # how each node last turned before then, as far as it was noted
 
 
 class PastPictures:
@@ -102,26 +105,26 @@ class PastPictures:
         )
         known = [*stretch.workloads, *(stretch.holders[id] for id in holding)]
         workloads, held = see_at(known, stretch.allocations, at)
-        table = build_picture(places=self._places_at(at), workloads=workloads, allocations=held)
+        turns = {turn.node: turn for turn in self._context.records.node_states(at_ms=at)}
+        table = build_picture(places=self._places_at(turns), workloads=workloads, allocations=held)
+        table = tell_service(table)
         table = mark_free_use(table, self._context.records.partitions(), workloads)
-        return Shot(at=at, version=_version(at, table), table=table, workloads=workloads)
+        return Shot(at=at, version=_version(at, table), table=table, workloads=workloads, turns=turns)
 
-    def _places_at(self, at: UnixMs) -> pl.DataFrame:
+    def _places_at(self, turns: Mapping[NodeId, NodeTurn]) -> pl.DataFrame:
         """Units and nodes with the states of then; a silent exporter of then is not known."""
-        turns = self._context.records.node_states(at_ms=at)
         states = pl.DataFrame(
             {
-                "node": [turn.node for turn in turns],
-                # Which of the states of service it was in then is not known.
-                "node_state": [None if turn.state.is_available else turn.state.value for turn in turns],
-                "node_reason": [turn.reason for turn in turns],
+                "node": list(turns),
+                "node_state": [turn.state.value for turn in turns.values()],
+                "node_reason": [turn.reason for turn in turns.values()],
             },
             schema={"node": pl.String, "node_state": pl.String, "node_reason": pl.String},
         )
         now = self._places()
-        then = now.with_columns(pl.col("node").cast(pl.String), is_stale=pl.lit(False)).drop(
-            "node_state", "node_reason"
-        )
+        then = now.with_columns(
+            pl.col("node").cast(pl.String), is_stale=pl.lit(None, pl.Boolean), is_faulty=pl.lit(None, pl.Boolean)
+        ).drop("node_state", "node_reason")
         table = then.join(states, on="node", how="left", maintain_order="left").select(now.columns)
         return encode_strings(table, ["node", "node_state", "node_reason"])
 
@@ -140,6 +143,35 @@ class PastPictures:
         missing = dict.fromkeys(held.workload for held in allocations if held.workload not in known)
         holders = {id: holder for id in missing if (holder := records.workload(id)) is not None}
         return Stretch(found, holders, allocations)
+
+
+def tell_service(table: pl.DataFrame) -> pl.DataFrame:
+    """``table`` with idle, mixed or allocated for nodes in service, by their GPUs: turns among these are not kept."""
+    held = (pl.col("unit_state") == UnitState.ALLOCATED.value).cast(pl.Int32)
+    serving = [state.value for state in NodeState if state.is_available]
+    state = (
+        pl.when(~pl.col("node_state").cast(pl.String).is_in(serving))
+        .then(pl.col("node_state").cast(pl.String))
+        .when(pl.col("node_state").is_null())
+        .then(None)
+        .when(held.sum().over("node") == 0)
+        .then(pl.lit(NodeState.IDLE.value))
+        .when(held.min().over("node") == 1)
+        .then(pl.lit(NodeState.ALLOCATED.value))
+        .otherwise(pl.lit(NodeState.MIXED.value))
+    )
+    return encode_strings(table.with_columns(node_state=state), ["node_state"])
+
+
+def service_of(turn: NodeTurn | None, held: int, gpu_count: int) -> NodeState:
+    """The state of a node whose GPUs were held so; the same as ``tell_service``."""
+    if turn is None:
+        return NodeState.UNKNOWN
+    if not turn.state.is_available:
+        return turn.state
+    if held == 0:
+        return NodeState.IDLE
+    return NodeState.ALLOCATED if held >= gpu_count else NodeState.MIXED
 
 
 def see_at(
@@ -174,11 +206,16 @@ def _as_of(workload: Workload, held_since: Mapping[WorkloadId, UnixMs], at: Unix
     started = None if workload.state is WorkloadState.WAITING else workload.started_at
     if started is None or started > at:
         started = since  # of an earlier run, or of one whose start was not told
+    is_newest = started is not None and started == workload.started_at
+    until = at if started is None else started
     return replace(
         workload,
         state=WorkloadState.WAITING if started is None else WorkloadState.RUNNING,
         started_at=started,
         ended_at=None,
+        suspended_s=workload.suspended_s if is_newest else 0,
+        suspended_at=None,
+        earlier=tuple(each for each in workload.earlier if each.ended_at <= until),
         expected_start_at=None,
         pending_reason=None,
     )

@@ -15,11 +15,12 @@ from clusterscape.model import (
     NodeId,
     NodeState,
     Unit,
+    UnitId,
     UnitKind,
     Workload,
     WorkloadState,
 )
-from clusterscape.query.answers import UnitState
+from clusterscape.query.answers import UnitHealth, UnitState
 
 MAX_REQUESTED_PER_WORKLOAD = 4096
 """More squares than this for one waiting workload say nothing more."""
@@ -49,11 +50,15 @@ SNAPSHOT_COLUMNS: tuple[str, ...] = (
     "rack", "mig_profile", "memory_bytes", "power_limit_watts", "holders", "workload", "workload_name",
     "workload_state", "workload_kind", "user", "project", "experiment", "resource_type", "qos", "priority",
     "gpus_requested", "submitted_at", "started_at", "time_limit_s", "restarts", "pending_reason",
-    "allocation_source", "allocation_confidence",
+    "allocation_source", "allocation_confidence", "unit_health", "node_partitions",
 )  # fmt: skip
+
+SHARED_MARK = " + "
+"""Between the names of the partitions that a node is in: ``a100 + all``."""
 
 _ALL_COLUMNS = (*SNAPSHOT_COLUMNS, "workload_partition")
 _UNIT_STATES = pl.Enum([state.value for state in UnitState])
+_UNIT_HEALTH = pl.Enum([health.value for health in UnitHealth])
 _UNIT_KINDS = pl.Enum([kind.value for kind in UnitKind])
 _ALLOCATION_SOURCES = pl.Enum([source.value for source in AllocationSource])
 
@@ -77,21 +82,30 @@ def build_picture(
         .with_columns(
             holders=pl.col("holders").fill_null(0).cast(pl.UInt8),
             unit_state=_unit_state(),
+            unit_health=_unit_health(),
         )
     )
     everything = pl.concat([held.select(_ALL_COLUMNS), _requested(workload_table, held.schema).select(_ALL_COLUMNS)])
-    # In a node of several partitions, a unit stands in that of the workload that holds it.
+    # On a node of several partitions, a held unit stands in that of its workload, a free one in all of them: once, by name.
     partition = pl.coalesce(pl.col("workload_partition").cast(pl.String), pl.col("partition").cast(pl.String))
     return encode_strings(everything.with_columns(partition=partition), ["partition"]).select(SNAPSHOT_COLUMNS)
 
 
-def build_places(nodes: Sequence[Node], units: Sequence[Unit], stale_nodes: frozenset[NodeId]) -> pl.DataFrame:
+def build_places(
+    nodes: Sequence[Node],
+    units: Sequence[Unit],
+    stale_nodes: frozenset[NodeId],
+    faulty_units: frozenset[UnitId] = frozenset(),
+) -> pl.DataFrame:
     """Units with what is known of their nodes, by node and index."""
     table = _unit_table(units).join(_node_table(nodes, stale_nodes), on="node", how="left", maintain_order="left")
-    table = table.with_columns(machine_type=pl.coalesce("machine_type", "node_machine_type"))
+    table = table.with_columns(
+        machine_type=pl.coalesce("machine_type", "node_machine_type"),
+        is_faulty=pl.col("unit").is_in(sorted(faulty_units)),
+    )
     return encode_strings(
         table.with_columns(pl.col("kind").cast(_UNIT_KINDS)),
-        ["node", "partition", "machine_type", "node_state", "node_reason", "rack", "mig_profile"],
+        ["node", "partition", "node_partitions", "machine_type", "node_state", "node_reason", "rack", "mig_profile"],
     )
 
 
@@ -114,6 +128,19 @@ def _unit_state() -> pl.Expr:
         # Without a scheduler a node's state is not known, but its GPUs answer: free until somebody holds them.
         .otherwise(pl.lit(UnitState.FREE.value))
         .cast(_UNIT_STATES)
+    )
+
+
+def _unit_health() -> pl.Expr:
+    """Null where nobody knows, as of the past. An error that was told before an exporter fell silent is still there."""
+    return (
+        pl.when(pl.col("is_faulty"))
+        .then(pl.lit(UnitHealth.FAULTY.value))
+        .when(pl.col("is_stale"))
+        .then(pl.lit(UnitHealth.SILENT.value))
+        .when(pl.col("is_stale").is_not_null())
+        .then(pl.lit(UnitHealth.OK.value))
+        .cast(_UNIT_HEALTH)
     )
 
 
@@ -154,7 +181,8 @@ def _node_table(nodes: Sequence[Node], stale: frozenset[NodeId]) -> pl.DataFrame
     return pl.DataFrame(
         {
             "node": [n.id for n in nodes],
-            "partition": [n.partitions[0] if n.partitions else None for n in nodes],
+            "partition": [SHARED_MARK.join(n.partitions) or None for n in nodes],
+            "node_partitions": [SHARED_MARK.join(n.partitions) or None for n in nodes],
             "node_machine_type": [n.machine_type for n in nodes],
             "node_state": [n.state.value for n in nodes],
             "node_reason": [n.reason for n in nodes],
@@ -164,6 +192,7 @@ def _node_table(nodes: Sequence[Node], stale: frozenset[NodeId]) -> pl.DataFrame
         schema={
             "node": pl.String,
             "partition": pl.String,
+            "node_partitions": pl.String,
             "node_machine_type": pl.String,
             "node_state": pl.String,
             "node_reason": pl.String,

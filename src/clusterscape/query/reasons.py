@@ -1,6 +1,10 @@
 """Why a workload waits, in words. The scheduler's own word stays beside it."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from clusterscape.model import Reservation, Workload
 
 _WORDS: Mapping[str, str] = {
     "Resources": "Next in line: waits until enough GPUs are free.",
@@ -81,33 +85,143 @@ _LIMIT_THINGS: tuple[tuple[str, str], ...] = (
 )
 
 
+class WaitKind(StrEnum):
+    """What a waiting workload waits for. Only what somebody holds back is held."""
+
+    ROOM = "room"
+    HELD = "held"
+    DEPENDENCY = "dependency"
+    LIMIT = "limit"
+    BEGIN_TIME = "begin_time"
+    RESERVATION = "reservation"
+    OTHER = "other"
+
+
+_KINDS: Mapping[str, WaitKind] = {
+    "": WaitKind.ROOM,
+    "None": WaitKind.ROOM,
+    "Resources": WaitKind.ROOM,
+    "Priority": WaitKind.ROOM,
+    "ReqNodeNotAvail": WaitKind.ROOM,
+    "NodeDown": WaitKind.ROOM,
+    "Prolog": WaitKind.ROOM,
+    "Cleaning": WaitKind.ROOM,
+    "NotEnoughResources": WaitKind.ROOM,
+    "JobHeldUser": WaitKind.HELD,
+    "JobHeldAdmin": WaitKind.HELD,
+    "Dependency": WaitKind.DEPENDENCY,
+    "DependencyNeverSatisfied": WaitKind.DEPENDENCY,
+    "BeginTime": WaitKind.BEGIN_TIME,
+    "Reservation": WaitKind.RESERVATION,
+    "ReservationDeleted": WaitKind.RESERVATION,
+    "JobArrayTaskLimit": WaitKind.LIMIT,
+    "AssociationJobLimit": WaitKind.LIMIT,
+    "KueueQuota": WaitKind.LIMIT,
+}
+
+
+def classify_pending(reason: str | None) -> WaitKind:
+    """What the scheduler's word means for who waits."""
+    word = _first_word(reason or "")
+    if word in _KINDS:
+        return _KINDS[word]
+    if word.startswith(("ReqNodeNotAvail", "Insufficient ")):
+        return WaitKind.ROOM
+    return WaitKind.LIMIT if _explain_limit(word, None, None) else WaitKind.OTHER
+
+
+def explain_waiting(workload: Workload, reservations: Sequence[Reservation] = ()) -> str | None:
+    """Why ``workload`` waits, in one or two sentences, with what it waits for by name."""
+    word, tags = _first_word(workload.pending_reason or ""), workload.tags
+    dependency, reservation = tags.get("dependency"), tags.get("reservation")
+    if word in ("Dependency", "DependencyNeverSatisfied") and dependency:
+        waits = explain_dependency(dependency)
+        return f"{waits} That did not happen; it will never start." if word != "Dependency" else waits
+    if word == "Reservation" and reservation:
+        return f"Waits for its reservation {reservation} to begin."
+    if word == "ReservationDeleted" and reservation:
+        return f"Its reservation {reservation} no longer exists."
+    if word == "InvalidQOS" and workload.qos:
+        return f"Its QOS {workload.qos} is not known to the scheduler."
+    if word == "QOSNotAllowed" and workload.qos:
+        return f"Its project may not use QOS {workload.qos}."
+    if word == "ReqNodeNotAvail":
+        return _explain_unavailable(tags.get("reason_detail") or workload.pending_reason or "", reservations)
+    return _explain_limit(word, workload.qos, workload.project) or explain_pending(workload.pending_reason)
+
+
 def explain_pending(reason: str | None) -> str | None:
     """The reason in one sentence; None where there is none, and the word itself where it is not known."""
     if reason is None:
         return None
-    word = reason.split(",")[0].strip().strip("()")
+    word = _first_word(reason)
     if word in _WORDS:
         return _WORDS[word]
     if word.startswith("ReqNodeNotAvail"):
         return _WORDS["ReqNodeNotAvail"]
     if word.startswith("Insufficient "):
         return _explain_lack(word.removeprefix("Insufficient "))
-    return _explain_limit(word) or f"The scheduler says “{reason}”."
+    return _explain_limit(word, None, None) or f"The scheduler says “{reason}”."
+
+
+def explain_dependency(text: str) -> str:
+    """Slurm's ``afterok:12(unfulfilled),afterany:13_4(unfulfilled)`` in a sentence; ``?`` separates alternatives."""
+    joint = " or " if "?" in text else " and "
+    wanted = []
+    for part in re.split(r"[,?]", text):
+        match = _DEPENDENCY.fullmatch(part.strip())
+        if match is None:
+            return f"Waits for {text}."
+        if match["state"] not in ("fulfilled", "satisfied"):
+            wanted.append(_say_dependency(match["kind"], match["jobs"]))
+    return f"Waits for {joint.join(wanted)}." if wanted else "Waits until the scheduler looks at its dependency again."
+
+
+def _say_dependency(kind: str, jobs: str | None) -> str:
+    if kind == "singleton":
+        return "other jobs of the same name and user to end"
+    numbers = [each.partition("+")[0] for each in (jobs or "").strip(":").split(":")]
+    named = f"{'job' if len(numbers) == 1 else 'jobs'} {', '.join(numbers)}"
+    return f"{named} {_AFTER.get(kind, f'({kind})')}"
+
+
+_DEPENDENCY = re.compile(r"(?P<kind>[a-z]+)(?P<jobs>(?::[0-9_*+]+)+)?(?:\((?P<state>[a-z]+)\))?", re.ASCII)
+_AFTER = {
+    "after": "to start",
+    "afterany": "to end",
+    "afterok": "to succeed",
+    "afternotok": "to fail",
+    "aftercorr": "to succeed, task by task",
+    "afterburstbuffer": "to end and its data to be staged",
+}
+
+
+def _first_word(reason: str) -> str:
+    return reason.split(",")[0].strip().strip("()")
+
+
+def _explain_unavailable(detail: str, reservations: Sequence[Reservation]) -> str:
+    """``ReqNodeNotAvail, UnavailableNodes:gpu-[1-3]`` or ``…, Reserved for maintenance``, by name."""
+    if "Reserved" in detail:
+        names = ", ".join(each.name for each in reservations if each.is_maintenance)
+        return f"Its nodes are reserved for maintenance{f' ({names})' if names else ''}, and it would not end before."
+    nodes = re.search(r"UnavailableNodes:(\S+)", detail)
+    return f"Needs {nodes[1]}, which is down, drained or reserved." if nodes else _WORDS["ReqNodeNotAvail"]
 
 
 def _explain_lack(resource: str) -> str:
     return f"No node that could run it has enough free {_RESOURCES.get(resource, resource)}."
 
 
-def _explain_limit(word: str) -> str | None:
+def _explain_limit(word: str, qos: str | None, project: str | None) -> str | None:
     """Slurm names limits by a pattern: QOSMaxGRESPerUser, AssocGrpCpuLimit, MaxMemPerLimit, …"""
+    holders = (("QOS", "QOS", qos), ("Assoc", "project", project))
     holder = next(
-        (text for prefix, text in (("QOS", "quality of service"), ("Assoc", "project")) if word.startswith(prefix)),
-        None,
+        (f"{kind} {name}" if name else f"its {kind}" for start, kind, name in holders if word.startswith(start)), None
     )
     thing = next((text for part, text in _LIMIT_THINGS if part in word), None)
     if holder is None or thing is None:
         return None
     scope = next((text for part, text in _LIMIT_SCOPES if part in word), None)
-    whose = f" for {scope}" if scope else ""
-    return f"The limit of its {holder} on {thing}{whose} is reached."
+    whose = f" for {scope}" if scope else " in all" if "Grp" in word else ""
+    return f"The limit of {holder} on {thing}{whose} is reached ({word})."

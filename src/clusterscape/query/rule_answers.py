@@ -6,12 +6,15 @@ from typing import Any
 
 from clusterscape.analyze.rules.completion import Completion as Completion
 from clusterscape.analyze.rules.form import FormRow as FormRow
-from clusterscape.model.rules import Severity
+from clusterscape.model.rules import Severity, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCounts:
-    """What a rule says now. ``unjudged``: too young, too few samples, or a metric is missing."""
+    """What a rule says now. ``unjudged``: too young, too few samples, or a metric is missing.
+
+    ``workloads`` counts nodes, or sources, where the rule judges these or GPUs; ``units`` the GPUs that are meant.
+    """
 
     workloads: int
     units: int
@@ -28,12 +31,14 @@ class RuleAnswer:
     text: str
     words: list[str]
     reason: str
+    advice: str  # to the workload's user
     color: str | None
     owner: str | None
     is_enabled: bool
     is_shipped: bool
     is_changed: bool  # a shipped rule that somebody edited
-    blames_units: bool  # else the whole workload
+    blames_units: bool  # else the whole workload, or node
+    subject: Subject
     document: Mapping[str, Any]
     form: list[FormRow] | None
     counts: RuleCounts | None
@@ -78,16 +83,17 @@ class ViolationAnswer:
     rule: str
     rule_name: str
     severity: Severity
-    workload: str
+    workload: str  # of hardware `node:NAME` or `source:KIND`
     workload_name: str | None
+    node: str | None  # where the rule judges nodes or GPUs
     user: str | None
     project: str | None
     partition: str | None
-    units: list[str]  # empty: the whole workload is blamed
+    units: list[str]  # empty: the whole workload, node or source is blamed
     gpus: int
     since: int
     until: int | None
-    gpu_hours: float  # held while the rule was broken
+    gpu_hours: float  # held while the rule was broken; 0 of hardware, which nobody is blamed for
     values: Mapping[str, float]
     readings: str  # ``values`` in words; empty where the rule has changed since or is gone
     mute: "MuteAnswer | None"

@@ -4,12 +4,14 @@ import secrets
 from collections.abc import Mapping
 from typing import cast
 
-from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.errors import NotFoundError, QueryError, TooLargeError
 from clusterscape.model import WorkloadId
+from clusterscape.model.hardware import find_node, is_hardware, source_subject
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.context import QueryContext
 from clusterscape.query.ownership import check_owner
 from clusterscape.query.rule_answers import CommentAnswer, MuteAnswer
+from clusterscape.query.workload_ids import find_id, resolve_workload
 from clusterscape.watch.mutes import MUTE, read_mutes, write_mute
 from clusterscape.watch.rulebook import RuleBook
 
@@ -47,8 +49,9 @@ class RuleNotes:
         """Tell nobody of a rule's violations, by one workload or by all, for some hours."""
         self._book.find(rule)
         if workload is not None:
-            self._check_workload(workload)
+            workload = self._resolve(workload)
         now = self._context.clock()
+        self._check_mutes()
         answer = MuteAnswer(
             key=secrets.token_hex(6),
             rule=rule,
@@ -70,13 +73,15 @@ class RuleNotes:
 
     def comments(self, workload: str | None = None) -> list[CommentAnswer]:
         """What people wrote, newest first; about one workload where it is named."""
+        workload = None if workload is None else find_id(self._context.records, workload)
         found = [_comment_of(each.key, each.body) for each in self._context.records.documents(COMMENT)]
         wanted = [each for each in found if workload is None or each.workload == workload]
         return sorted(wanted, key=lambda each: each.created_at, reverse=True)
 
     def comment(self, *, workload: str, author: str, text: str) -> CommentAnswer:
         """Write something about a workload."""
-        self._check_workload(workload)
+        workload = self._resolve(workload)
+        self._check_comments(workload, author.strip())
         now = self._context.clock()
         body = {
             "workload": workload,
@@ -98,9 +103,57 @@ class RuleNotes:
         self._context.records.remove_document(COMMENT, key)
         self._context.changes.bump_rules()
 
-    def _check_workload(self, workload: str) -> None:
-        if self._context.records.workload(WorkloadId(workload)) is None:
-            raise NotFoundError(f"there is no workload {workload[:80]!r}", hint="GET /api/v1/workloads lists them.")
+    def _resolve(self, workload: str) -> WorkloadId:
+        """The workload, or the hardware that rules judge, by any of its names."""
+        if is_hardware(workload):
+            self._check_hardware(workload)
+            return WorkloadId(workload)
+        return resolve_workload(self._context.records, workload).id
+
+    def _check_mutes(self) -> None:
+        """Make room by forgetting what has expired; raise TooLargeError where there is none."""
+        records, most = self._context.records, self._context.items.mutes
+        kept = records.documents(MUTE)
+        if len(kept) < most:
+            return
+        active = read_mutes(records, self._context.clock())
+        for each in kept:
+            if each.key not in active:
+                records.remove_document(MUTE, each.key)
+        if len(active) >= most:
+            raise TooLargeError(
+                f"there are {most:,} mutes already", setting="limits.items.mutes", hint="End one that nobody needs."
+            )
+
+    def _check_comments(self, workload: str, author: str) -> None:
+        limits = self._context.items
+        found = [each.body for each in self._context.records.documents(COMMENT)]
+        for what, count, setting in (
+            ("comments", len(found), "comments"),
+            ("comments of yours", sum(each.get("author") == author for each in found), "comments_per_user"),
+            (
+                "comments on this workload",
+                sum(each.get("workload") == workload for each in found),
+                "comments_per_workload",
+            ),
+        ):
+            if count >= getattr(limits, setting):
+                raise TooLargeError(
+                    f"there are {count:,} {what} already",
+                    setting=f"limits.items.{setting}",
+                    hint="Delete some that nobody needs.",
+                )
+
+    def _check_hardware(self, subject: str) -> None:
+        node = find_node(subject)
+        records = self._context.records
+        is_known = (
+            subject in {source_subject(status.kind) for status in records.sources()}
+            if node is None
+            else any(known.id == node for known in records.nodes())
+        )
+        if not is_known:
+            raise NotFoundError(f"there is no {subject[:80]!r}", hint="Name it like node:gpu01 or source:slurm.")
 
 
 def _comment_of(key: str, body: Mapping[str, object]) -> CommentAnswer:

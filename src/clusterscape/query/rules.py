@@ -15,7 +15,7 @@ from clusterscape.analyze.rules.reading import parse_text
 from clusterscape.analyze.rules.truths import TRUE, UNKNOWN
 from clusterscape.analyze.rules.writing import format_rule
 from clusterscape.errors import QueryError, RuleDocumentError, RuleSyntaxError
-from clusterscape.model.rules import Expression, Quantifier, Rule, Scope, Severity
+from clusterscape.model.rules import Expression, Quantifier, Rule, Scope, Severity, Subject
 from clusterscape.query.context import QueryContext
 from clusterscape.query.rule_answers import RuleAnswer, RuleCounts, RuleFault, RuleList, RuleReading
 from clusterscape.watch.judging import Judged
@@ -38,7 +38,7 @@ class RuleQuery:
     def all(self) -> RuleList:
         """All rules in order, with what they say now."""
         watch = self._watch
-        counts = _count(watch.judged)
+        counts = _count_all(watch)
         rules = [self._describe(rule, counts.get(rule.key)) for rule in watch.book.rules()]
         judged = watch.judged
         return RuleList(rules=rules, judged_at=judged.at if judged else None, unreadable=watch.book.unreadable)
@@ -59,12 +59,13 @@ class RuleQuery:
             expression=expression,
             scope=scope,
             reason=_text(change, "reason", known.reason if known else "", MOST_REASON),
+            advice=_text(change, "advice", known.advice if known else "", MOST_REASON),
             owner=change.get("owner", known.owner if known else None),
             color=_color(change, known),
             is_enabled=bool(change.get("is_enabled", known.is_enabled if known else True)),
         )
         saved = self._watch.save_rule(rule)
-        return self._describe(saved, _count(self._watch.judged).get(key))
+        return self._describe(saved, _count_all(self._watch).get(key))
 
     def remove(self, key: str) -> None:
         """Forget an own rule, its violations and its mutes; a shipped one becomes again what it was."""
@@ -151,12 +152,15 @@ class RuleQuery:
             text=format_rule(rule),
             words=explain_in_words(rule),
             reason=rule.reason,
+            advice=rule.advice,
             color=rule.color,
             owner=rule.owner,
             is_enabled=rule.is_enabled,
             is_shipped=rule.is_shipped,
             is_changed=shipped is not None and replace(rule, is_enabled=shipped.is_enabled) != shipped,
-            blames_units=rule.scope.quantifier is Quantifier.EACH,
+            blames_units=rule.scope.quantifier is Quantifier.EACH
+            and rule.scope.subject in (Subject.WORKLOADS, Subject.GPUS),
+            subject=rule.scope.subject,
             document=write_document(rule),
             form=_form(rule.expression),
             counts=counts,
@@ -168,6 +172,22 @@ def _form(expression: Expression) -> list[FormRow] | None:
         return write_form(expression)
     except RuleDocumentError:
         return None
+
+
+def _count_all(watch: Watch) -> dict[str, RuleCounts]:
+    counts = _count(watch.judged)
+    for subject, judged in watch.hardware.judged.items():
+        found = _count(judged)
+        if subject is not Subject.GPUS and judged.gpus is not None:
+            found = {key: replace(each, units=_count_gpus(judged, key)) for key, each in found.items()}
+        counts |= found
+    return counts
+
+
+def _count_gpus(judged: Judged, key: str) -> int:
+    """GPUs of the nodes that break a rule."""
+    place = next(place for place, rule in enumerate(judged.verdicts.rules) if rule.key == key)
+    return 0 if judged.gpus is None else int(judged.gpus[judged.verdicts.is_broken[place]].sum())
 
 
 def _count(judged: Judged | None) -> dict[str, RuleCounts]:

@@ -2,9 +2,11 @@
 
 from collections import Counter
 
+from clusterscape.model import Workload
 from clusterscape.query.answers import HitKind, SearchHit, SearchHits
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
+from clusterscape.query.workload_ids import find_workload
 from clusterscape.store.records.contract import WorkloadFilter
 
 
@@ -22,6 +24,9 @@ class SearchQuery:
             return SearchHits(query=text, hits=[])
         hits = self._people(needle) + self._nodes(needle) + self._workloads(text.strip(), limit)
         hits.sort(key=lambda hit: _rank(needle, hit))
+        named = find_workload(self._context.records, text.strip())
+        if named is not None:  # an id as the scheduler writes it, such as that of a step
+            hits = [_describe(named), *(hit for hit in hits if hit.key != named.id)]
         return SearchHits(query=text, hits=hits[:limit])
 
     def _people(self, needle: str) -> list[SearchHit]:
@@ -50,20 +55,17 @@ class SearchQuery:
 
     def _workloads(self, text: str, limit: int) -> list[SearchHit]:
         page = self._context.records.workloads(WorkloadFilter(text=text), limit=limit)
-        return [
-            SearchHit(
-                kind=HitKind.WORKLOAD,
-                key=workload.id,
-                label=workload.name or workload.id,
-                detail=" · ".join(
-                    filter(
-                        None,
-                        (workload.id, workload.state.value, workload.user, _gpus(workload.gpus_requested)),
-                    )
-                ),
-            )
-            for workload in page.workloads
-        ]
+        return [_describe(workload) for workload in page.workloads]
+
+
+def _describe(workload: Workload) -> SearchHit:
+    facts = (workload.id, workload.state.value, workload.user, _gpus(workload.gpus_requested))
+    return SearchHit(
+        kind=HitKind.WORKLOAD,
+        key=workload.id,
+        label=workload.name or workload.id,
+        detail=" · ".join(filter(None, facts)),
+    )
 
 
 def _gpus(number: int) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from clusterscape.errors import QueryError
-from clusterscape.model import METRICS, Allocation, UnitId, UnixMs, WorkloadId
+from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.model import METRICS, Allocation, UnitId, UnixMs
+from clusterscape.model.run_units import run_of_unit
+from clusterscape.model.stored_runs import RUN_KIND
 from clusterscape.query.context import QueryContext
 from clusterscape.query.workloads import WorkloadQuery
 
@@ -45,11 +47,14 @@ class SeriesQuery:
             )
         if sum(map(bool, (units, workload, node))) != 1:
             raise QueryError("name units, a workload or a node: exactly one of them")
+        self._check_runs(units)
         now = self._context.clock()
-        held = self._held(workload) if workload else []
+        held: Sequence[Allocation] = []
         if workload:
             found = self._workloads.find(workload)
-            start = start_ms if start_ms is not None else found.started_at or now - 3_600_000
+            held = self._context.records.allocations(workload=found.id)
+            begun = found.earlier[0].started_at if found.earlier else found.started_at
+            start = start_ms if start_ms is not None else begun or now - 3_600_000
             end = end_ms if end_ms is not None else found.ended_at or now
         else:
             end = end_ms if end_ms is not None else now
@@ -71,8 +76,11 @@ class SeriesQuery:
         )
         return _while_held(table, held, step) if held else table
 
-    def _held(self, workload: str) -> list[Allocation]:
-        return self._context.records.allocations(workload=WorkloadId(workload))
+    def _check_runs(self, units: Sequence[str]) -> None:
+        """What a run measured is for those who may see the run."""
+        for run in {run for unit in units if (run := run_of_unit(unit)) is not None}:
+            if self._context.records.document(RUN_KIND, run) is None:
+                raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
 
     def _units_of(self, node: str) -> list[UnitId]:
         return [unit.id for unit in self._context.records.units() if unit.node == node]

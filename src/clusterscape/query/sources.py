@@ -1,11 +1,17 @@
 """Where the data comes from and how the sources are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
+import msgspec
+
 from clusterscape.model import CATALOGUE, SourceStatus
+from clusterscape.model.exporter_names import EXPORTER_QUESTIONS, NameQuestion
 from clusterscape.query.answers import DropAnswer, MetricAnswer, SourceAnswer, SourceGroup, Sources, StoreAnswer
 from clusterscape.query.context import QueryContext
+from clusterscape.store.records.contract import RecordStore
 
 MAX_FAILURES = 50
 
@@ -57,20 +63,59 @@ class IngestState(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OpenNames:
+    """What collectors could not tie, of all shards together."""
+
+    questions: list[NameQuestion]
+    nodes_without_exporter: list[str]
+
+    def __len__(self) -> int:
+        return len(self.questions) + len(self.nodes_without_exporter)
+
+
+def read_open_names(records: RecordStore) -> OpenNames:
+    """Questions of all collectors; a node lacks an exporter where it does so for each of them."""
+    documents = records.documents(EXPORTER_QUESTIONS)
+    questions: list[NameQuestion] = []
+    lacking: list[set[str]] = []
+    for document in documents:
+        try:
+            body = msgspec.convert(document.body, _OpenNamesDocument)
+        except msgspec.ValidationError:  # of another version of ClusterScape
+            continue
+        questions += body.questions
+        lacking.append(set(body.nodes_without_exporter))
+    return OpenNames(questions, sorted(set.intersection(*lacking)) if lacking else [])
+
+
+class _OpenNamesDocument(msgspec.Struct):
+    questions: list[NameQuestion]
+    nodes_without_exporter: list[str]
+
+
 class SourceQuery:
     """Questions about the data's origin."""
 
-    def __init__(self, context: QueryContext, ingest: IngestState | None) -> None:
+    def __init__(self, context: QueryContext, ingest: IngestState | None, *, shows_problems: bool = True) -> None:
+        """``shows_problems``: messages of errors in background loops may name anything, so not everybody reads them."""
         self._context = context
         self._ingest = ingest
+        self._shows_problems = shows_problems
+
+    def without_problems(self) -> "SourceQuery":
+        """The same for viewers from whom names are hidden."""
+        return SourceQuery(self._context, self._ingest, shows_problems=False)
 
     def sources(self) -> Sources:
         """Sources by kind, drops by reason, and what the store holds."""
         ingest = self._ingest
         statuses = ingest.statuses if ingest else self._context.records.sources()
         info = self._context.metrics.info()
+        names = read_open_names(self._context.records)
         return Sources(
             groups=_group(statuses),
+            awaited=self._context.awaited(),
             samples_total=ingest.samples_total if ingest else 0,
             dropped=[
                 DropAnswer(
@@ -89,6 +134,12 @@ class SourceQuery:
                 lost_samples=info.lost_samples,
                 trouble=info.trouble,
             ),
+            questions=names.questions,
+            nodes_without_exporter=names.nodes_without_exporter,
+            background=[
+                state if self._shows_problems else replace(state, problem=None)
+                for state in self._context.loops.states()
+            ],
         )
 
     def catalogue(self) -> list[MetricAnswer]:
@@ -107,6 +158,20 @@ class SourceQuery:
         ]
 
 
+def _describe_first(statuses: Iterable[SourceStatus]) -> list[SourceAnswer]:
+    return [
+        SourceAnswer(
+            source=status.source,
+            node=status.node,
+            is_ok=status.is_ok,
+            at=status.at,
+            message=status.message,
+            hint=status.hint,
+        )
+        for status in islice(statuses, MAX_FAILURES)
+    ]
+
+
 def _group(statuses: Sequence[SourceStatus]) -> list[SourceGroup]:
     kinds: dict[str, list[SourceStatus]] = {}
     for status in statuses:
@@ -116,12 +181,10 @@ def _group(statuses: Sequence[SourceStatus]) -> list[SourceGroup]:
             kind=kind,
             total=len(members),
             failing=sum(not member.is_ok for member in members),
+            limited=sum(member.is_limited for member in members),
             last_at=max((member.at for member in members if member.is_ok), default=None),
-            failures=[
-                SourceAnswer(source=m.source, node=m.node, is_ok=m.is_ok, at=m.at, message=m.message, hint=m.hint)
-                for m in members
-                if not m.is_ok
-            ][:MAX_FAILURES],
+            failures=_describe_first(member for member in members if not member.is_ok),
+            notes=_describe_first(member for member in members if member.is_limited),
         )
         for kind, members in sorted(kinds.items())
     ]

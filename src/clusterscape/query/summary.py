@@ -1,12 +1,20 @@
 """The picture in numbers: the whole cluster and each partition. Pure: tables and records in, answers out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from clusterscape.model import Node, Partition, UnitKind, UnixMs, Workload
-from clusterscape.query.answers import ClusterSummary, PartitionSummary, Startable, UnitCounts, UnitState
+from clusterscape.model import Node, NodeId, Partition, Reservation, UnitKind, UnixMs, Workload
+from clusterscape.query.answers import (
+    ClusterSummary,
+    PartitionSummary,
+    ReservationAnswer,
+    Startable,
+    UnitCounts,
+    UnitHealth,
+    UnitState,
+)
 from clusterscape.query.placement import count_free, find_stranded, place_in, waiting_in
 
 
@@ -23,7 +31,10 @@ class Moment:
     newest_sample_at: UnixMs | None = None
     nodes_unavailable: int | None = None
     failing_sources: int | None = None
+    awaited: Sequence[str] = ()
+    open_questions: int | None = None
     paused: str | None = None
+    reservations: Sequence[Reservation] = ()
 
 
 def summarize(
@@ -59,9 +70,31 @@ def summarize(
         stranded=int(find_stranded(free, placed)["free"].sum()),
         partitions=_partitions(units, waiting, nodes, placed),
         failing_sources=moment.failing_sources,
+        awaited=list(moment.awaited),
+        open_questions=moment.open_questions,
         paused=moment.paused,
+        reservations=describe_reservations(moment.reservations, {node.id: node.gpu_count for node in nodes}, moment.at),
         hides_names=False,
     )
+
+
+def describe_reservations(
+    reservations: Sequence[Reservation], gpus_by_node: Mapping[NodeId, int], now: UnixMs
+) -> list[ReservationAnswer]:
+    """Those that have not ended, by start."""
+    return [
+        ReservationAnswer(
+            name=each.name,
+            starts_at=each.starts_at,
+            ends_at=each.ends_at,
+            is_active=each.starts_at <= now,
+            is_maintenance=each.is_maintenance,
+            nodes=list(each.nodes),
+            gpus=sum(gpus_by_node.get(node, 0) for node in each.nodes),
+        )
+        for each in sorted(reservations, key=lambda each: (each.starts_at, each.name))
+        if each.ends_at > now
+    ]
 
 
 def _partitions(
@@ -71,7 +104,9 @@ def _partitions(
     placed: Sequence[tuple[Partition, list[Startable]]],
 ) -> list[PartitionSummary]:
     members = {node.id: node for node in nodes}
-    lean = units.select(pl.col("node", "partition").cast(pl.String), "unit_state", "workload", "gpu_util_ratio")
+    lean = units.select(
+        pl.col("node", "partition").cast(pl.String), "unit_state", "unit_health", "workload", "gpu_util_ratio"
+    )
     asked = waiting.select(pl.col("partition").cast(pl.String), "workload")
     answers = []
     for partition, startable in placed:
@@ -92,6 +127,8 @@ def _partitions(
                 largest_free_block=max((place.one_node_gpus for place in startable), default=0),
                 largest_startable=startable,
                 stranded=sum(place.stranded for place in startable),
+                shared_nodes=sum(len(node.partitions) > 1 for node in own),
+                shared_with=sorted({name for node in own for name in node.partitions} - {partition.name}),
             )
         )
     return answers
@@ -99,12 +136,15 @@ def _partitions(
 
 def _count(units: pl.DataFrame) -> UnitCounts:
     counts: dict[str, int] = dict(units["unit_state"].value_counts().iter_rows())
+    healths: dict[str, int] = dict(units["unit_health"].value_counts().iter_rows())
     return UnitCounts(
         total=len(units),
         allocated=counts.get(UnitState.ALLOCATED, 0),
         free=counts.get(UnitState.FREE, 0),
         unavailable=counts.get(UnitState.UNAVAILABLE, 0),
         stale=counts.get(UnitState.STALE, 0),
+        silent=healths.get(UnitHealth.SILENT, 0),
+        faulty=healths.get(UnitHealth.FAULTY, 0),
     )
 
 

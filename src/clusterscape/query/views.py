@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.errors import NotFoundError, QueryError, TooLargeError
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.answers import SavedView, SavedViews
 from clusterscape.query.context import QueryContext
@@ -16,7 +16,6 @@ from clusterscape.query.ownership import OWNER, check_owner, owner_for
 from clusterscape.store.records.contract import Document
 
 MAX_BYTES = 65_536
-MAX_VIEWS = 1000
 
 VIEW, INSIGHT = "view", "insight"
 _SITE, _START = "site", "start-view"
@@ -44,13 +43,29 @@ class ViewQuery:
         known = records.document(self._kind, name)
         if known is not None:
             check_owner(known.body.get(OWNER), by, f"the {self._kind} {name}")
-        elif len(records.documents(self._kind)) >= MAX_VIEWS:
-            raise QueryError(f"there are {MAX_VIEWS} saved {self._kind}s already", hint="Delete one that nobody needs.")
         owner = known.body.get(OWNER) if known is not None else owner_for(by)
+        if known is None:
+            self._check_number(owner_for(by))
         kept = {key: value for key, value in body.items() if key != OWNER} | ({OWNER: owner} if owner else {})
         now = self._context.clock()
         records.write_document(self._kind, name, kept, at_ms=now)
         return _describe(Document(kind=self._kind, key=name, body=kept, written_at=now))
+
+    def _check_number(self, owner: object) -> None:
+        limits = self._context.items
+        owners = [document.body.get(OWNER) for document in self._context.records.documents(self._kind)]
+        if len(owners) >= limits.views:
+            raise TooLargeError(
+                f"there are {limits.views:,} saved {self._kind}s already",
+                setting="limits.items.views",
+                hint="Delete one that nobody needs.",
+            )
+        if owner is not None and owners.count(owner) >= limits.views_per_user:
+            raise TooLargeError(
+                f"you have {limits.views_per_user:,} saved {self._kind}s already",
+                setting="limits.items.views_per_user",
+                hint="Delete one that you no longer need.",
+            )
 
     def remove(self, name: str, *, by: Viewer = ANYONE_HERE) -> None:
         """Forget the view ``name``; where it was the start view, there is none any more."""

@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.rules.explaining import format_reading, format_values
+from clusterscape.analyze.rules.truths import compare
 from clusterscape.analyze.rules.verdicts import Reading
-from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import UnixMs, Workload, WorkloadId
-from clusterscape.model.rules import Rule, Severity, Violation
+from clusterscape.analyze.rules.writing import format_condition
+from clusterscape.errors import QueryError
+from clusterscape.model import NodeId, UnixMs, Workload, WorkloadId
+from clusterscape.model.hardware import find_node, is_hardware, node_subject
+from clusterscape.model.rules import Basis, Quantifier, Rule, Severity, Subject, Violation
+from clusterscape.query.answers import FaultAnswer
 from clusterscape.query.context import QueryContext
 from clusterscape.query.rule_answers import (
     MuteAnswer,
@@ -31,10 +36,13 @@ from clusterscape.query.rule_answers import (
     WorkloadVerdicts,
 )
 from clusterscape.query.rule_notes import HOUR_MS, RuleNotes, check_hours
+from clusterscape.query.workload_ids import resolve_workload
 from clusterscape.store.records.contract import WorkloadFilter
 from clusterscape.watch.judging import Judged
 from clusterscape.watch.watcher import Watch
 
+FAULT_DAYS = 30
+MOST_FAULTS = 100
 MOST_LISTED = 1000
 MOST_STEPS = 2000
 MOST_EXPLAINED_UNITS = 64
@@ -81,19 +89,59 @@ class ViolationQuery:
         judged = self._watch.judged
         if judged is None:
             return UnitViolations(at=self._context.clock(), rules=[])
+        found = {rule.rule: rule for rule in self._hardware_units()}
         broken_on: dict[str, set[str]] = {}
         alive = np.flatnonzero(judged.columns.is_open).tolist()
         lives = {(judged.workloads[row], judged.units[row]) for row in alive}
         for violation in self._past_of(lives, judged.at):
             broken_on.setdefault(violation.rule, set()).add(str(violation.unit))
-        rules = []
         for rule, states in zip(judged.verdicts.rules, judged.verdicts.is_broken, strict=True):
             rows = np.flatnonzero(states & judged.columns.is_open).tolist()
             units = list(dict.fromkeys(judged.units[row] for row in rows))
-            rules.append(
-                RuleUnits(rule=rule.key, units=list(units), past=sorted(broken_on.get(rule.key, set()) - set(units)))
+            found[rule.key] = RuleUnits(
+                rule=rule.key, units=list(units), past=sorted(broken_on.get(rule.key, set()) - set(units))
             )
+        rules = [found[rule.key] for rule in self._watch.book.rules() if rule.key in found]
         return UnitViolations(at=judged.at, rules=rules)
+
+    def _hardware_units(self) -> Iterator[RuleUnits]:
+        """GPUs that break a rule, and all GPUs of nodes that do; sources have none."""
+        of_node = self._units_of_nodes()
+        for subject, judged in self._watch.hardware.judged.items():
+            for rule, states in zip(judged.verdicts.rules, judged.verdicts.is_broken, strict=True):
+                rows = np.flatnonzero(states).tolist()
+                if subject is Subject.GPUS and rule.scope.quantifier is Quantifier.EACH:
+                    units = [str(judged.units[row]) for row in rows]
+                else:
+                    nodes = dict.fromkeys(judged.workloads[row] for row in rows)
+                    units = [unit for node in nodes for unit in of_node.get(node, ())]
+                yield RuleUnits(rule=rule.key, units=units, past=[])
+
+    def _units_of_nodes(self) -> dict[WorkloadId, list[str]]:
+        """By whom violations by nodes name."""
+        found: dict[WorkloadId, list[str]] = {}
+        for unit in self._context.records.units():
+            if unit.node is not None:
+                found.setdefault(node_subject(unit.node), []).append(str(unit.id))
+        return found
+
+    def node(self, node: NodeId) -> list[FaultAnswer]:
+        """What was wrong with a node and its GPUs in the last days: what goes on first, the worst before others."""
+        now = self._context.clock()
+        start = UnixMs(now - FAULT_DAYS * 24 * HOUR_MS)
+        rules = {rule.key: rule for rule in self._watch.book.rules()}
+        found = self._context.records.violations(workload=node_subject(node), start_ms=start)
+        worst = list(Severity)[::-1]
+        described = [_describe_fault(each, rules.get(each.rule)) for each in found]
+        # What goes on by severity, then what is over, the latest first.
+        described.sort(
+            key=lambda each: (
+                each.until is not None,
+                worst.index(each.severity) if each.until is None else 0,
+                -(each.until or each.since),
+            )
+        )
+        return described[:MOST_FAULTS]
 
     def timeline(self, *, hours: float = 24.0, steps: int = 96, end: int | None = None) -> RuleTimeline:
         """How many GPUs broke each rule over the last ``hours``, or those before ``end``."""
@@ -118,17 +166,15 @@ class ViolationQuery:
 
     def workload(self, workload: str) -> WorkloadVerdicts:
         """Every rule on every unit of a workload, with the numbers behind it, and its violations."""
-        wanted = WorkloadId(workload)
-        known = self._context.records.workload(wanted)
-        if known is None:
-            raise NotFoundError(f"there is no workload {workload[:80]!r}", hint="GET /api/v1/workloads lists them.")
+        known = resolve_workload(self._context.records, workload)
+        wanted = known.id
         found = self._context.records.violations(workload=wanted)
         end = self._context.clock()
         start = min((each.since for each in found), default=end)
         judged = self._watch.judged
         rows = [] if judged is None else _rows_of(judged, wanted)
         return WorkloadVerdicts(
-            workload=workload,
+            workload=wanted,
             judged_at=judged.at if judged else None,
             units=len(rows),
             verdicts=[] if judged is None else _explain(judged, rows[:MOST_EXPLAINED_UNITS]),
@@ -179,7 +225,12 @@ class ViolationQuery:
         at = UnixMs(at_ms)
         spans = records.violation_spans(start_ms=at, end_ms=UnixMs(at + 1))
         held = records.allocation_spans(start_ms=at, end_ms=UnixMs(at + 1)).select("workload", holds="unit")
-        # A whole workload that is blamed stands for the units it held.
+        owned = [(node, unit) for node, units in self._units_of_nodes().items() for unit in units]
+        nodes = pl.DataFrame(
+            owned, schema={"workload": held.schema["workload"], "holds": held.schema["holds"]}, orient="row"
+        )
+        held = pl.concat([held, nodes])
+        # A whole workload that is blamed stands for the units it held, a node for its GPUs.
         units = spans.join(held, on="workload", how="left").with_columns(unit=pl.coalesce("unit", "holds"))
         rules = []
         for rule in self._watch.book.rules():
@@ -207,7 +258,7 @@ class ViolationQuery:
             page = records.workloads(active, limit=MOST_WORKLOADS)
             found = {workload.id: workload for workload in page.workloads}
         for name in wanted:
-            if name not in found and (workload := records.workload(name)) is not None:
+            if name not in found and not is_hardware(name) and (workload := records.workload(name)) is not None:
                 found[name] = workload
         return found
 
@@ -221,7 +272,7 @@ class ViolationQuery:
         rules: Mapping[str, Rule] | None = None,
     ) -> ViolationList:
         known = rules or {rule.key: rule for rule in self._watch.book.rules()}
-        pieces = self._pieces(violations, start, end)
+        pieces = self._pieces([each for each in violations if not is_hardware(each.workload)], start, end)
         hours = {
             (rule, workload): float(total)
             for rule, workload, total in pieces.group_by("rule", "workload")
@@ -309,6 +360,7 @@ def _describe(
         severity=rule.severity if rule else Severity.INFO,
         workload=newest.workload,
         workload_name=workload.name if workload else None,
+        node=find_node(newest.workload),
         user=workload.user if workload else None,
         project=workload.project if workload else None,
         partition=workload.partition if workload else None,
@@ -321,6 +373,33 @@ def _describe(
         readings=format_values(rule, newest.values) if rule else "",
         mute=mute,
     )
+
+
+def _describe_fault(violation: Violation, rule: Rule | None) -> FaultAnswer:
+    return FaultAnswer(
+        rule=violation.rule,
+        rule_name=rule.name if rule else violation.rule,
+        severity=rule.severity if rule else Severity.INFO,
+        unit=violation.unit,
+        since=violation.since,
+        until=violation.until,
+        readings=format_values(rule, _find_met(rule, violation.values)) if rule else "",
+    )
+
+
+def _find_met(rule: Rule, values: Mapping[str, float]) -> dict[str, float]:
+    """The values that broke the rule: one of many errors is enough, and the others are nothing to read."""
+    met: dict[str, float] = {}
+    for condition in iter_conditions(rule.expression):
+        text, bound = format_condition(condition), np.array([condition.value.number])
+        if text not in values:
+            continue
+        is_told = (
+            condition.value.basis is Basis.LIMIT or compare(np.array([values[text]]), condition.operator, bound)[0]
+        )
+        if is_told:
+            met[text] = values[text]
+    return met
 
 
 def _rows_of(judged: Judged, workload: WorkloadId) -> list[int]:

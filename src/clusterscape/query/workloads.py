@@ -1,13 +1,15 @@
 """Workloads: lists, details, and what follows from their times."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import Allocation, NodeId, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.query.answers import AllocationAnswer, WorkloadAnswer, WorkloadDetail, WorkloadList
+from clusterscape.errors import QueryError
+from clusterscape.model import Allocation, Execution, NodeId, Reservation, UnixMs, Workload, WorkloadState
+from clusterscape.query.answers import AllocationAnswer, ExecutionAnswer, WorkloadAnswer, WorkloadDetail, WorkloadList
 from clusterscape.query.context import QueryContext
 from clusterscape.query.past import PastPictures, see_at
-from clusterscape.query.reasons import explain_pending
+from clusterscape.query.reasons import classify_pending, explain_waiting
+from clusterscape.query.scheduling.live_queue import read_scheduler_rules
+from clusterscape.query.workload_ids import resolve_workload
 from clusterscape.store.records.contract import WorkloadFilter
 
 MAX_LIMIT = 10_000
@@ -47,12 +49,12 @@ class WorkloadQuery:
         if at_ms is not None:
             return self._past_page(wanted, limit, offset, at_ms)
         page = self._context.records.workloads(wanted, limit=limit, offset=offset)
-        now = self._context.clock()
+        now, reservations = self._context.clock(), read_scheduler_rules(self._context.records)[0]
         return WorkloadList(
             total=page.total,
             limit=limit,
             offset=offset,
-            workloads=[describe_workload(workload, now) for workload in page.workloads],
+            workloads=[describe_workload(workload, now, reservations) for workload in page.workloads],
         )
 
     def _past_page(self, wanted: WorkloadFilter, limit: int, offset: int, at_ms: int) -> WorkloadList:
@@ -76,19 +78,14 @@ class WorkloadQuery:
             if then:
                 found, allocations, seen_at = then[0], held, at
         return WorkloadDetail(
-            workload=describe_workload(found, seen_at),
+            workload=describe_workload(found, seen_at, read_scheduler_rules(self._context.records)[0]),
+            executions=[_describe_execution(execution) for execution in found.earlier],
             allocations=[_describe_allocation(allocation) for allocation in allocations],
         )
 
     def find(self, workload: str) -> Workload:
-        """The record of ``workload``; raises NotFoundError."""
-        found = self._context.records.workload(WorkloadId(workload))
-        if found is None:
-            raise NotFoundError(
-                f"there is no workload {workload!r}",
-                hint="Workloads are named by source and id, such as slurm:4711; GET /api/v1/search?q=… finds them.",
-            )
-        return found
+        """The record of ``workload``, by our id or the scheduler's own; raises NotFoundError."""
+        return resolve_workload(self._context.records, workload)
 
 
 def _matches(workload: Workload, wanted: WorkloadFilter) -> bool:
@@ -108,13 +105,12 @@ def _matches(workload: Workload, wanted: WorkloadFilter) -> bool:
     )
 
 
-def describe_workload(workload: Workload, now: UnixMs) -> WorkloadAnswer:
-    """The record with waiting time, run time and GPU-hours until now or its end."""
+def describe_workload(workload: Workload, now: UnixMs, reservations: Sequence[Reservation] = ()) -> WorkloadAnswer:
+    """The record with waiting time, run time and the GPU-hours of all its executions until now or its end."""
     is_waiting = workload.state is WorkloadState.WAITING
     wait_until = now if is_waiting else workload.started_at
-    run_until = workload.ended_at if workload.ended_at is not None else now
     wait_s = _seconds(workload.submitted_at, wait_until)
-    run_s = None if is_waiting else _seconds(workload.started_at, run_until)
+    run_s, gpu_s = workload.run_s(now), workload.gpu_s(now)
     return WorkloadAnswer(
         workload=workload.id,
         name=workload.name,
@@ -128,6 +124,7 @@ def describe_workload(workload: Workload, now: UnixMs) -> WorkloadAnswer:
         qos=workload.qos,
         priority=workload.priority,
         gpus_requested=workload.gpus_requested,
+        gpus_allocated=workload.gpus_allocated,
         nodes_requested=workload.nodes_requested,
         nodes=list(workload.nodes),
         time_limit_s=workload.time_limit_s,
@@ -138,13 +135,32 @@ def describe_workload(workload: Workload, now: UnixMs) -> WorkloadAnswer:
         expected_start_at=workload.expected_start_at,
         wait_s=wait_s,
         run_s=run_s,
-        gpu_hours=None if run_s is None else run_s / 3600 * workload.gpus_requested,
+        suspended_s=workload.suspended_s,
+        gpu_hours=None if gpu_s is None else gpu_s / 3600,
+        earlier_gpu_hours=sum(each.gpu_s for each in workload.earlier) / 3600,
         pending_reason=workload.pending_reason if is_waiting else None,
-        pending_reason_text=explain_pending(workload.pending_reason) if is_waiting else None,
+        pending_reason_text=explain_waiting(workload, reservations) if is_waiting else None,
+        waits_for=classify_pending(workload.pending_reason) if is_waiting else None,
         exit_code=workload.exit_code,
         exit_signal=workload.exit_signal,
+        derived_exit_code=workload.derived_exit_code,
+        derived_exit_signal=workload.derived_exit_signal,
         restarts=workload.restarts,
         tags=dict(workload.tags),
+    )
+
+
+def _describe_execution(execution: Execution) -> ExecutionAnswer:
+    return ExecutionAnswer(
+        started_at=execution.started_at,
+        ended_at=execution.ended_at,
+        state=execution.state,
+        scheduler_state=execution.word,
+        gpus=execution.gpus,
+        run_s=execution.run_s,
+        suspended_s=execution.suspended_s,
+        gpu_hours=execution.gpu_s / 3600,
+        is_estimated=execution.is_estimated,
     )
 
 

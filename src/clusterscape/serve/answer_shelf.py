@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 
+from clusterscape.errors import ThrottledError
 from clusterscape.model import UnixMs
 
 STALE_MS = 20_000
@@ -70,6 +71,7 @@ class AnswerShelf:
             self.counts.kept += 1
             return kept.answer
         flight = self._flights.get((key, version))
+        is_joined = flight is not None
         if flight is None:
             self.counts.made += 1
             flight = self._flights[key, version] = asyncio.create_task(self._make(key, version, make))
@@ -78,7 +80,9 @@ class AnswerShelf:
             self.counts.joined += 1
         if may_be_stale and kept is not None and self._is_young(kept, version):
             return kept.answer
-        return await asyncio.shield(flight)
+        answer = await asyncio.shield(flight)
+        # Who asked first had too many requests; that is nobody else's fault.
+        return await make() if is_joined and answer.status == ThrottledError.http_status else answer
 
     def _is_young(self, kept: _Kept, version: Version) -> bool:
         return kept.version.history == version.history and 0 <= self.clock() - kept.made_at < STALE_MS

@@ -6,20 +6,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio.to_thread
 from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware.gzip import GZipMiddleware
 
 from clusterscape import __version__
 from clusterscape.query import IngestState, Queries
+from clusterscape.serve.admission import limit_cost
 from clusterscape.serve.answer_shelf import AnswerShelf
+from clusterscape.serve.body_limits import BodyLimits
+from clusterscape.serve.costs import build_request_limits
 from clusterscape.serve.hiding import HideIds
+from clusterscape.serve.http_guard import HttpGuard
 from clusterscape.serve.identity.gate import Gate
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.kept_answers import KeepAnswers
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
+from clusterscape.serve.request_target import CheckTarget
 from clusterscape.serve.rights import check_rights
 from clusterscape.serve.routes import (
     accounts,
@@ -49,7 +55,10 @@ from clusterscape.serve.routes import (
 )
 from clusterscape.serve.state import AppState, RunWriter, TraceWriter
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
+from clusterscape.serve.warm_routes import require_warm
 from clusterscape.serve.wire import Wire
+from clusterscape.settings.limits import RunLimits
+from clusterscape.warm_up import Area
 
 ROUTES = (
     cluster,
@@ -93,18 +102,22 @@ def create_app(
     static: Path = STATIC,
     runs: RunWriter | None = None,
     trace_writer: TraceWriter | None = None,
+    guard: HttpGuard | None = None,
 ) -> FastAPI:
     """The whole server. ``identity``: who may come in; None, for everybody, only where the address is loopback.
 
-    ``loopback_only``: requests that name another host are refused.
+    ``loopback_only``: requests that name another host are refused. ``guard``: the one of the server's connections.
     """
+    guard = guard or HttpGuard()
     hub = LiveHub(queries.context.changes, queries.context.clock)
     shelf = AnswerShelf(queries.context.clock)
-    telemetry = Telemetry(queries, ingest, hub, shelf)
+    limits = build_request_limits(queries.context.work)
+    telemetry = Telemetry(queries, ingest, hub, shelf, limits, guard)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         hub.open()
+        anyio.to_thread.current_default_thread_limiter().total_tokens = queries.context.work.request_threads
         warming = asyncio.get_running_loop().call_later(WARM_UP_AFTER_S, _warm_up, queries)
         yield
         warming.cancel()
@@ -117,13 +130,17 @@ def create_app(
         live=hub,
         wire=Wire(),
         telemetry=telemetry,
+        limits=limits,
         identity=identity,
         runs=runs,
         traces=trace_writer,
     )
     install_problem_handlers(app)
     for area in ROUTES:
-        app.include_router(area.router, dependencies=[Depends(check_rights)])
+        app.include_router(
+            area.router,
+            dependencies=[Depends(check_rights), Depends(require_warm), Depends(limit_cost, scope="function")],
+        )
     install_page(app, static)
     if queries.hidden_ids is not None:
         app.add_middleware(HideIds, ids=queries.hidden_ids)
@@ -135,13 +152,20 @@ def create_app(
         is_personal=identity is not None and not identity.is_open,
     )
     app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5, thread_minimum_size=COMPRESSED_ASIDE)
+    piece_bytes = RunLimits().piece_bytes if runs is None else runs.max_piece_bytes
+    app.add_middleware(BodyLimits, guard=guard, run_piece_bytes=piece_bytes)
     app.add_middleware(Gate, identity=identity, loopback_only=loopback_only)
+    app.add_middleware(CheckTarget, guard=guard)
     app.add_middleware(TimeRequests, telemetry=telemetry)
     return app
 
 
 def _warm_up(queries: Queries) -> None:
-    threading.Thread(target=queries.diagnosis.warm_up, name="warm-up", daemon=True).start()
+    def load() -> None:
+        queries.context.warm_up.wait(Area.DIAGNOSIS)
+        queries.diagnosis.warm_up()
+
+    threading.Thread(target=load, name="warm-up", daemon=True).start()
 
 
 def describe_api() -> FastAPI:

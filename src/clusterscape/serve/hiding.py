@@ -30,40 +30,72 @@ class HideIds:
         asked = scope["query_string"].decode("latin-1")
         scope["query_string"] = self._ids.reveal_in(asked, is_encoded=True).encode("latin-1")
         is_json = Headers(scope=scope).get("content-type", "").startswith("application/json")
-        held: list[Message] = []
-
-        async def take() -> Message:
-            message = await receive()
-            if is_json and message["type"] == "http.request" and message.get("body"):
-                return {**message, "body": self._ids.reveal_in(message["body"].decode(errors="replace")).encode()}
-            return message
+        hidden = _HiddenAnswer(self._ids, scope)
 
         async def answer(message: Message) -> None:
-            for each in self._hide(scope, held, message):
+            for each in hidden.pass_on(message):
                 await send(each)
 
-        await self._app(scope, take, answer)
+        await self._app(scope, self._reveal_body(receive) if is_json else receive, answer)
 
-    def _hide(self, scope: Scope, held: list[Message], message: Message) -> Iterator[Message]:
-        """The head of an answer is held until its body tells how long it becomes."""
+    def _reveal_body(self, receive: Receive) -> Receive:
+        """Read the body whole before codes are looked for: a read may end within a code, or within a character."""
+        is_read = False
+
+        async def receive_revealed() -> Message:
+            nonlocal is_read
+            if is_read:
+                return await receive()
+            body = b""
+            while not is_read:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return message
+                body += message.get("body", b"")
+                is_read = not message.get("more_body", False)
+            # Bytes that are no text stay as they are: whoever reads the body says what is wrong with it.
+            text = self._ids.reveal_in(body.decode(errors="surrogateescape"))
+            return {"type": "http.request", "body": text.encode(errors="surrogateescape"), "more_body": False}
+
+        return receive_revealed
+
+
+class _HiddenAnswer:
+    """One answer. Its head waits until the body tells how long it becomes; a line that is not whole waits for its end."""
+
+    def __init__(self, ids: HiddenIds, scope: Scope) -> None:
+        self._ids = ids
+        self._scope = scope
+        self._head: Message | None = None
+        self._is_hidden = False
+        self._rest = b""
+
+    def pass_on(self, message: Message) -> Iterator[Message]:
+        """What is sent in place of a message."""
         if message["type"] == "http.response.start":
             kind = Headers(raw=message["headers"]).get("content-type", "")
-            if scope.get(SEES_ALL_KEY) or not kind.startswith(_KINDS):
-                yield message
+            self._is_hidden = not self._scope.get(SEES_ALL_KEY) and kind.startswith(_KINDS)
+            if self._is_hidden:
+                self._head = message
             else:
-                held.append(message)
-        elif message["type"] == "http.response.body" and (held or scope.get(_OPEN_KEY)):
-            body = self._ids.hide_in(message.get("body", b""))
-            if held:
-                head = held.pop()
-                if "content-length" in MutableHeaders(scope=head):
-                    MutableHeaders(scope=head)["content-length"] = str(len(body))
-                scope[_OPEN_KEY] = bool(message.get("more_body"))
-                yield head
-            yield {**message, "body": body}
+                yield message
+        elif message["type"] == "http.response.body" and self._is_hidden:
+            yield from self._hide(message)
         else:
             yield message
 
-
-_OPEN_KEY = "clusterscape.hiding"
-"""Of answers that come in several parts."""
+    def _hide(self, message: Message) -> Iterator[Message]:
+        content = self._rest + message.get("body", b"")
+        has_more = bool(message.get("more_body"))
+        whole = content.rfind(b"\n") + 1 if has_more else len(content)
+        self._rest = content[whole:]
+        body = self._ids.hide_in(content[:whole])
+        if self._head is not None:
+            head, self._head = self._head, None
+            headers = MutableHeaders(scope=head)
+            if has_more:
+                del headers["content-length"]  # codes are not as long as ids: the length of the rest is not known yet
+            elif "content-length" in headers:
+                headers["content-length"] = str(len(body))
+            yield head
+        yield {**message, "body": body}

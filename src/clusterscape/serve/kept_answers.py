@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.visibility.sights import strip_viewer
 from clusterscape.serve.answer_shelf import Answer, AnswerShelf, Version
-from clusterscape.serve.identity.caller import CALLER_KEY
-from clusterscape.serve.state import VIEWER_KEY
+from clusterscape.serve.identity.caller import CALLER_KEY, WHENCE_KEY
+from clusterscape.serve.state import USER_KEY, VIEWER_KEY, name_user
 from clusterscape.serve.wire import choose_encoding, compress
 from clusterscape.store.changes import Changes
 
@@ -75,7 +75,13 @@ class KeepAnswers:
 
     async def _ask(self, scope: Scope, encoding: str, viewer: Viewer) -> Answer:
         """Ask the app for everybody who has this key: with nothing of the request but its path and question."""
-        asked = {**scope, "headers": [(b"accept-encoding", encoding.encode())], VIEWER_KEY: viewer, CALLER_KEY: None}
+        asked = {
+            **scope,
+            "headers": [(b"accept-encoding", encoding.encode())],
+            USER_KEY: name_user(cast(Viewer, scope.get(VIEWER_KEY, ANYONE_HERE)), scope.get(WHENCE_KEY)),
+            VIEWER_KEY: viewer,
+            CALLER_KEY: None,
+        }
         head: Message = {"status": 500, "headers": []}
         parts: list[bytes] = []
 

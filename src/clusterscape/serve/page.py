@@ -45,6 +45,15 @@ class _Assets(StaticFiles):
         return Response(body, media_type=response.media_type, headers=headers)
 
 
+def _find_file(static: Path, path: str) -> Path | None:
+    """A file of the client; None: the path is one of the page's own."""
+    try:
+        file = (static / path).resolve()
+        return file if path and file.is_file() and file.is_relative_to(static.resolve()) else None
+    except OSError:  # a name that is too long for any file
+        return None
+
+
 def install_page(app: FastAPI, static: Path = STATIC) -> None:
     """Serve the client for every path that is not the API's."""
     if (static / "assets").is_dir():
@@ -54,8 +63,8 @@ def install_page(app: FastAPI, static: Path = STATIC) -> None:
     def page(path: str, request: Request) -> Response:
         if path.startswith("api/"):
             raise HTTPException(404, f"there is no {request.url.path}")
-        file = (static / path).resolve()
-        if path and file.is_file() and file.is_relative_to(static.resolve()):
+        file = _find_file(static, path)
+        if file is not None:
             return FileResponse(file)
         index = static / "index.html"
         if not index.is_file():

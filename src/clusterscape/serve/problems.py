@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from clusterscape.errors import ClusterScapeError, ThrottledError
+from clusterscape.errors import ClusterScapeError, ThrottledError, Trouble, WarmingUpError
 from clusterscape.serve.identity.security_headers import secure
 
 log = logging.getLogger(__name__)
@@ -28,18 +28,44 @@ class ProblemAnswer(BaseModel):
     error: Problem
 
 
+class ProblemError(HTTPException):
+    """A refusal that is raised while a body is read. FastAPI lets only its own kind of exception pass from there."""
+
+    def __init__(
+        self, status: int, code: str, message: str, hint: str | None, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(status, message, headers)
+        self.code = code
+        self.hint = hint
+
+
 def problem(status: int, code: str, message: str, hint: str | None = None) -> JSONResponse:
     """A response in the one error shape."""
     return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status_code=status)
 
 
+def problem_of(error: ClusterScapeError) -> JSONResponse:
+    """The answer to an error."""
+    return problem(error.http_status, error.code, error.public_message, error.public_hint)
+
+
+def answer_problem(error: ProblemError) -> JSONResponse:
+    """The answer to a refusal."""
+    answer = problem(error.status_code, error.code, str(error.detail), error.hint)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
 def install_problem_handlers(app: FastAPI) -> None:
     """Every error leaves in the one shape."""
+    failing = Trouble(log, "a request failed", "requests succeed again")
 
     @app.exception_handler(ClusterScapeError)
     async def ours(_: Request, error: ClusterScapeError) -> JSONResponse:
-        answer = problem(error.http_status, error.code, error.message, error.hint)
-        if isinstance(error, ThrottledError):
+        if error.http_status >= 500 and not isinstance(error, WarmingUpError):  # the answer does not say where
+            failing.tell(error)
+        answer = problem_of(error)
+        if isinstance(error, ThrottledError | WarmingUpError):
             answer.headers["Retry-After"] = str(error.retry_after_s)
         return answer
 
@@ -48,6 +74,10 @@ def install_problem_handlers(app: FastAPI) -> None:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
         return problem(422, "query", f"parameter `{where}`: {first['msg']}", "GET /openapi.json says what is allowed.")
+
+    @app.exception_handler(ProblemError)
+    async def refused(_: Request, error: ProblemError) -> JSONResponse:
+        return answer_problem(error)
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> JSONResponse:

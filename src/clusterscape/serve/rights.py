@@ -29,7 +29,7 @@ _VIEWER = """
 """
 _RESEARCHER = """
     save_view remove_view save_insight remove_insight write_comment remove_comment try_rule
-    list_run_files send_run_file create_trace send_trace_file import_trace delete_trace
+    list_run_files send_run_file delete_run create_trace send_trace_file import_trace delete_trace
     upload_job_trace remove_job_trace simulate_job_trace stop_simulation remove_simulation
 """
 _OPERATOR = "save_rule remove_rule order_rules mute_rule unmute_rule set_start_view"

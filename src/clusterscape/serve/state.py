@@ -10,6 +10,9 @@ from clusterscape.ingest.runs import TakenIn
 from clusterscape.model.traces import TraceAbout
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query import Queries
+from clusterscape.serve.costs import RequestLimits
+from clusterscape.serve.identity.addresses import Whence
+from clusterscape.serve.identity.caller import WHENCE_KEY
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.telemetry import Telemetry
@@ -19,12 +22,21 @@ from clusterscape.serve.wire import Wire
 class RunWriter(Protocol):
     """Takes runs in, on the one thread that writes."""
 
+    @property
+    def max_piece_bytes(self) -> int:
+        """How large a piece may be."""
+        ...
+
     async def offsets(self, run: str) -> dict[str, int]:
         """How much of each file of a run is stored."""
         ...
 
     async def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
         """Store a piece of a file; of a run of ``user``, where one is named."""
+        ...
+
+    async def delete(self, run: str, *, user: str | None = None) -> None:
+        """Forget a run; of ``user``, where one is named."""
         ...
 
 
@@ -61,6 +73,7 @@ class AppState:
     live: LiveHub
     wire: Wire
     telemetry: Telemetry
+    limits: RequestLimits
     identity: Identity | None = None
     """None: everybody may come in, and nothing of it is kept."""
     runs: RunWriter | None = None
@@ -75,13 +88,33 @@ SEES_ALL_KEY = "clusterscape.sees_all"
 """Whether who asks sees everybody's names; not there: not known to."""
 
 
-# Both are coroutines that never wait: a function would be sent through the thread pool twice for every request.
+USER_KEY = "clusterscape.user"
+"""Whom a request counts for in limits, where it is made for somebody else than its viewer: an answer that many share."""
+
+
+def name_user(viewer: Viewer, whence: Whence | None) -> str:
+    """The login, or the address where there is no name."""
+    if viewer.login is not None:
+        return f"login {viewer.login}"
+    return "nobody" if whence is None else f"address {whence.address}"
+
+
+# All are coroutines that never wait: a function would be sent through the thread pool twice for every request.
 async def find_viewer(request: Request) -> Viewer:
     """Who asks; where no gate stands before the app, whoever is on this machine."""
     return cast(Viewer, request.scope.get(VIEWER_KEY, ANYONE_HERE))
 
 
 CurrentViewer = Annotated[Viewer, Depends(find_viewer)]
+
+
+async def find_user(request: Request, viewer: CurrentViewer) -> str:
+    """Whom a request counts for in limits: the login, or the address where there is no name."""
+    user = request.scope.get(USER_KEY)
+    return str(user) if user is not None else name_user(viewer, request.scope.get(WHENCE_KEY))
+
+
+CurrentUser = Annotated[str, Depends(find_user)]
 
 
 async def _state(request: Request, viewer: CurrentViewer) -> AppState:

@@ -11,13 +11,28 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from clusterscape.model import SourceStatus
 from clusterscape.query import IngestState, Queries
 from clusterscape.serve.answer_shelf import AnswerShelf
+from clusterscape.serve.costs import RequestLimits
+from clusterscape.serve.http_guard import HttpGuard
 from clusterscape.serve.live import LiveHub
+from clusterscape.serve.refusals import Refusal
+from clusterscape.store.artifacts.quota import UploadQuota
+from clusterscape.supervision import LoopState
 
 
 class _State(Collector):
     """Reads the numbers where they are kept, when asked."""
 
-    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub, shelf: AnswerShelf) -> None:
+    def __init__(
+        self,
+        queries: Queries,
+        ingest: IngestState | None,
+        live: LiveHub,
+        shelf: AnswerShelf,
+        limits: RequestLimits,
+        guard: HttpGuard,
+    ) -> None:
+        self._limits = limits
+        self._guard = guard
         self._queries = queries
         self._ingest = ingest
         self._live = live
@@ -35,6 +50,11 @@ class _State(Collector):
         )
         yield GaugeMetricFamily("clusterscape_live_clients", "Open live streams.", value=self._live.clients)
         yield from _tell_kept(self._shelf)
+        yield from _describe_loops(context.loops.states())
+        yield from _describe_limits(self._limits)
+        yield from _describe_http(self._guard)
+        if context.quota is not None:
+            yield from _describe_uploads(context.quota)
         info = context.metrics.info()
         if info.bytes_on_disk is not None:
             yield GaugeMetricFamily("clusterscape_store_bytes", "Metric store on disk.", value=info.bytes_on_disk)
@@ -58,13 +78,77 @@ class _State(Collector):
         yield notes
         sources = GaugeMetricFamily("clusterscape_sources", "Sources by state.", labels=["kind", "state"])
         counts: dict[tuple[str, str], int] = {}
+        limited: dict[str, int] = {}
         for status in self._ingest.statuses:
             key = (status.kind, "ok" if status.is_ok else "failing")
             counts[key] = counts.get(key, 0) + 1
+            limited[status.kind] = limited.get(status.kind, 0) + status.is_limited
         for (kind, state), count in counts.items():
             sources.add_metric([kind, state], count)
         yield sources
+        beyond = GaugeMetricFamily(
+            "clusterscape_limited_sources", "Sources that answer more than limits.sources accepts.", labels=["kind"]
+        )
+        for kind, count in limited.items():
+            beyond.add_metric([kind], count)
+        yield beyond
         yield _tell_rounds(self._ingest.statuses)
+
+
+def _describe_limits(limits: RequestLimits) -> Iterable[Metric]:
+    requests = GaugeMetricFamily(
+        "clusterscape_limited_requests", "Requests under a concurrency limit.", labels=["cost", "state"]
+    )
+    refused = CounterMetricFamily(
+        "clusterscape_refused_requests", "Requests beyond a concurrency limit, answered with 429.", labels=["cost"]
+    )
+    for cost, limit in limits.by_cost.items():
+        requests.add_metric([cost.value, "running"], limit.running)
+        requests.add_metric([cost.value, "waiting"], limit.queued)
+        refused.add_metric([cost.value], limit.refused)
+    yield requests
+    yield refused
+
+
+def _describe_http(guard: HttpGuard) -> Iterable[Metric]:
+    refused = CounterMetricFamily(
+        "clusterscape_http_refused", "Requests and connections beyond a limit of limits.http.", labels=["reason"]
+    )
+    for refusal in Refusal:
+        refused.add_metric([refusal.reason], guard.refusals.counts[refusal])
+    yield refused
+    yield GaugeMetricFamily("clusterscape_http_connections", "Open connections.", value=guard.connections)
+    yield GaugeMetricFamily(
+        "clusterscape_http_held_body_bytes", "Bodies of requests in memory.", value=guard.held_bytes
+    )
+
+
+def _describe_uploads(quota: UploadQuota) -> Iterable[Metric]:
+    use, limits = quota.use(), quota.limits
+    kept = GaugeMetricFamily("clusterscape_uploads", "Traces and job traces that are kept.", labels=["what"])
+    size = GaugeMetricFamily(
+        "clusterscape_upload_bytes", "Bytes of uploads, and the most they may be.", labels=["what"]
+    )
+    kept.add_metric(["kept"], use.uploads)
+    kept.add_metric(["limit"], limits.kept)
+    size.add_metric(["kept"], use.size_bytes)
+    size.add_metric(["limit"], limits.kept_bytes)
+    yield kept
+    yield size
+
+
+def _describe_loops(states: Sequence[LoopState]) -> Iterable[Metric]:
+    failures = CounterMetricFamily(
+        "clusterscape_background_failures", "Rounds of background loops that failed.", labels=["loop"]
+    )
+    failing = GaugeMetricFamily(
+        "clusterscape_background_failing", "1 where the last round of a background loop failed.", labels=["loop"]
+    )
+    for state in states:
+        failures.add_metric([state.loop], state.failures)
+        failing.add_metric([state.loop], float(state.error is not None))
+    yield failures
+    yield failing
 
 
 def _tell_kept(shelf: AnswerShelf) -> Iterable[Metric]:
@@ -92,9 +176,17 @@ def _tell_rounds(statuses: Sequence[SourceStatus]) -> Metric:
 class Telemetry:
     """One registry per app, so that several apps in one process (tests) do not share numbers."""
 
-    def __init__(self, queries: Queries, ingest: IngestState | None, live: LiveHub, shelf: AnswerShelf) -> None:
+    def __init__(
+        self,
+        queries: Queries,
+        ingest: IngestState | None,
+        live: LiveHub,
+        shelf: AnswerShelf,
+        limits: RequestLimits,
+        guard: HttpGuard,
+    ) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_State(queries, ingest, live, shelf))
+        self.registry.register(_State(queries, ingest, live, shelf, limits, guard))
         ProcessCollector(registry=self.registry)
         self.query_seconds = Histogram(
             "clusterscape_query_seconds",

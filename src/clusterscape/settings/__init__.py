@@ -5,7 +5,15 @@ level), and what the command line overrides.
 """
 
 from clusterscape.settings.access import AuthSettings, OidcSettings, ProxySettings, SiteSettings
-from clusterscape.settings.reading import read_settings
+from clusterscape.settings.limits import (
+    HttpLimits,
+    LimitsSettings,
+    RunLimits,
+    SourceLimits,
+    UploadLimits,
+    WorkLimits,
+)
+from clusterscape.settings.reading import find_config, read_settings
 from clusterscape.settings.section import Section
 from clusterscape.settings.serving import LogSettings, ServerSettings
 from clusterscape.settings.sources import (
@@ -47,7 +55,9 @@ __all__ = [
     "CollectSettings",
     "DcgmSettings",
     "EmailSettings",
+    "HttpLimits",
     "KubernetesSettings",
+    "LimitsSettings",
     "LogSettings",
     "MetricsServerSettings",
     "NvmlSettings",
@@ -58,6 +68,7 @@ __all__ = [
     "RemoteWriteSettings",
     "RetentionSettings",
     "RulesSettings",
+    "RunLimits",
     "S3Settings",
     "Section",
     "ServerSettings",
@@ -65,7 +76,11 @@ __all__ = [
     "SiteSettings",
     "SlackSettings",
     "SlurmSettings",
+    "SourceLimits",
     "StorageSettings",
+    "UploadLimits",
     "WebhookSettings",
+    "WorkLimits",
+    "find_config",
     "read_settings",
 ]

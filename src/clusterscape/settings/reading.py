@@ -16,6 +16,7 @@ from clusterscape.settings.whole import Settings
 ENV_PREFIX = "CLUSTERSCAPE_"
 ENV_NOT_SETTINGS = frozenset(
     {
+        "CLUSTERSCAPE_CONFIG",
         "CLUSTERSCAPE_REFERENCE_DATA",
         "CLUSTERSCAPE_REFERENCE_DATA_REQUIRED",
         "CLUSTERSCAPE_RUN",
@@ -23,7 +24,23 @@ ENV_NOT_SETTINGS = frozenset(
         "CLUSTERSCAPE_URL",
     }
 )
-"""Variables of the tests and of tracked runs, not settings."""
+"""Variables of commands, of the tests and of tracked runs, not settings."""
+
+SITE_CONFIG = Path("/etc/clusterscape/clusterscape.toml")
+"""What commands read where no other file is named: the file of the service on this machine."""
+
+
+def find_config(named: Path | None) -> Path | None:
+    """The settings file that a command on this machine uses: the named one, else the service's, where there is one."""
+    if named is not None:
+        return named
+    try:
+        SITE_CONFIG.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        pass  # it exists and cannot be read: an error, not a reason to take the defaults
+    return SITE_CONFIG
 
 
 def read_settings(
@@ -48,6 +65,9 @@ def read_settings(
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
+    except PermissionError:
+        hint = "Run the command as the user of the service (sudo -u …), or give a file of your own to --config."
+        raise ConfigError(f"cannot read {path}: permission denied", hint=hint) from None
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}", hint="Give an existing file to --config.") from None
     try:

@@ -21,6 +21,10 @@ class ServerSettings(Section):
         "all",
         description="`web` only serves, `collector` only collects; of all that may collect over one PostgreSQL, one does.",
     )
+    compile_ahead: bool = Field(
+        True,
+        description="Compile after a start what answers need, in a process of its own; else each part when it is first used.",
+    )
 
 
 class LogSettings(Section):

@@ -114,6 +114,12 @@ class CollectSettings(Section):
         description="`2/3`: this is the second of three collectors; each scrapes the nodes that a hash gives it.",
     )
 
+    node_names: dict[str, str] = Field(
+        {},
+        description="Nodes of exporters that cannot be told by name, by `host:port` or by the host name they give; "
+        "`doctor` proposes lines.",
+    )
+
     dcgm: DcgmSettings = DcgmSettings()
     slurm: SlurmSettings = SlurmSettings()
     prometheus: PrometheusSettings = PrometheusSettings()

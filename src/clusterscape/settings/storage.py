@@ -80,7 +80,9 @@ class StorageSettings(Section):
     """Where data is kept."""
 
     data_dir: Path = Field(
-        Path("~/.local/share/clusterscape"), description="Folder of the embedded metric store and of SQLite."
+        Path("~/.local/share/clusterscape"),
+        validate_default=True,
+        description="Folder of everything that the site keeps here: an absolute path, or one that begins with `~`.",
     )
     metrics: str = Field(
         "embedded", description="`embedded`, or the address of VictoriaMetrics such as http://127.0.0.1:8428."
@@ -100,7 +102,13 @@ class StorageSettings(Section):
     @field_validator("data_dir")
     @classmethod
     def _expand(cls, value: Path) -> Path:
-        return value.expanduser()
+        try:
+            expanded = value.expanduser()
+        except RuntimeError as error:  # ~user, and there is no such user
+            raise ValueError(str(error)) from None
+        if not expanded.is_absolute():
+            raise ValueError("a relative path would depend on where the command is called; write an absolute one")
+        return expanded
 
     @field_validator("metrics")
     @classmethod

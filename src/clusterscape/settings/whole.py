@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from clusterscape.settings.access import AuthSettings, SiteSettings
+from clusterscape.settings.limits import LimitsSettings
 from clusterscape.settings.section import Section
 from clusterscape.settings.serving import LogSettings, ServerSettings
 from clusterscape.settings.sources import CollectSettings
@@ -23,4 +24,5 @@ class Settings(Section):
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     auth: AuthSettings = AuthSettings()
     site: SiteSettings = SiteSettings()
+    limits: LimitsSettings = LimitsSettings()
     log: LogSettings = LogSettings()

@@ -4,12 +4,15 @@ Samples on a server and artifacts in S3 are not taken along (their own tools do 
 ``backup.json``, names every other with its size and CRC-32: a file without it was cut short.
 """
 
+import fcntl
 import gzip
 import io
+import os
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -21,7 +24,9 @@ from clusterscape import __version__
 from clusterscape.errors import StoreError
 from clusterscape.model import UnixMs
 from clusterscape.settings import StorageSettings
+from clusterscape.store.data_folder import hold_data_folder
 from clusterscape.store.metrics.embedded.copying import link_files
+from clusterscape.store.metrics.embedded.files import make_folder
 from clusterscape.store.records.dump import check_loadable, dump_rows, load_rows
 from clusterscape.store.records.engines import record_engine
 from clusterscape.store.records.faults import explained
@@ -57,13 +62,19 @@ class BackupContents(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress: Progress) -> BackupContents:
     """Write everything to ``target``, which appears under its name only when it is whole. A server may be running."""
-    partial = target.with_name(target.name + ".part")
     members: list[BackupMember] = []
     rows: dict[str, int] = {}
+    partial: Path | None = None
+    _remove_abandoned(target)
     try:
+        # A name of its own, and for this user alone: a backup holds password hashes.
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        partial = Path(name)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         with (
             scratch_folder(storage.data_dir, "backup") as staging,
-            tarfile.open(partial, "w") as tar,
+            open(descriptor, "wb") as file,  # noqa: PTH123 – a descriptor
+            tarfile.open(fileobj=file, mode="w") as tar,
         ):
             if storage.metrics == "embedded":
                 progress("samples")
@@ -89,14 +100,33 @@ def write_backup(storage: StorageSettings, target: Path, *, at: UnixMs, progress
                 artifacts_elsewhere=None if storage.artifacts == "folder" else storage.artifacts,
             )
             _add_bytes(tar, CONTENTS, msgspec.json.encode(contents))
-        partial.rename(target)
+        _name_finally(partial, target)
     except OSError as error:
         raise StoreError(
             f"the backup cannot be written: {error.strerror or error}", hint="Give another path, or free space there."
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        if partial is not None:
+            partial.unlink(missing_ok=True)
     return contents
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what backups to the same path left that were killed; one that still writes holds a lock on its file."""
+    for path in target.parent.glob(f".{target.name}.*.part"):
+        with suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+
+
+def _name_finally(partial: Path, target: Path) -> None:
+    """Never over a file that is there: another backup may have taken the name meanwhile."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise StoreError(f"{target} is already there", hint="Give a new name; a backup is never overwritten.") from None
+    except OSError:  # a file system without links
+        partial.rename(target)
 
 
 def read_contents(source: Path) -> BackupContents:
@@ -120,10 +150,17 @@ def read_contents(source: Path) -> BackupContents:
 
 
 def restore_backup(storage: StorageSettings, source: Path, *, progress: Progress) -> BackupContents:
-    """Bring a backup into an empty data folder and an empty database; nothing is overwritten."""
+    """Bring a backup into an empty data folder and an empty database; nothing is overwritten. Needs the server stopped."""
     progress("checking")
     contents = read_contents(source)
     check_loadable(contents.revision)
+    make_folder(storage.data_dir)
+    with hold_data_folder(storage.data_dir):
+        _restore_all(storage, source, progress)
+    return contents
+
+
+def _restore_all(storage: StorageSettings, source: Path, progress: Progress) -> None:
     for part in (METRICS, ARTIFACTS):
         if (storage.data_dir / part).exists() and any((storage.data_dir / part).iterdir()):
             raise StoreError(
@@ -143,10 +180,9 @@ def restore_backup(storage: StorageSettings, source: Path, *, progress: Progress
         if name.startswith((f"{METRICS}/", f"{ARTIFACTS}/")):
             target = storage.data_dir / PurePosixPath(name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as file:
+            with target.open("xb") as file:
                 while chunk := content.read(CHUNK):
                     file.write(chunk)
-    return contents
 
 
 def _add_records(

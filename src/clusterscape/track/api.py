@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from clusterscape.track.clock import SteadyClock
-from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, new_run_id, runs_folder, state_folder
+from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, make_run_folder, state_folder
+from clusterscape.track.redaction import Redactor
 from clusterscape.track.spool import Spool
 
 _INT64_LIMIT = 2**63
@@ -26,6 +27,7 @@ class Run:
         self._clock = clock
         self._is_own = is_own
         self._is_open = True
+        self.redactor = Redactor(os.environ, sys.orig_argv)
         self._open_spool()
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self.close)
@@ -77,7 +79,10 @@ class Run:
         elif isinstance(error, KeyboardInterrupt):
             self._finish("cancelled", "interrupted")
         else:
-            self._finish("failed", f"{type(error).__name__}: {error}"[:2000])
+            cause = self.redactor.text(
+                f"{type(error).__name__}: {error}"
+            )  # before it is cut: half a secret has no shape
+            self._finish("failed", cause[:2000])
 
     def _finish(self, state: str, cause: str | None) -> None:
         if not self._is_open:
@@ -94,7 +99,7 @@ class Run:
             self._spool.event(event, **fields)
 
     def _open_spool(self) -> None:
-        self._spool = Spool(self.folder / f"script-{os.getpid()}.spool")
+        self._spool = Spool(self.folder / f"script-{os.getpid()}.spool", self.redactor)
         self._spool.event("process", pid=os.getpid(), rank=_rank())
         self._spool.start()
 
@@ -130,8 +135,7 @@ def _begin_own(name: str | None, experiment: str | None) -> Run:
     import socket
 
     clock = SteadyClock()
-    folder = runs_folder(state_folder()) / new_run_id()
-    folder.mkdir(parents=True, mode=0o700)
+    folder = make_run_folder(state_folder())
     # Held until the process ends, however it ends: it says that the run goes on.
     fcntl.flock(os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), fcntl.LOCK_EX)
     begun = Run(folder, clock, is_own=True)

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from clusterscape.errors import ConfigError, StoreBusyError
+from clusterscape.track.places import make_private_folder
 
 CPU = "cpu"
 _GPUS = Path("/proc/driver/nvidia/gpus")
@@ -65,7 +66,7 @@ def reserve(
 ) -> Iterator[None]:
     """Hold devices against other plans; waits for those that are held, at most ``wait_s`` (None: as long as it takes)."""
     folder = state / "devices"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     deadline = None if wait_s is None else time.monotonic() + wait_s
     with ExitStack() as held:
         for device in sorted(set(devices)):  # always in the same order: two plans never wait for each other

@@ -23,6 +23,29 @@ def runs_folder(state: Path) -> Path:
     return state / "runs"
 
 
+def make_run_folder(state: Path) -> Path:
+    """A folder for a new run. Runs hold environments and commands: the state folder is for its user alone."""
+    folder = runs_folder(state) / new_run_id()
+    make_private_folder(folder.parent)
+    folder.mkdir(mode=0o700)
+    about = state.stat()
+    if about.st_uid == os.geteuid() and about.st_mode & 0o077:  # made by an older version
+        state.chmod(0o700)
+    return folder
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make ``folder`` and what is missing above it, for this user alone, whatever the umask."""
+    for path in reversed((folder, *folder.parents)):
+        if not path.exists():
+            path.mkdir(mode=0o700, exist_ok=True)
+
+
+def notices_file(state: Path) -> Path:
+    """For which servers the user was shown what runs record."""
+    return state / "notices.json"
+
+
 def host_folder(state: Path, environ: Mapping[str, str] = os.environ) -> Path:
     """What the runs of this user on this host share while they go on: in memory where the system offers it."""
     runtime = environ.get("XDG_RUNTIME_DIR")

@@ -1,14 +1,14 @@
 """Runs a recorded run again: what it was, and what is not the same now. Compares, but changes nothing."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from clusterscape.errors import ConfigError
 from clusterscape.track.listeners import parse_listeners
 from clusterscape.track.recorded import RecordedRun
-from clusterscape.track.reproduce import MASK
+from clusterscape.track.redaction import MASK, Redactor
 from clusterscape.track.tracked_run import RunRequest
 
 MOST_TOLD = 20
@@ -78,6 +78,7 @@ def compare(then: Mapping[str, object], now: Mapping[str, object]) -> Difference
     around: list[str] = []
     for what, names in (("variable", "environ"), ("package", "packages")):
         around += _compare_names(what, _words(then.get(names)), _words(now.get(names)))
+    around += _list_missing(then, now)
     for name in ("driver", "topology", "cpu", "system"):
         if then.get(name) != now.get(name):
             around.append(f"{name}: {_short(now.get(name))}; it was {_short(then.get(name))}")
@@ -92,8 +93,49 @@ def _compare_git(then: object, now: object) -> Iterator[str]:
         return
     if then.get("commit") != now.get("commit"):
         yield f"commit: {now.get('commit')}; it was {then.get('commit')}"
-    if then.get("diff") != now.get("diff"):
+    # Masked again: runs of earlier versions hold the diff as it was.
+    if Redactor().diff(str(then.get("diff") or "")) != (now.get("diff") or ""):
         yield "uncommitted changes: not those of then"
+
+
+def _list_missing(then: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
+    """What the record lacks because it was masked."""
+    git, today = then.get("git"), _words(now.get("environ"))
+    if isinstance(git, Mapping) and MASK in str(git.get("diff")):
+        yield "uncommitted changes hold masked values, which were not compared"
+    for name, value in _words(then.get("environ")).items():
+        if MASK in value and name not in today:
+            yield f"variable {name}: not set; its value was masked"
+
+
+def patterns_of(run: RecordedRun) -> Sequence[str]:
+    """Which variables the run recorded; runs of earlier versions recorded all."""
+    patterns = run.environment.get("environ_patterns")
+    return [str(pattern) for pattern in patterns] if isinstance(patterns, list) else ["*"]
+
+
+def fill_masked(
+    requests: Sequence[RunRequest], variables: Sequence[str], environ: Mapping[str, str]
+) -> list[RunRequest]:
+    """Commands with their masked values taken from variables, in order. Raises ConfigError where there are not as many."""
+    masked = [word for request in requests for word in request.words if MASK in word]
+    count = sum(word.count(MASK) for word in masked)
+    absent = [name for name in variables if name not in environ]
+    if absent:
+        raise ConfigError(f"variable {absent[0]} is not set", hint="Export it, then repeat the run.")
+    if count != len(variables):
+        commands = "; ".join(" ".join(request.words) for request in requests)
+        raise ConfigError(
+            f"masked values in the command: {count}, given with --fill: {len(variables)}: {commands}",
+            hint="Give each as a variable that holds it, in order: --fill NAME.",
+        )
+    values = iter([environ[name] for name in variables])
+    return [request._replace(words=[_fill(word, values) for word in request.words]) for request in requests]
+
+
+def _fill(word: str, values: Iterator[str]) -> str:
+    first, *rest = word.split(MASK)
+    return first + "".join(next(values) + part for part in rest)
 
 
 def _compare_names(what: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

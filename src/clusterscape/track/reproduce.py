@@ -1,17 +1,15 @@
-"""What one needs to run it again: command, code, environment, packages, driver and hardware. Secrets are masked."""
+"""What one needs to run it again: command, code, allowed variables, packages, driver and hardware. Secrets are masked."""
 
 import os
 import platform
-import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_SECRET = re.compile(r"TOKEN|SECRET|PASS|PWD$|KEY|CREDENTIAL|AUTH|COOKIE|SESSION|DSN", re.IGNORECASE)
-_ADDRESS_SECRET = re.compile(r"(\w+://[^/\s:@]*):[^@/\s]+@")
-MASK = "(masked)"
-_NOT_SECRET = frozenset({"PWD", "OLDPWD", "KEYBOARD", "XDG_SESSION_TYPE", "DESKTOP_SESSION"})
+from clusterscape.track.recorded_variables import RECORDED_VARIABLES, select
+from clusterscape.track.redaction import Redactor
+
 MOST_DIFF_BYTES = 2 * 2**20
 GIT_TIMEOUT_S = 10.0
 # The name first: by it runs are compared with their like.
@@ -21,13 +19,16 @@ _GPU_FIELDS = (
 )
 
 
-def describe(cwd: Path, environ: Mapping[str, str], words: Sequence[str]) -> dict[str, object]:
-    """All of it; what cannot be found out is None."""
-    return {
+def describe(
+    cwd: Path, environ: Mapping[str, str], words: Sequence[str], patterns: Sequence[str] = RECORDED_VARIABLES
+) -> dict[str, object]:
+    """All of it, masked; what cannot be found out is None. ``patterns`` say which variables are recorded."""
+    description = {
         "git": describe_git(cwd),
-        "command": [mask_address(word) for word in words],
+        "command": list(words),
         "cwd": str(cwd),
-        "environ": mask(environ),
+        "environ": select(environ, patterns),
+        "environ_patterns": list(patterns),
         "packages": packages(words[0]),
         "system": " ".join(platform.uname()),
         "cpu": cpu_model(),
@@ -36,34 +37,24 @@ def describe(cwd: Path, environ: Mapping[str, str], words: Sequence[str]) -> dic
         "driver": _ask(["nvidia-smi", f"--query-gpu={_GPU_FIELDS}", "--format=csv"]),
         "topology": _ask(["nvidia-smi", "topo", "-m"]),
     }
-
-
-def mask(environ: Mapping[str, str]) -> dict[str, str]:
-    """Values whose name sounds like a secret are hidden, and passwords in addresses everywhere."""
-    return {
-        name: MASK if _SECRET.search(name) and name not in _NOT_SECRET else mask_address(value)
-        for name, value in sorted(environ.items())
-    }
-
-
-def mask_address(text: str) -> str:
-    """``postgresql://me:secret@host`` without its password."""
-    return _ADDRESS_SECRET.sub(rf"\1:{MASK}@", text)
+    return Redactor(environ, words).fields(description)
 
 
 def describe_git(cwd: Path) -> dict[str, object] | None:
-    """Commit, branch and what differs from it; None outside a repository."""
+    """Commit, branch and what differs from it, not masked yet; None outside a repository."""
     commit = _ask(["git", "-C", str(cwd), "rev-parse", "HEAD"])
     if commit is None:
         return None
     diff = _ask(["git", "-C", str(cwd), "diff", "HEAD", "--no-ext-diff", "--no-color"]) or ""
+    is_cut = len(diff) > MOST_DIFF_BYTES
     return {
         "commit": commit.strip(),
         "branch": (_ask(["git", "-C", str(cwd), "rev-parse", "--abbrev-ref", "HEAD"]) or "").strip() or None,
-        "remote": mask_address((_ask(["git", "-C", str(cwd), "remote", "get-url", "origin"]) or "").strip()) or None,
+        "remote": (_ask(["git", "-C", str(cwd), "remote", "get-url", "origin"]) or "").strip() or None,
         "is_dirty": bool(diff.strip()),
-        "diff": diff[:MOST_DIFF_BYTES],
-        "is_diff_cut": len(diff) > MOST_DIFF_BYTES,
+        # Cut between lines: half a secret has no shape to be masked by.
+        "diff": diff[: diff.rfind("\n", 0, MOST_DIFF_BYTES) + 1] if is_cut else diff,
+        "is_diff_cut": is_cut,
         "untracked": (_ask(["git", "-C", str(cwd), "ls-files", "--others", "--exclude-standard"]) or "").splitlines()[
             :200
         ],

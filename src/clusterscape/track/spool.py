@@ -1,6 +1,6 @@
 """One append-only file of a run: events at once, samples gathered and written several times a second.
 
-Owns buffering and what happens when the disk is full. What frames look like is ``model.run_frames``.
+Owns buffering, what happens when the disk is full, and that no secret is written. What frames look like is ``model.run_frames``.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clusterscape.model.run_frames import NO_STEP, SampleMethod, SampleScope, encode_event, encode_samples
+from clusterscape.track.redaction import Redactor
 
 FLUSH_EVERY_S = 0.25
 MOST_WAITING = 2_000_000
@@ -23,9 +24,13 @@ _Row = tuple[int, int, "str | SeriesKey", float]
 
 
 class Spool:
-    """A file that only this process appends to. ``add`` and ``sample`` never block and never raise for the disk."""
+    """A file that only this process appends to. ``add`` and ``sample`` never block and never raise for the disk.
 
-    def __init__(self, path: Path) -> None:
+    Events and names of series pass ``redactor`` before they are written.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor | None = None) -> None:
+        self._redactor = redactor or Redactor(os.environ)
         self._path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._good_bytes = os.fstat(self._fd).st_size
@@ -45,7 +50,7 @@ class Spool:
 
     def event(self, event: str, **fields: object) -> bool:
         """Write an event now; returns whether the disk took it."""
-        frame = encode_event({"event": event, **fields})
+        frame = encode_event({"event": event, **self._redactor.fields(fields)})
         with self._write_lock:
             return self._write(frame)
 
@@ -115,7 +120,7 @@ class Spool:
         for _, _, key, _ in rows:
             if key not in codes:
                 codes[key] = len(codes)
-                parts.append(encode_event(_series_event(codes[key], key)))
+                parts.append(encode_event(self._redactor.fields(_series_event(codes[key], key))))
         times, steps, keys, values = zip(*rows, strict=True)
         parts.append(encode_samples([codes[key] for key in keys], times, steps, values))
         return b"".join(parts)

@@ -16,8 +16,9 @@ from clusterscape.track.launch import Command
 from clusterscape.track.listeners import ListenerChoice
 from clusterscape.track.mig_instance import MigInstance
 from clusterscape.track.outcome import EXCEPTIONS_FILE, Outcome
-from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, new_run_id, runs_folder
+from clusterscape.track.places import LOCK_FILE, RUN_VARIABLE, make_run_folder
 from clusterscape.track.profiler import wrap
+from clusterscape.track.redaction import Redactor
 from clusterscape.track.spool import Spool
 
 TRACKER_FILE = "tracker.spool"
@@ -65,34 +66,28 @@ class TrackedRun:
 
     def __init__(self, request: RunRequest, state: Path, clock: SteadyClock) -> None:
         self.request = request
-        self.id = new_run_id()
-        self.folder = runs_folder(state) / self.id
         self.outcome: Outcome | None = None
         self.told: dict[str, str] = {}  # variables for the script beside the request's
         self.pid = 0
+        self.redactor = Redactor({**os.environ, **request.environ}, request.words)
         self._clock = clock
         try:
-            self.folder.mkdir(parents=True, mode=0o700)
+            self.folder = make_run_folder(state)
+            self.id = self.folder.name
             self._lock_fd = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
-            self.spool = Spool(self.folder / TRACKER_FILE)
+            self.spool = Spool(self.folder / TRACKER_FILE, self.redactor)
         except OSError as error:
             raise StoreError(
-                f"cannot write to {self.folder}: {error.strerror}",
+                f"cannot write to {state}: {error.strerror}",
                 hint="Free some space, or set XDG_STATE_HOME to a folder that can be written.",
             ) from None
         self._announce()
 
     def command(self) -> Command:
         """What the child becomes: the command, told its run and its devices."""
-        environ = {**os.environ, **self.request.environ, **self.told}
+        environ = {**child_environ(self.request), **self.told}
         environ[RUN_VARIABLE] = f"{self._clock.anchor_ns}:{self.folder}"
-        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_STARTUP), environ.get("PYTHONPATH")]))
-        devices = [device for device in self.request.devices if device != CPU]
-        if self.request.devices:
-            seen = [instance.uuid for instance in self.request.instances] or devices
-            environ["CUDA_VISIBLE_DEVICES"] = ",".join(seen)
-            environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # NVML's order
         output = self.folder / OUTPUT_FILE if self.request.keeps_output else None
         words = wrap(self.request.words, self.request.profiler, self.folder)
         return Command(words, self.request.cwd, environ, output)
@@ -103,8 +98,9 @@ class TrackedRun:
 
     def end(self, outcome: Outcome) -> None:
         """It has ended."""
-        self.outcome = outcome
-        for line in _lines(self.folder / EXCEPTIONS_FILE):
+        cause = outcome.cause
+        self.outcome = outcome = outcome._replace(cause=None if cause is None else self.redactor.text(cause))
+        for line in self._read_exceptions():
             self.spool.event("exception", text=line)
         self.spool.flush()
         self.spool.event(
@@ -131,34 +127,51 @@ class TrackedRun:
 
     def _announce(self) -> None:
         request = self.request
-        announced = self.spool.event(
-            "run",
-            run=self.id,
-            name=request.name,
-            experiment=request.experiment,
-            workload=request.workload,
-            letter=request.letter,
-            user=user_name(),
-            host=host_name(),
-            pid=os.getpid(),
-            command=list(request.words),
-            cwd=str(request.cwd),
-            devices=list(request.devices),
-            collocation=request.collocation,
-            profiler=request.profiler,
-            mig=[instance._asdict() for instance in request.instances],
-            params=dict(request.params),
-            listeners=[str(choice) for choice in request.listeners],
-            queued_at=request.queued_at or self._clock.now_ms(),
-        )
+        queued_at = request.queued_at or self._clock.now_ms()
+        announced = self.spool.event("run", run=self.id, queued_at=queued_at, **describe_request(request))
         if not announced:
             raise StoreError(f"cannot write to {self.folder}", hint="Free some space, or set XDG_STATE_HOME.")
         if request.tags:
             self.spool.event("tags", tags=dict(request.tags))
 
+    def _read_exceptions(self) -> list[str]:
+        """What its processes noted last. The file is masked again: by now more secrets may be known than when it was written."""
+        file = self.folder / EXCEPTIONS_FILE
+        try:
+            lines = [self.redactor.text(line) for line in file.read_text("utf-8", "replace").splitlines()[-20:]]
+            file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        except OSError:
+            return []
+        return lines
 
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text("utf-8", "replace").splitlines()[-20:]
-    except OSError:
-        return []
+
+def child_environ(request: RunRequest) -> dict[str, str]:
+    """The environment of the command, without what names the run itself."""
+    environ = {**os.environ, **request.environ}
+    environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_STARTUP), environ.get("PYTHONPATH")]))
+    if request.devices:
+        devices = [device for device in request.devices if device != CPU]
+        environ["CUDA_VISIBLE_DEVICES"] = ",".join([instance.uuid for instance in request.instances] or devices)
+        environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # NVML's order
+    return environ
+
+
+def describe_request(request: RunRequest) -> dict[str, object]:
+    """What the first event of a run says, not masked yet."""
+    return {
+        "name": request.name,
+        "experiment": request.experiment,
+        "workload": request.workload,
+        "letter": request.letter,
+        "user": user_name(),
+        "host": host_name(),
+        "pid": os.getpid(),
+        "command": list(request.words),
+        "cwd": str(request.cwd),
+        "devices": list(request.devices),
+        "collocation": request.collocation,
+        "profiler": request.profiler,
+        "mig": [instance._asdict() for instance in request.instances],
+        "params": dict(request.params),
+        "listeners": [str(choice) for choice in request.listeners],
+    }

@@ -20,6 +20,7 @@ from clusterscape.track.listeners.ticker import Ticker
 from clusterscape.track.mlflow.gateway import MlflowGateway
 from clusterscape.track.outcome import MemoryKills, Outcome, judge, not_started
 from clusterscape.track.places import host_folder
+from clusterscape.track.recorded_variables import RECORDED_VARIABLES
 from clusterscape.track.tracked_run import CPU, RunRequest, TrackedRun, host_name
 from clusterscape.track.tree import RunTree
 
@@ -36,6 +37,8 @@ class TrackOptions(NamedTuple):
     ends_leftovers: bool = False  # processes that outlive their run's first one
     beside: Callable[[Sequence[Path]], "BesideRuns | None"] | None = None
     hears_mlflow: bool = True  # scripts that log to MLflow are heard, unless they were told a server already
+    announce: Callable[[Sequence[RunRequest]], None] | None = None  # called before anything is started
+    variables: Sequence[str] = RECORDED_VARIABLES  # patterns of environment variables that are recorded
 
 
 class BesideRuns:
@@ -56,6 +59,8 @@ class Followed(NamedTuple):
 
 def track(requests: Sequence[RunRequest], options: TrackOptions) -> list[TrackedRun]:
     """Run all of ``requests`` at the same time; returns when every one has ended and is written. Call from the main thread."""
+    if options.announce is not None:
+        options.announce(requests)
     clock = SteadyClock()
     memory = MemoryKills()
     runs = [TrackedRun(request, options.state, clock) for request in requests]
@@ -81,7 +86,7 @@ def _open_gateway(runs: Sequence[TrackedRun], options: TrackOptions) -> MlflowGa
     """Open before the scripts are forked, so that they find it."""
     if not options.hears_mlflow:
         return None
-    gateway = MlflowGateway([(run.request.name, run.folder) for run in runs])
+    gateway = MlflowGateway([(run.request.name, run.folder, run.redactor) for run in runs])
     for number, run in enumerate(runs):
         run.told |= gateway.environ(number)
     return gateway
@@ -191,7 +196,8 @@ class _Following:
 
         for each in self._followed:
             command = each.run.command()
-            each.run.spool.event("environment", **describe(command.cwd, command.environ, command.words))
+            description = describe(command.cwd, command.environ, command.words, self._options.variables)
+            each.run.spool.event("environment", **description)
 
     def _wait(self, failures: dict[int, int | None]) -> None:
         poller = select.poll()

@@ -1,16 +1,19 @@
 """Sends the files of runs to a server, from where it says it has them. Can be broken off and taken up again anywhere."""
 
+import contextlib
 import http.client
 import json
+import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from clusterscape.errors import AccessError, NotFoundError, SourceError
+from clusterscape.errors import AccessError, NotFoundError, RefusedError, SourceError, ThrottledError
 from clusterscape.model.run_frames import iter_frames
+from clusterscape.track.redaction import mask_address
 from clusterscape.track.spooled import spool_files
 from clusterscape.track.tracker import BesideRuns
 
@@ -18,6 +21,9 @@ SEND_EVERY_S = 5.0
 FINISH_WITHIN_S = 5.0
 MOST_BYTES = 4 * 2**20
 UPLOADED_FILE = "uploaded.json"
+_REFUSALS = (403, 410, 413, 422)
+"""Answers that come again however often the same is sent."""
+_KEPT = "What was recorded stays in {folder}."
 
 
 class RunTarget(Protocol):
@@ -26,7 +32,10 @@ class RunTarget(Protocol):
     url: str
 
     def send(self, folder: Path) -> int:
-        """Send what is missing there of a run; returns the bytes that were taken. Raises SourceError, AccessError."""
+        """Send what is missing there of a run; returns the bytes that were taken.
+
+        Raises SourceError, AccessError; RefusedError where sending it again is of no use.
+        """
         ...
 
 
@@ -36,8 +45,8 @@ class RunServer:
     def __init__(self, url: str, token: str | None = None, *, timeout_s: float = 10.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SourceError(f"{url} is not an address", hint="Give http://HOST:PORT.")
-        self.url = url.rstrip("/")
+            raise SourceError(f"{mask_address(url)} is not an address", hint="Give http://HOST:PORT.")
+        self.url = mask_address(url.rstrip("/"))
         self._parts = parts
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._timeout_s = timeout_s
@@ -70,15 +79,19 @@ class RunServer:
                 return sent
             path = f"/api/v1/runs/{quote(run)}/files/{quote(file.name)}?offset={offset}"
             answer = self._ask("POST", path, data[:end])
-            offset = int(str(answer["offset"]))
-            sent += end
+            taken = int(str(answer["offset"])) - offset
+            if taken <= 0:
+                raise SourceError(f"{self.url} takes nothing of {file.name}", hint="Is it a ClusterScape?")
+            offset += taken
+            sent += min(taken, end)
 
     def read(self, path: str) -> object:
         """What the server says to a question. Raises NotFoundError, SourceError, AccessError."""
-        status, text = self._exchange("GET", path, None)
-        if status == 404:
-            raise NotFoundError(f"{self.url}: {_message(text)}", hint="Is the id right?")
-        return self._check(status, text)
+        return self._check(*self._exchange("GET", path, None))
+
+    def delete(self, run: str) -> None:
+        """Delete a run there. Raises NotFoundError, RefusedError, SourceError, AccessError."""
+        self._check(*self._exchange("DELETE", f"/api/v1/runs/{quote(run)}", None))
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, object]:
         told = self._check(*self._exchange(method, path, body))
@@ -86,14 +99,15 @@ class RunServer:
             raise SourceError(f"{self.url} does not answer in JSON", hint="Is it a ClusterScape?")
         return told
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, str]:
+        """Status, body, and when to try again."""
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(str(self._parts.hostname), self._parts.port, timeout=self._timeout_s)
         headers = {**self._headers, "Content-Type": "application/octet-stream"}
         try:
             connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers=headers)
             answer = connection.getresponse()
-            return answer.status, answer.read()
+            return answer.status, answer.read(), answer.headers.get("Retry-After", "")
         except (OSError, http.client.HTTPException) as error:
             raise SourceError(
                 f"{self.url} does not answer: {error}",
@@ -102,23 +116,32 @@ class RunServer:
         finally:
             connection.close()
 
-    def _check(self, status: int, text: bytes) -> object:
+    def _check(self, status: int, text: bytes, retry_after: str) -> object:
+        message, hint = _problem(text)
         if status == 401:
             raise AccessError(f"{self.url} asks for a token", hint="Give it with --token.")
+        if status == 404:
+            raise NotFoundError(f"{self.url}: {message}", hint=hint or "Is the id right?")
+        if status == 429:
+            seconds = int(retry_after) if retry_after.isdecimal() else 60
+            raise ThrottledError(f"{self.url} asks to wait: {message}", retry_after_s=seconds, hint=hint)
+        if status in _REFUSALS:
+            raise RefusedError(f"{self.url} refuses it ({status}): {message}", hint=hint)
         if status >= 300:
-            raise SourceError(f"{self.url} answers {status}: {_message(text)}", hint="Is it a ClusterScape?")
+            raise SourceError(f"{self.url} answers {status}: {message}", hint=hint or "Is it a ClusterScape?")
         try:
             return json.loads(text)
         except ValueError:
             return None
 
 
-def _message(text: bytes) -> str:
-    """What the server says is wrong, or the beginning of its answer."""
+def _problem(text: bytes) -> tuple[str, str | None]:
+    """What the server says is wrong and what to do, or the beginning of its answer."""
     try:
-        return str(json.loads(text)["error"]["message"])
+        problem = json.loads(text)["error"]
+        return str(problem["message"]), str(problem["hint"]) if problem.get("hint") else None
     except (ValueError, KeyError, TypeError):
-        return text[:200].decode("utf-8", "replace")
+        return text[:200].decode("utf-8", "replace"), None
 
 
 def is_uploaded(folder: Path) -> bool:
@@ -131,12 +154,20 @@ def is_uploaded(folder: Path) -> bool:
 
 
 class SendBeside(BesideRuns):
-    """Sends every few seconds while runs go on, and once at their end; a server that is away is no fault of the runs."""
+    """Sends every few seconds while runs go on, and once at their end; a server that is away is no fault of the runs.
 
-    def __init__(self, target: RunTarget, folders: Sequence[Path]) -> None:
+    A run that the server refuses is not sent again; the user is told so at once, and only once.
+    """
+
+    def __init__(
+        self, target: RunTarget, folders: Sequence[Path], *, tell: Callable[[str], None] | None = None
+    ) -> None:
         self.problem: str | None = None
+        self.refused: dict[Path, str] = {}
         self._target = target
         self._folders = list(folders)
+        self._tell = tell or _print
+        self._wait_until = 0.0  # by the monotonic clock
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="upload", daemon=True)
         self._thread.start()
@@ -155,13 +186,32 @@ class SendBeside(BesideRuns):
     def _loop(self) -> None:
         while True:
             is_last = self._stop.wait(SEND_EVERY_S)
-            try:
-                for folder in self._folders:
-                    self._target.send(folder)
-                self.problem = None
-            except (SourceError, AccessError) as error:
-                self.problem = error.message
-            except OSError as error:
-                self.problem = str(error)
-            if is_last:
+            if time.monotonic() >= self._wait_until:
+                try:
+                    self._send()
+                except ThrottledError as error:
+                    self.problem = error.message
+                    self._wait_until = time.monotonic() + error.retry_after_s
+                except (SourceError, AccessError, NotFoundError) as error:
+                    self.problem = error.message
+                except OSError as error:
+                    self.problem = str(error)
+            if is_last or len(self.refused) == len(self._folders):
                 return
+
+    def _send(self) -> None:
+        """All runs that are not refused; what one of them meets is no matter of the others."""
+        for folder in [folder for folder in self._folders if folder not in self.refused]:
+            try:
+                self._target.send(folder)
+            except RefusedError as error:
+                self.refused[folder] = error.message
+                self._tell(f"clusterscape: {error.message}. {error.hint or ''} {_KEPT.format(folder=folder)}")
+        self.problem = next(iter(self.refused.values()), None)
+
+
+def _print(message: str) -> None:
+    """One line, whatever characters the server's words have."""
+    line = "".join(sign if sign.isprintable() else " " for sign in message)
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{line}\n")

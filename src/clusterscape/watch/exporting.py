@@ -11,20 +11,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
-from clusterscape.errors import ClusterScapeError, Trouble
+from clusterscape import executors
 from clusterscape.model import Allocation, Names, SampleBatch, Unit, UnixMs
+from clusterscape.model.run_units import is_run_unit
 from clusterscape.model.samples import Float64s
+from clusterscape.model.stored_runs import RUN_KIND, owner_of
 from clusterscape.settings import RemoteWriteSettings
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.metrics.remote_write import labelled_unit
 from clusterscape.store.metrics.spooled import SpoolSender
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.supervision import BackgroundLoops
 from clusterscape.watch.rulebook import RuleBook
 
 log = logging.getLogger(__name__)
 
-RUN_KIND = "run"
 LOOKBACK_MS = 120_000
 CLUSTER_METRICS: Mapping[str, Callable[[Float64s], float]] = {
     "gpu_util_ratio": lambda values: float(values.mean()),
@@ -49,6 +52,7 @@ class Exporting:
         book: RuleBook,
         clock: Callable[[], UnixMs],
         decides: Callable[[], bool] = lambda: True,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         """``decides``: of several processes one tells of the whole; samples are passed on by the one that stores them."""
         self._settings = settings
@@ -60,19 +64,18 @@ class Exporting:
         self._decides = decides
         self._looked_at = UnixMs(0)
         self._wanted: tuple[Names, list[bool]] = (Names(), [])
+        self._loop = (loops or BackgroundLoops()).loop(
+            "remote write", log, fails="what is known could not be sent", works="what is known is sent again"
+        )
 
     async def run(self) -> None:
         """Look every ``every_s`` until cancelled."""
-        trouble = Trouble(log, "what is known could not be sent", "what is known is sent again")
         while self._sender is not None:
             await asyncio.sleep(self._settings.every_s)
             if not self._decides():
                 continue
-            try:
-                await asyncio.to_thread(self.look)
-                trouble.end()
-            except ClusterScapeError as error:
-                trouble.tell(error)
+            with self._loop:
+                await executors.UPKEEP.run(self.look)
 
     def look(self) -> None:
         """Send the state of now."""
@@ -142,6 +145,7 @@ class Exporting:
         for state, gpus in asked.items():
             yield "cluster_gpus_requested", {"state": state}, now, gpus
         latest = self._metrics.latest(list(CLUSTER_METRICS), at_ms=now, lookback_ms=LOOKBACK_MS)
+        latest = latest.filter(pl.Series([not is_run_unit(unit) for unit in latest["unit"]], dtype=pl.Boolean))
         for metric, reduce in CLUSTER_METRICS.items():
             values = latest[metric].drop_nulls().to_numpy()
             if len(values):
@@ -164,8 +168,9 @@ class Exporting:
             figures = document.body.get("figures")
             if document.written_at > since and isinstance(figures, Mapping):
                 about = document.body.get("about")
-                told = about if isinstance(about, Mapping) else {}
-                names = {key: str(told[key]) for key in ("experiment", "workload", "user") if told.get(key)}
+                about = about if isinstance(about, Mapping) else {}
+                labels = {**about, "user": owner_of(document.body)}
+                names = {key: str(labels[key]) for key in ("experiment", "workload", "user") if labels.get(key)}
                 for name, value in _flatten("run", figures):
                     yield name, {"run": document.key, **names}, document.written_at, value
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clusterscape.analyze.rules.evaluation import evaluate
 from clusterscape.analyze.rules.facts import LifeFacts
@@ -25,6 +26,7 @@ class Judged:
     verdicts: Verdicts
     workloads: Sequence[WorkloadId]  # per row
     units: Sequence[UnitId]  # per row
+    gpus: NDArray[np.int64] | None = None  # per row; None: one each
 
     @property
     def judgement(self) -> Judgement:
@@ -39,6 +41,7 @@ class Judged:
                 from_at=columns.from_at,
                 until_at=columns.until_at,
                 is_open=columns.is_open,
+                gpus=self.gpus,
             ),
             verdicts=self.verdicts.states,
         )
@@ -69,7 +72,13 @@ def gather_facts(columns: LifeColumns, workloads: Mapping[WorkloadId, Workload],
 
 
 def judge(
-    rules: Sequence[Rule], columns: LifeColumns, facts: LifeFacts, *, at: UnixMs, book_version: int = 0
+    rules: Sequence[Rule],
+    columns: LifeColumns,
+    facts: LifeFacts,
+    *,
+    at: UnixMs,
+    book_version: int = 0,
+    gpus: NDArray[np.int64] | None = None,
 ) -> Judged:
     """Every rule on every life. A life whose past is still being read is not judged yet."""
     verdicts = evaluate(rules, columns, facts)
@@ -82,6 +91,7 @@ def judge(
         verdicts=verdicts,
         workloads=[workloads[code] for code in columns.workload.tolist()],
         units=facts.units,
+        gpus=gpus,
     )
 
 
@@ -121,6 +131,8 @@ def tell_turns(
             units=sorted(each.unit for each in group if each.unit is not None),
             since=since,
             values=group[0].values,
+            name=known.name if known else None,
+            array=known.tags.get("array_job") if known else None,
         )
         for (rule, workload, since, at), group in groups.items()
     ]

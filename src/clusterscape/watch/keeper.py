@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from clusterscape.analyze.rules.truths import TRUE, UNKNOWN, Truths
 from clusterscape.model import UnitId, UnixMs, WorkloadId
-from clusterscape.model.rules import Quantifier, Rule, Violation
+from clusterscape.model.rules import Quantifier, Rule, Subject, Violation
 
 SETTLE_MS = 300_000
 """A statistic that hovers at its threshold crosses it many times: only what is kept this long has ended, at the first of it."""
@@ -22,13 +22,14 @@ Key = tuple[str, WorkloadId, UnitId | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedLives:
-    """The lives of one judgement, one row each. One that is not open ended at ``until_at``."""
+    """The lives of one judgement, one row each. One that is not open ended at ``until_at``; ``gpus``: None is one each."""
 
     workloads: Sequence[WorkloadId]
     units: Sequence[UnitId]
     from_at: NDArray[np.int64]
     until_at: NDArray[np.int64]
     is_open: NDArray[np.bool_]
+    gpus: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,14 +126,15 @@ def _find_broken(judgement: Judgement) -> dict[Key, tuple[int, int]]:
     broken: dict[Key, tuple[int, int]] = {}
     for rule, verdicts in zip(judgement.rules, judgement.verdicts, strict=True):
         rows = np.flatnonzero((verdicts == TRUE) & lives.is_open).tolist()
-        if rule.scope.quantifier is Quantifier.EACH:
+        if rule.scope.quantifier is Quantifier.EACH and rule.scope.subject in (Subject.WORKLOADS, Subject.GPUS):
             for row in rows:
                 broken[rule.key, lives.workloads[row], lives.units[row]] = (1, int(lives.from_at[row]))
             continue
         for row in rows:
             key = (rule.key, lives.workloads[row], None)
             gpus, from_at = broken.get(key, (0, int(lives.from_at[row])))
-            broken[key] = (gpus + 1, min(from_at, int(lives.from_at[row])))
+            more = 1 if lives.gpus is None else int(lives.gpus[row])
+            broken[key] = (gpus + more, min(from_at, int(lives.from_at[row])))
     return broken
 
 

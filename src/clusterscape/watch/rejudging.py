@@ -8,14 +8,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model import UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Rule, Violation
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.supervision import BackgroundLoops
 from clusterscape.watch.keeper import ViolationKeeper
 from clusterscape.watch.rulebook import RuleBook
 
@@ -29,6 +30,9 @@ STEP_MS = 600_000
 RETRY_S = 60.0
 HISTORY_PAUSE_S = 2.0
 """A past is stored in parts, one after the other: it is judged after the last."""
+
+LATE_RUNS_PAUSE_S = 900.0
+"""Runs that are sent late come all the time, and from anybody: the past is judged for them so often at most."""
 
 Key = tuple[str, WorkloadId, UnitId | None]
 
@@ -48,10 +52,11 @@ class Rejudging:
         metrics: MetricStore,
         changes: Changes,
         clock: Callable[[], UnixMs],
-        keeper: ViolationKeeper,
+        keeper_of: Callable[[Rule], ViolationKeeper],
         judging: threading.Lock,
         judge: Callable[[], object],
         decides: Callable[[], bool] = lambda: True,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         self._decides = decides
         self._book = book
@@ -59,13 +64,18 @@ class Rejudging:
         self._metrics = metrics
         self._changes = changes
         self._clock = clock
-        self._keeper = keeper
+        self._keeper_of = keeper_of
         self._judging = judging
         self._judge = judge
         self._noting = threading.Lock()
         self._is_due = threading.Event()
         self._is_stopping = False
         self._history_at = -HISTORY_PAUSE_S
+        self._has_late_runs = False
+        self._late_runs_judged_at = -LATE_RUNS_PAUSE_S
+        self._loop = (loops or BackgroundLoops()).loop(
+            "rejudging", log, fails="the past could not be judged anew", works="the past is judged anew again"
+        )
 
     def note(self, before: Rule | None, after: Rule) -> None:
         """A rule was saved: its past is due where it judges differently now, or is new."""
@@ -75,13 +85,22 @@ class Rejudging:
 
     def note_history(self) -> None:
         """A past was stored that no rule has judged."""
+        self._mark_all()
+        self._history_at = time.monotonic()
+        self._is_due.set()
+
+    def note_late_runs(self) -> None:
+        """Samples of tracked runs were stored late: judged with the next ones, not while others wait for it."""
+        if not self._has_late_runs:
+            self._has_late_runs = True
+            self._is_due.set()
+
+    def _mark_all(self) -> None:
         with self._noting:
             due = set(self.due())
             for rule in self._book.enabled():
                 if rule.key not in due:
                     self._mark(rule.key, is_due=True)
-        self._history_at = time.monotonic()
-        self._is_due.set()
 
     def forget(self, rule: str) -> None:
         """A rule is gone."""
@@ -98,21 +117,28 @@ class Rejudging:
 
     def run(self) -> None:
         """Judge what is due whenever a rule changes, until ``stop``."""
-        trouble = Trouble(log, "the past could not be judged anew", "the past is judged anew again")
         while not self._is_stopping:
-            pause_s = None
-            try:
+            with self._loop:
                 while (rest_s := self._history_at + HISTORY_PAUSE_S - time.monotonic()) > 0 and not self._is_stopping:
                     time.sleep(min(rest_s, 0.1))
-                self.rejudge_due()
-                trouble.end()
-            except _StoppedError:
-                return
-            except ClusterScapeError as error:
-                trouble.tell(error)
-                pause_s = RETRY_S
-            self._is_due.wait(pause_s)
+                self._take_late_runs()
+                with suppress(_StoppedError):
+                    self.rejudge_due()
+            if not self._is_stopping:
+                self._is_due.wait(RETRY_S if self._loop.is_failing else self._late_runs_rest_s())
             self._is_due.clear()
+
+    def _take_late_runs(self) -> None:
+        if self._late_runs_rest_s() == 0.0:
+            self._has_late_runs = False
+            self._late_runs_judged_at = time.monotonic()
+            self._mark_all()
+
+    def _late_runs_rest_s(self) -> float | None:
+        """Until late runs are judged; None: there are none."""
+        if not self._has_late_runs:
+            return None
+        return max(0.0, self._late_runs_judged_at + LATE_RUNS_PAUSE_S - time.monotonic())
 
     def wake(self) -> None:
         """Something may be due, because another process says so."""
@@ -156,10 +182,11 @@ class Rejudging:
             if not is_same or self._history_at != history_at:
                 return  # The rule or the past changed meanwhile: it is still due.
             stored = self._records.violations(rule=rule.key, start_ms=cut)
-            opened = [each for key, each in self._keeper.open.items() if key[0] == rule.key]
+            keeper = self._keeper_of(rule)
+            opened = [each for key, each in keeper.open.items() if key[0] == rule.key]
             merged = merge_past(trial.violations, stored, opened, cut)
             self._records.replace_violations(rule.key, merged)
-            self._keeper.amend(each for each in merged if each.until is None)
+            keeper.amend(each for each in merged if each.until is None)
             self._mark(rule.key, is_due=False, at=cut)
         self._changes.bump_rules()
 

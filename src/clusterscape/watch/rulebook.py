@@ -11,7 +11,7 @@ from clusterscape.analyze.rules.documents import read_document, write_document
 from clusterscape.analyze.rules.shipped import shipped_rules
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import UnixMs
-from clusterscape.model.rules import Rule
+from clusterscape.model.rules import Rule, Subject
 from clusterscape.store.records.contract import RecordStore
 
 RULE = "rule"
@@ -37,9 +37,11 @@ class RuleBook:
         """In order."""
         return self._rules
 
-    def enabled(self) -> tuple[Rule, ...]:
-        """Those that are judged, in order."""
-        return tuple(rule for rule in self._rules if rule.is_enabled)
+    def enabled(self, subject: Subject | None = None) -> tuple[Rule, ...]:
+        """Those that are judged, in order; of one subject where it is named."""
+        return tuple(
+            rule for rule in self._rules if rule.is_enabled and (subject is None or rule.scope.subject is subject)
+        )
 
     def find(self, key: str) -> Rule:
         """One rule; raises NotFoundError."""

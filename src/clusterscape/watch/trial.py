@@ -20,6 +20,7 @@ from clusterscape.model.rules import Rule, Violation
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore, WorkloadFilter
 from clusterscape.watch.catching_up import read_batch
+from clusterscape.watch.hardware_trial import follow_hardware
 from clusterscape.watch.judging import add_values, gather_facts, judge
 from clusterscape.watch.keeper import ViolationKeeper
 from clusterscape.watch.life_columns import Brackets, Layout, LifeView
@@ -102,6 +103,8 @@ def follow_trial(
     """
     step_ms = step_ms or max(SHORTEST_STEP_MS, -(-(end_ms - start_ms) // MOMENTS))
     yield 0.0
+    if rule.scope.subject.is_hardware:
+        return (yield from _follow_hardware(rule, records, metrics, start_ms, end_ms, step_ms))
     past = _load(records, start_ms, end_ms)
     chunks = _in_scope(rule, past)
     found: list[Violation] = []
@@ -114,6 +117,19 @@ def follow_trial(
         found += replay.violations()
         judged += replay.judged
         done += len(chunk)
+    found.sort(key=lambda each: (each.since, each.workload, each.unit or ""))
+    return Trial(
+        rule=rule, start=start_ms, end=end_ms, step_ms=step_ms, lives=total, judged=judged, violations=tuple(found)
+    )
+
+
+def _follow_hardware(
+    rule: Rule, records: RecordStore, metrics: MetricStore, start_ms: UnixMs, end_ms: UnixMs, step_ms: int
+) -> Generator[float, None, Trial]:
+    following = follow_hardware(
+        rule, records=records, metrics=metrics, start_ms=start_ms, end_ms=end_ms, step_ms=step_ms
+    )  # fmt: skip
+    total, judged, found = yield from following
     found.sort(key=lambda each: (each.since, each.workload, each.unit or ""))
     return Trial(
         rule=rule, start=start_ms, end=end_ms, step_ms=step_ms, lives=total, judged=judged, violations=tuple(found)

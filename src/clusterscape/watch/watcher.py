@@ -13,13 +13,17 @@ import numpy as np
 
 from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.stats.needs import Needs, needs_of
-from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model import Allocation, SampleBatch, Unit, UnitId, UnixMs, Workload, WorkloadId
-from clusterscape.model.rules import Rule, Violation
+from clusterscape.model.hardware import is_hardware
+from clusterscape.model.rules import Rule, Subject, Violation
+from clusterscape.model.run_units import is_run_unit
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import RecordStore
+from clusterscape.supervision import BackgroundLoops
+from clusterscape.warm_up import Area, WarmUp
 from clusterscape.watch.alerts import Alerts
+from clusterscape.watch.hardware_judging import HardwareJudge
 from clusterscape.watch.judging import Judged, add_values, gather_facts, judge
 from clusterscape.watch.keeper import Turned, ViolationKeeper
 from clusterscape.watch.rejudging import Rejudging
@@ -35,6 +39,9 @@ SHOWN_METRICS = frozenset(
     {"gpu_util_ratio", "sm_active_ratio", "tensor_active_ratio", "power_watts", "memory_used_bytes"}
 )
 """Kept for every life whatever rules ask: what the overview colors by."""
+
+WARM_UP_CHECK_S = 0.5
+"""How soon ``stop`` is heeded while rules are compiled."""
 
 RETELL_MS = 3_600_000
 """Turns of the last hour are told again after a start; those that were told before are known by their identity."""
@@ -54,8 +61,14 @@ class Watch:
         alerts: Alerts | None = None,
         scrape_s: float = 15.0,
         decides: Callable[[], bool] = lambda: True,
+        loops: BackgroundLoops | None = None,
+        warm_up: WarmUp | None = None,
     ) -> None:
-        """``decides``: whether this process keeps and tells violations; one that does not judges for its own pages only."""
+        """``decides``: whether this process keeps and tells violations; one that does not judges for its own pages only.
+
+        ``warm_up``: ``run`` opens no sooner than rules are compiled, so that ingest never waits for a compiler.
+        """
+        self._warm_up = warm_up or WarmUp()
         self._decides = decides
         self._decided = decides()
         self.book = RuleBook(records, clock=clock)
@@ -67,7 +80,9 @@ class Watch:
         self._clock = clock
         self._checkpoint = checkpoint
         self._scrape_s = scrape_s
-        self._keeper = ViolationKeeper(records.open_violations())
+        self._keeper = ViolationKeeper()
+        self.hardware = HardwareJudge(records, metrics, self.book)
+        self._believe_store()
         self._unwritten = Turned()
         self._is_due = threading.Event()
         self._is_stopping = False
@@ -78,10 +93,14 @@ class Watch:
             metrics=metrics,
             changes=changes,
             clock=clock,
-            keeper=self._keeper,
+            keeper_of=self._keeper_of,
             judging=self._judging,
             judge=self.judge,
             decides=decides,
+            loops=loops,
+        )
+        self._loop = (loops or BackgroundLoops()).loop(
+            "rules", log, fails="rules could not be judged", works="rules are judged again"
         )
         self._teller = None if alerts is None else Teller(alerts, records, clock=clock)
         self._gate = threading.Lock()
@@ -96,7 +115,16 @@ class Watch:
     @property
     def open_violations(self) -> Sequence[Violation]:
         """What breaks a rule, or did until a moment ago."""
-        return tuple(self._keeper.open.values())
+        return (*self._keeper.open.values(), *self.hardware.open)
+
+    def _keeper_of(self, rule: Rule) -> ViolationKeeper:
+        subject = rule.scope.subject
+        return self.hardware.keeper(subject) if subject.is_hardware else self._keeper
+
+    def _believe_store(self) -> None:
+        found = self._records.open_violations()
+        self._keeper.replace(each for each in found if not is_hardware(each.workload))
+        self.hardware.replace(found)
 
     @property
     def unposted(self) -> int:
@@ -119,7 +147,9 @@ class Watch:
         with self._judging:
             before = next((each for each in self.book.rules() if each.key == key), None)
             if shipped is None:
-                turned = self._keeper.drop_rule(key, self._clock())
+                now = self._clock()
+                turned = self._keeper.drop_rule(key, now)
+                turned.stopped.extend(self.hardware.drop_rule(key, now).stopped)
                 self._write(turned, self._workloads([each.workload for each in turned.stopped]))
             self.book.remove(key)
             if shipped is None:
@@ -139,7 +169,7 @@ class Watch:
             self._is_due.set()
             return
         with self._judging:
-            self._keeper.replace(self._records.open_violations())
+            self._believe_store()
         self.judge()
 
     @property
@@ -168,7 +198,10 @@ class Watch:
         """A past was stored."""
         if (statistics := self._gated()) is not None:
             statistics.on_history(batches)
-        self.rejudging.note_history()
+        if all(is_run_unit(unit) for batch in batches for unit in batch.units.values):
+            self.rejudging.note_late_runs()
+        else:
+            self.rejudging.note_history()
 
     def _gated(self) -> "LifeStatistics | None":
         """Ingest waits here while ``open`` takes up the last run: what it has stored by then is read, the rest is told."""
@@ -197,19 +230,21 @@ class Watch:
 
     def run(self, every_s: float) -> None:
         """Open, then judge every ``every_s`` and whenever a rule changes, until ``stop``."""
-        self.open()
-        rejudging = threading.Thread(target=self.rejudging.run, name="rejudging")
-        rejudging.start()
-        trouble = Trouble(log, "rules could not be judged", "rules are judged again")
+        rejudging: threading.Thread | None = None
         while not self._is_stopping:
-            try:
+            if not self._warm_up.wait(Area.RULES, WARM_UP_CHECK_S):
+                continue
+            with self._loop:
+                if self._statistics is None:
+                    self.open()
+                if rejudging is None:
+                    rejudging = threading.Thread(target=self.rejudging.run, name="rejudging")
+                    rejudging.start()
                 self.judge()
-                trouble.end()
-            except ClusterScapeError as error:
-                trouble.tell(error)
             self._is_due.wait(every_s)
             self._is_due.clear()
-        rejudging.join()
+        if rejudging is not None:
+            rejudging.join()
 
     def stop(self) -> None:
         """End ``run`` after the judgement that is under way."""
@@ -231,21 +266,33 @@ class Watch:
             columns = statistics.columns()
             workloads = self._workloads(columns.workloads)
             facts = gather_facts(columns, workloads, self._records.units())
-            judged = judge(self.book.enabled(), columns, facts, at=self._clock(), book_version=version)
+            now = self._clock()
+            judged = judge(self.book.enabled(Subject.WORKLOADS), columns, facts, at=now, book_version=version)
             before, self.judged = self.judged, judged
+            hardware_before = self.hardware.judged
+            self.hardware.look(now)
             if not self._decides():
                 self._decided = False
                 return judged  # the one that decides says when pages are to look again
             if not self._decided:  # the one that decided before may have written more than was heard of
                 self._decided = True
-                self._keeper.replace(self._records.open_violations())
+                self._believe_store()
             turned = add_values(self._keeper.judge(judged.judgement), judged)
             self._keeper.amend(turned.started)
+            of_hardware = self.hardware.turn()
+            turned = Turned(
+                started=[*turned.started, *of_hardware.started], stopped=[*turned.stopped, *of_hardware.stopped]
+            )
             try:
                 self._write(turned, workloads)
             finally:
-                if turned or not _says_the_same(before, judged):
+                same = _says_the_same(before, judged) and all(
+                    _says_the_same(hardware_before.get(subject), each) for subject, each in self.hardware.judged.items()
+                )
+                if turned or not same:
                     self._changes.bump_rules()
+                if of_hardware:  # the picture shows the health of GPUs
+                    self._changes.bump_inventory()
             return judged
 
     def wake(self) -> None:
@@ -261,14 +308,19 @@ class Watch:
             self.alerts.close()
 
     def _needs(self) -> Needs:
-        conditions = [one for rule in self.book.rules() for one in iter_conditions(rule.expression)]
+        conditions = [
+            one
+            for rule in self.book.rules()
+            if not rule.scope.subject.is_hardware
+            for one in iter_conditions(rule.expression)
+        ]
         return needs_of(conditions) | Needs(SHOWN_METRICS)
 
     def _workloads(self, wanted: Sequence[WorkloadId]) -> Mapping[WorkloadId, Workload]:
         """Active ones are in memory; those that ended a moment ago are looked up."""
         found = {workload.id: workload for workload in self._records.active_workloads()}
         for name in wanted:
-            if name not in found and (ended := self._records.workload(name)) is not None:
+            if name not in found and not is_hardware(name) and (ended := self._records.workload(name)) is not None:
                 found[name] = ended
         return found
 

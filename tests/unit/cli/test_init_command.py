@@ -94,3 +94,18 @@ def _is_setting(line: str) -> bool:
 
 def test_commas_inside_a_range_are_kept_when_targets_are_listed() -> None:
     assert parse_exporters("gpu-[1,3]:9400,,b") == ("gpu-[1,3]:9400", "b")
+
+
+def test_file_names_an_absolute_data_folder_and_is_private_when_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words, folder in (
+        ([], Path.home() / ".local/share/clusterscape"),
+        (["--data-dir", "here"], tmp_path / "here"),
+        (["--data-dir", "~/there"], Path.home() / "there"),
+    ):
+        path = tmp_path / f"{len(words)}-{folder.name}.toml"
+        run_init(path, "--yes", *words)
+        assert tomllib.loads(path.read_text())["storage"]["data_dir"] == str(folder)
+        assert path.stat().st_mode & 0o777 == 0o600

@@ -31,8 +31,17 @@ def test_queue_story_and_differences_are_printed_when_the_server_answers(
 
 
 def test_nothing_waits_is_printed_when_the_queue_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
-    print_queue({"workloads": []})
+    print_queue({"workloads": [], "reservations": [], "awaited": []})
     assert "Nothing waits" in capsys.readouterr().out
+
+
+def test_the_queue_is_not_called_empty_when_the_scheduler_has_not_answered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_queue({"workloads": [], "reservations": [], "awaited": ["slurm"]})
+    printed = capsys.readouterr().out
+    assert "Nothing waits" not in printed
+    assert "What waits is not known yet: slurm has not answered yet." in printed
 
 
 def test_pair_is_refused_when_it_has_no_number() -> None:

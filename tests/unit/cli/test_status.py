@@ -36,7 +36,7 @@ def test_past_minute_is_shown_when_one_is_named(url: str) -> None:
 
 def test_present_is_shown_when_no_time_is_named(url: str) -> None:
     done = CliRunner().invoke(app, ["status", "--url", url])
-    assert "2 allocated, 0 free, 2 unavailable, 2 stale" in done.stdout
+    assert "2 allocated, 0 free, 2 out of service, 2 stale" in done.stdout
     assert "not known" not in done.stdout
     assert "GPU-hours wasted in 24 hours" in done.stdout
     assert "stranded" in done.stdout

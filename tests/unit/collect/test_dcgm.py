@@ -12,9 +12,10 @@ from aiohttp import web
 from servers.programs import free_port
 
 from clusterscape.collect.contract import Collector
-from clusterscape.collect.dcgm import MAX_ANSWER_BYTES, MAX_BACK_OFF, DcgmCollector
+from clusterscape.collect.dcgm import MAX_BACK_OFF, DcgmCollector
 from clusterscape.model import ScrapeObserved, SourceStatus, UnixMs
 from clusterscape.settings import DcgmSettings
+from clusterscape.settings.limits import SourceLimits
 
 NOW = UnixMs(1_700_000_000_000)
 INTERVAL_MS = 15_000
@@ -266,12 +267,12 @@ async def test_answer_is_refused_when_it_is_endless(exporters: Exporters) -> Non
     async def pour(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
-        for _ in range(2 * MAX_ANSWER_BYTES // 2**20):
+        for _ in range(2 * SourceLimits().scrape_bytes // 2**20):
             await response.write(b"#" * 2**20)
         return response
 
     async def announce(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Length": str(2 * MAX_ANSWER_BYTES)})
+        response = web.StreamResponse(headers={"Content-Length": str(2 * SourceLimits().scrape_bytes)})
         await response.prepare(request)
         await asyncio.sleep(60)
         return response

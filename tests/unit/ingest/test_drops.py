@@ -1,6 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
-from clusterscape.ingest.drops import MEANINGS, DropReason, Drops, NoteReason
+from clusterscape.ingest.drops import MEANINGS, DropReason, Drops, LimitReason, NoteReason
 
 
 def test_rows_add_up_when_counted_from_several_threads() -> None:
@@ -43,4 +43,4 @@ def test_notes_are_no_drops_when_rows_were_stored() -> None:
 
 
 def test_every_reason_has_a_meaning_when_shown() -> None:
-    assert set(MEANINGS) == {*DropReason, *NoteReason}
+    assert set(MEANINGS) == {*DropReason, *NoteReason, *LimitReason}

@@ -56,6 +56,22 @@ def test_workload_ends_and_its_units_are_free_when_the_queue_no_longer_names_it(
     assert not ledger.open
 
 
+def test_waiting_tasks_end_as_their_array_when_slurm_names_only_that() -> None:
+    """As squeue shows ``1_[2-3]`` after ``scancel 1``: without its tasks. A task that ran is not the array's."""
+    tags = {"array_job": "1"}
+    running = replace(RUNNING, id=WorkloadId("slurm:1_1"), tags=tags)
+    waiting = [Workload(id=WorkloadId(f"slurm:1_{task}"), state=WorkloadState.WAITING, tags=tags) for task in (2, 3)]
+    rest = Workload(id=JOB, state=WorkloadState.CANCELLED, ended_at=UnixMs(8000), tags=tags)
+    ledger = Ledger()
+    ledger.see_queue(queue(2000, [running, *waiting], []))
+    change = ledger.see_queue(queue(9000, [rest], []))
+    assert {w.id: (w.state, w.ended_at) for w in change.workloads if w.id != JOB} == {
+        "slurm:1_1": (WorkloadState.UNKNOWN, 9000),
+        "slurm:1_2": (WorkloadState.CANCELLED, 8000),
+        "slurm:1_3": (WorkloadState.CANCELLED, 8000),
+    }
+
+
 def test_allocation_closes_at_the_true_end_when_the_queue_still_shows_the_ended_job() -> None:
     ledger = Ledger()
     ledger.see_queue(queue(2000, [RUNNING], [HELD]))
@@ -133,7 +149,7 @@ def test_requeued_workload_begins_a_new_allocation_when_it_starts_again() -> Non
     ledger.see_queue(queue(2000, [RUNNING], [HELD]))
     again = replace(RUNNING, restarts=1, started_at=UnixMs(7000))
     change = ledger.see_queue(queue(8000, [again], [replace(HELD, from_at=UnixMs(7000))]))
-    assert sorted((a.from_at, a.to_at) for a in change.allocations if a.to_at) == [(1000, 8000)]
+    assert sorted((a.from_at, a.to_at) for a in change.allocations if a.to_at) == [(1000, 7000)]
     assert [key[2] for key in ledger.open] == [7000]
 
 

@@ -28,6 +28,7 @@ from clusterscape.model import (
     WorkloadState,
     gpu_unit_id,
 )
+from clusterscape.query.sources import OpenNames, read_open_names
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
@@ -142,7 +143,8 @@ def test_ingest_pauses_and_goes_on_when_the_disk_was_full(place: Place) -> None:
     full.is_full = False
     ingest.accept(scrape(at=UnixMs(NOW + 15_000)))
     assert why_paused(place) is None
-    assert place.metrics.info().samples == 1
+    stored = place.metrics.series(["gpu_util_ratio"], [gpu_unit_id(NODE, 0)], start_ms=NOW, end_ms=UnixMs(NOW + 60_000))
+    assert len(stored) == 1
 
 
 def test_allocation_stays_true_when_the_program_starts_again(place: Place) -> None:
@@ -241,3 +243,101 @@ def test_listener_hears_nothing_when_the_store_took_nothing(place: Place) -> Non
     full.is_full = False
     ingest.accept(scrape(at=UnixMs(NOW + 15_000)))
     assert [what for what, _ in heard.told] == ["units", "allocations", "allocations", "samples"]
+
+
+def exporter_at(address: str, host: str, *, is_ok: bool = True, at: UnixMs = NOW) -> ScrapeObserved:
+    """One exporter's answer, or its silence, at an address that names no node."""
+    text = "".join(
+        f'DCGM_FI_DEV_GPU_UTIL{{gpu="{gpu}",UUID="GPU-{host}-{gpu}",Hostname="{host}"}} 80\n' for gpu in range(2)
+    )
+    parser = ExpositionParser(f"http://{address}/metrics", address=address)
+    status = SourceStatus(
+        source=f"dcgm http://{address}/metrics",
+        kind="dcgm",
+        is_ok=is_ok,
+        at=at,
+        address=address,
+        message=None if is_ok else "connection refused",
+    )
+    scrapes = [parser.parse(text.encode(), fetched_at=at)] if is_ok else []
+    return ScrapeObserved(at=at, scrapes=scrapes, statuses=[status])
+
+
+def slurm_nodes(*names: str) -> InventoryObserved:
+    nodes = [Node(id=NodeId(name), gpu_count=2, partitions=("all",)) for name in names]
+    units = [Unit(id=gpu_unit_id(node.id, i), node=node.id, index=i) for node in nodes for i in range(2)]
+    return InventoryObserved(source="slurm", at=NOW, nodes=nodes, units=units)
+
+
+def open_names(place: Place) -> OpenNames:
+    return read_open_names(place.records)
+
+
+def test_wrong_node_goes_when_the_scheduler_answers_after_the_exporters(place: Place) -> None:
+    place.ingest.accept(exporter_at("alias-7:9400", "gpu01"))
+    assert [node.id for node in place.records.nodes()] == ["alias-7"]
+    place.ingest.accept(slurm_nodes("gpu01", "gpu02"))
+
+    assert [node.id for node in place.records.nodes()] == ["gpu01", "gpu02"]
+    assert [(unit.id, unit.uuid) for unit in place.records.units()][:2] == [
+        ("gpu01:0", "GPU-gpu01-0"),
+        ("gpu01:1", "GPU-gpu01-1"),
+    ]
+    assert (open_names(place).questions, open_names(place).nodes_without_exporter) == ([], ["gpu02"])
+
+
+def test_silence_belongs_to_the_node_when_its_exporter_is_asked_by_address(place: Place) -> None:
+    place.ingest.accept(slurm_nodes("gpu01", "gpu02"))
+    place.ingest.accept(exporter_at("10.0.0.5:9400", "gpu01"))
+    place.ingest.accept(exporter_at("10.0.0.5:9400", "gpu01", is_ok=False, at=UnixMs(NOW + 15_000)))
+
+    (status,) = place.records.sources()
+    assert (status.node, status.is_ok) == ("gpu01", False)
+
+
+def test_silence_belongs_to_the_node_when_only_an_earlier_run_heard_the_exporter(place: Place) -> None:
+    place.ingest.accept(slurm_nodes("gpu01", "gpu02"))
+    place.ingest.accept(exporter_at("10.0.0.5:9400", "gpu01"))
+    again = Ingest(place.metrics, place.records, place.changes, clock=lambda: NOW)
+    again.accept(exporter_at("10.0.0.5:9400", "gpu01", is_ok=False))
+
+    (status,) = place.records.sources()
+    assert (status.node, status.is_ok) == ("gpu01", False)
+
+
+def test_question_is_kept_and_page_told_when_an_exporter_cannot_be_tied(place: Place) -> None:
+    place.ingest.accept(slurm_nodes("gpu01", "gpu02"))
+    before = place.changes.versions.inventory
+    place.ingest.accept(exporter_at("10.0.0.5:9400", "c7a9"))
+
+    (asked,) = open_names(place).questions
+    assert (asked.exporter, asked.host_name, asked.is_counted) == ("10.0.0.5:9400", "c7a9", False)
+    assert place.changes.versions.inventory > before
+    assert [node.id for node in place.records.nodes()] == ["gpu01", "gpu02"]
+    version = place.changes.versions.inventory
+    place.ingest.accept(exporter_at("10.0.0.5:9400", "c7a9", at=UnixMs(NOW + 15_000)))
+    assert place.changes.versions.inventory == version
+
+
+def test_node_is_silent_and_well_again_when_a_prometheus_asks_its_exporter(place: Place) -> None:
+    """The server answers well all the time; only the samples of one node stay away."""
+    now = NOW
+    ingest = Ingest(place.metrics, place.records, place.changes, clock=lambda: now)
+    parser = ExpositionParser("prometheus http://prometheus:9090")
+
+    def look(*hosts: str, after_s: int) -> dict[str, bool]:
+        nonlocal now
+        now = UnixMs(now + after_s * 1000)
+        lines = (
+            f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",UUID="GPU-{host}",Hostname="{host}",instance="10.0.0.1:9400"}} {now % 97}\n'
+            for host in hosts
+        )
+        status = SourceStatus(source="prometheus http://prometheus:9090", kind="prometheus", is_ok=True, at=now)
+        raw = parser.parse("".join(lines).encode(), fetched_at=now)
+        ingest.accept(ScrapeObserved(at=now, scrapes=[raw], statuses=[status]))
+        return {str(each.node): each.is_ok for each in place.records.sources() if each.node is not None}
+
+    assert look("n1", "n2", after_s=0) == {}
+    assert look("n1", after_s=120) == {}
+    assert look("n1", after_s=120) == {"n2": False}
+    assert look("n1", "n2", after_s=15) == {"n2": True}

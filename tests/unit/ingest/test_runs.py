@@ -9,12 +9,14 @@ import pytest
 
 from clusterscape.errors import NotFoundError, QueryError, StoreFullError
 from clusterscape.ingest.pipeline import Ingest
-from clusterscape.ingest.runs import RunIntake, batch_of, split_dense
-from clusterscape.model import UnitId, UnixMs, WorkloadId, WorkloadKind, WorkloadState
+from clusterscape.ingest.run_samples import batch_of, select_samples, split_dense
+from clusterscape.ingest.runs import RunIntake
+from clusterscape.model import SampleBatch, UnitId, UnixMs, WorkloadId, WorkloadKind, WorkloadState
 from clusterscape.model.run_frames import NO_STEP, SampleColumns, encode_event, encode_samples, iter_frames
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
+from clusterscape.store.metrics.embedded.blocks import pivot
 from clusterscape.store.records import open_record_store
 
 NOW = UnixMs(1_790_000_000_000)
@@ -24,9 +26,15 @@ def columns(code: list[int], time_us: list[int], step: list[int], value: list[fl
     return SampleColumns(array("I", code), array("q", time_us), array("q", step), array("d", value))
 
 
+def stored(given: SampleColumns, series: dict[int, tuple[str, str]], unit: str) -> tuple[SampleBatch, int]:
+    """The batch, and how many samples are not finite."""
+    samples = select_samples([given], series, begin_ms=0, end_ms=10_000)
+    return batch_of(samples, step_unit=unit), samples.not_finite
+
+
 def test_steps_stand_beside_values_when_a_script_told_them() -> None:
     given = columns([0, 1, 0], [5000, 5000, 9000], [1, 1, NO_STEP], [0.5, math.nan, 0.25])
-    batch, not_finite = batch_of(given, {0: ("loss", "run:a"), 1: ("odd", "run:a")}, step_unit="run:a")
+    batch, not_finite = stored(given, {0: ("loss", "run:a"), 1: ("odd", "run:a")}, "run:a")
     rows = sorted(
         zip(
             [batch.metrics.values[code] for code in batch.metric],
@@ -41,22 +49,48 @@ def test_steps_stand_beside_values_when_a_script_told_them() -> None:
 
 def test_none_is_lost_when_many_fall_into_one_millisecond() -> None:
     given = columns([0, 1, 0, 0], [1000, 1000, 1001, 4000], [NO_STEP] * 4, [1, 2, 3, 4])
-    batch, _ = batch_of(given, {0: ("a", "u"), 1: ("b", "u")}, step_unit="u")
+    batch, _ = stored(given, {0: ("a", "u"), 1: ("b", "u")}, "u")
     assert batch.time_ms.tolist() == [1, 1, 2, 4]
 
 
 def test_rows_of_unknown_series_are_left_out_when_a_file_is_odd() -> None:
-    batch, _ = batch_of(columns([0, 9], [1, 1], [NO_STEP] * 2, [1, 2]), {0: ("a", "u")}, step_unit="u")
+    given = columns([0, 9, 2**32 - 1], [1] * 3, [NO_STEP] * 3, [1, 2, 3])
+    batch, _ = stored(given, {0: ("a", "u")}, "u")
     assert batch.value.tolist() == [1.0]
+    assert len(stored(given, {}, "u")[0]) == 0
 
 
-def test_pieces_hold_all_rows_when_names_and_times_are_many() -> None:
-    count = 4000
-    given = columns(list(range(count)), [n * 1000 for n in range(count)], [NO_STEP] * count, [1.0] * count)
-    batch, _ = batch_of(given, {n: (f"m{n}", "u") for n in range(count)}, step_unit="u")
-    pieces = split_dense(batch)
-    assert len(pieces) > 1
-    assert sum(map(len, pieces)) == count
+def test_values_and_steps_are_left_out_when_they_are_beyond_reason() -> None:
+    given = columns([0] * 4, [1000, 2000, 3000, 4000], [2**62, 5, -(2**63), 3], [1.0, 1e200, -math.inf, 2.0])
+    batch, not_finite = stored(given, {0: ("a", "u")}, "u")
+    assert batch.value.tolist() == [1.0, 2.0, 5.0, 3.0]
+    assert not_finite == 2
+
+
+def test_samples_are_left_out_when_their_times_are_outside_of_the_span() -> None:
+    times = [-9 * 10**18, 4_999_000, 5_000_000, 9_000_999, 9_001_000, 9 * 10**18]
+    given = columns([0] * 6, times, [NO_STEP] * 6, [1, 2, 3, 4, 5, 6])
+    samples = select_samples([given], {0: ("a", "u")}, begin_ms=5000, end_ms=9000)
+    assert (samples.value.tolist(), samples.left_out) == ([3.0, 4.0], 4)
+
+
+@pytest.mark.parametrize("has_own_units", [False, True])
+@pytest.mark.parametrize("has_own_times", [False, True])
+def test_parts_hold_all_rows_and_stay_small_when_names_and_times_are_many(
+    has_own_units: bool, has_own_times: bool
+) -> None:
+    names, each, most_cells = 300, 40, 50_000
+    code = np.tile(np.arange(names), each)
+    order = np.arange(names * each)
+    time_us = (order if has_own_times else order // names) * 1000
+    given = columns(code.tolist(), time_us.tolist(), [NO_STEP] * len(code), [1.0] * len(code))
+    series = {n: (f"m{n}", f"u{n}" if has_own_units else "u") for n in range(names)}
+    batch = batch_of(select_samples([given], series, begin_ms=0, end_ms=10**9), step_unit="u")
+    parts = split_dense(batch, most_cells=most_cells)
+    shapes = [pivot(part.unit, part.metric, part.time_ms, part.value, part.metrics.values) for part in parts]
+    assert sum(shape.count_samples() for shape in shapes) == len(code)
+    assert max(shape.cells for shape in shapes) <= most_cells
+    assert len(parts) <= 4 * math.ceil(math.sqrt(len(code) * names / most_cells))
 
 
 def spool_file() -> bytes:
@@ -102,7 +136,10 @@ def test_run_is_a_workload_when_its_file_comes_in_any_pieces(site) -> None:  # t
     )
     assert workload.tags == {"param.lr": "1", "cause": "too big"}
     held = records.allocations(workload=WorkloadId("run:r1"))
-    assert [(one.unit, one.to_at) for one in held] == [("n1:0", NOW - 59_900), ("n1:1", NOW - 59_900)]
+    assert [(one.unit, one.to_at) for one in held] == [
+        ("run:r1/at/n1:0", NOW - 59_900),
+        ("run:r1/at/n1:1", NOW - 59_900),
+    ]
     found = metrics.series(["loss", "step"], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=NOW)
     assert np.array_equal(found["value"].to_numpy(), [1.0, 0.5, 0.0, 1.0])
 
@@ -138,9 +175,10 @@ def refuse(batch: object) -> None:
     raise StoreFullError("no space left", hint="Free some.")
 
 
-def test_every_name_is_stored_when_a_run_has_ten_thousand(site) -> None:  # type: ignore[no-untyped-def]
+def test_first_names_are_stored_and_the_rest_counted_when_a_run_has_too_many(site) -> None:  # type: ignore[no-untyped-def]
     intake, records, metrics = site
-    names = [f"metric {number}" for number in range(10_000)]
+    most = intake.limits.series
+    names = [f"metric {number}" for number in range(most + 10)]
     parts = [encode_event({"event": "run", "run": "r1", "name": "a.py", "host": "n1", "queued_at": NOW - 1000})]
     parts += [
         encode_event(
@@ -150,7 +188,80 @@ def test_every_name_is_stored_when_a_run_has_ten_thousand(site) -> None:  # type
     ]
     codes = list(range(len(names)))
     parts.append(encode_samples(codes, [NOW * 1000] * len(names), [NO_STEP] * len(names), [float(c) for c in codes]))
-    assert intake.take("r1", "tracker.spool", 0, b"".join(parts)).samples == len(names)
-    assert len(records.document("run-detail", "r1").body["series"]) == len(names)
-    found = metrics.series(names[-2:], [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=UnixMs(NOW + 1))
-    assert found["value"].to_list() == [9998.0, 9999.0]
+    assert intake.take("r1", "tracker.spool", 0, b"".join(parts)).samples == most
+    detail = records.document("run-detail", "r1").body
+    assert len(detail["series"]) == most
+    assert detail["left_out"] == {"series": 10, "samples": 10}
+    found = metrics.series(names, [UnitId("run:r1")], start_ms=UnixMs(0), end_ms=UnixMs(NOW + 1))
+    assert sorted(found["value"].to_list()) == [float(code) for code in range(most)]
+
+
+class Counting:
+    """A site whose pages count what they are told."""
+
+    def __init__(self, folder: Path) -> None:
+        storage = StorageSettings(data_dir=folder)
+        self.metrics = open_metric_store(storage, RetentionSettings(), cluster="c")
+        self.records = open_record_store(storage)
+        self.changes, self.now = Changes(), NOW
+        ingest = Ingest(self.metrics, self.records, self.changes, clock=lambda: self.now)
+        self.intake = RunIntake(ingest, self.records, clock=lambda: self.now)
+
+    def close(self) -> None:
+        self.metrics.close()
+        self.records.close()
+
+
+def test_pages_are_told_rarely_when_pieces_come_all_the_time(tmp_path: Path) -> None:
+    """What pages share is made anew for each version: one sender must not set the pace for everybody."""
+    site = Counting(tmp_path)
+    data = spool_file()
+    site.intake.take("r1", "tracker.spool", 0, data)
+    site.now = UnixMs(NOW + 10_000)
+    first = site.changes.versions
+    for number in range(50):
+        tag = encode_event({"event": "tags", "tags": {"a": f"{number}"}})
+        again = encode_event({"event": "end", "state": ("failed", "completed")[number % 2], "at": NOW})
+        late = encode_samples([0], [NOW * 1000 - 5_000_000], [NO_STEP], [1.0])
+        site.now = UnixMs(site.now + 100)
+        site.intake.take("r1", f"f{number}", 0, tag + again + series_of("loss") + late)
+    last = site.changes.versions
+    assert last.history == first.history
+    assert last.tick - first.tick <= 2
+    assert last.inventory - first.inventory <= 2
+    assert last.runs - first.runs == 50
+    assert last.newest_sample_at is not None
+    assert last.newest_sample_at <= site.now
+    site.close()
+
+
+def series_of(name: str) -> bytes:
+    event = {"event": "series", "code": 0, "name": name, "unit": None, "scope": "run", "method": "measured"}
+    return encode_event(event)
+
+
+def test_pages_are_told_at_once_when_a_run_begins_and_ends(tmp_path: Path) -> None:
+    site = Counting(tmp_path)
+    data = spool_file()
+    told = []
+    offset = 0
+    for frame in iter_frames(data):
+        before = site.changes.versions.inventory
+        site.intake.take("r1", "tracker.spool", offset, data[offset : frame.end])
+        told.append(site.changes.versions.inventory > before)
+        offset = frame.end
+    assert told == [True, False, True, False, False, True], "described, barrier, running, series, samples, end"
+    site.close()
+
+
+def test_first_end_counts_when_a_run_ends_twice_unless_it_was_said_for_its_tracker(tmp_path: Path) -> None:
+    site = Counting(tmp_path)
+    begun = encode_event({"event": "run", "run": "r1", "queued_at": NOW - 1000})
+    closing = {"event": "end", "state": "failed", "cause": "its tracker was killed", "at": NOW, "is_closing": True}
+    ends = [closing, {**closing, "state": "unknown"}, {"event": "end", "state": "completed", "at": NOW}, closing]
+    states = []
+    for number, end in enumerate(ends):
+        site.intake.take("r1", f"f{number}", 0, begun + encode_event(end))
+        states.append(site.records.workload(WorkloadId("run:r1")).state.value)  # type: ignore[union-attr]
+    assert states == ["failed", "failed", "completed", "completed"]
+    site.close()

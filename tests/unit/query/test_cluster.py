@@ -6,8 +6,9 @@ from clusters.small import NOW, SmallCluster, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusterscape.cli.unit_listing import narrow
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import Node, NodeId, Unit, UnitId, UnitKind, mig_unit_id
+from clusterscape.model import Node, NodeId, SourceStatus, Unit, UnitId, UnitKind, mig_unit_id
 from clusterscape.query.answers import UnitCounts
 from clusterscape.query.cluster import MISSING, STEPS, quantize
 from clusterscape.query.picture import SNAPSHOT_COLUMNS, build_picture, build_places
@@ -62,7 +63,7 @@ def test_instances_stand_for_their_gpu_when_it_is_split() -> None:
 
 def test_summary_counts_each_unit_once_when_a_node_is_in_two_partitions(small_cluster: SmallCluster) -> None:
     summary = small_cluster.queries.cluster.summary()
-    assert summary.units == UnitCounts(total=6, allocated=2, free=0, unavailable=2, stale=2)
+    assert summary.units == UnitCounts(total=6, allocated=2, free=0, unavailable=2, stale=2, silent=2, faulty=0)
     assert (summary.running, summary.waiting, summary.waiting_gpus) == (1, 1, 3)
     assert summary.gpu_util_ratio == pytest.approx(0.7)
     assert summary.power_watts == pytest.approx(600)
@@ -70,6 +71,41 @@ def test_summary_counts_each_unit_once_when_a_node_is_in_two_partitions(small_cl
     by_name = {part.name: part for part in summary.partitions}
     assert (by_name["main"].units.total, by_name["debug"].units.total) == (6, 2)
     assert (by_name["main"].waiting_gpus, by_name["debug"].waiting_gpus) == (0, 3)
+
+
+def test_silent_gpus_count_all_when_a_workload_holds_some_of_them(small_cluster: SmallCluster) -> None:
+    silent = SourceStatus(source="dcgm n1", kind="dcgm", is_ok=False, at=NOW, node=NodeId("n1"), message="gone")
+    small_cluster.records.write_sources([silent])
+    small_cluster.changes.bump_inventory()
+
+    counts = small_cluster.queries.cluster.summary().units
+    assert (counts.allocated, counts.stale, counts.silent) == (2, 2, 4)
+    health = {name: row["unit_health"] for name, row in rows(small_cluster).items()}
+    assert [health[name] for name in ("n1:0", "n2:0", "n3:0", "slurm:3#0")] == ["silent", "ok", "silent", None]
+
+
+def test_node_is_not_stale_when_another_of_its_exporters_answers(small_cluster: SmallCluster) -> None:
+    well = SourceStatus(source="dcgm under another address", kind="dcgm", is_ok=True, at=NOW, node=NodeId("n3"))
+    small_cluster.records.write_sources([well])
+    small_cluster.changes.bump_inventory()
+
+    assert small_cluster.queries.cluster.summary().units.silent == 0
+    assert not any(node.is_stale for node in small_cluster.queries.cluster.nodes())
+
+
+def test_unit_stands_once_and_names_all_its_partitions_when_nobody_holds_it(small_cluster: SmallCluster) -> None:
+    _, held = small_cluster.queries.cluster.picture()
+    shown = {row["unit"]: (row["partition"], row["node_partitions"]) for row in held.iter_rows(named=True)}
+    assert shown["n1:0"] == ("main", "main + debug")  # its holder's partition
+    assert shown["n3:0"] == ("main", "main")
+    assert shown["slurm:3#0"][1] is None
+    nodes, units = small_cluster.records.nodes(), small_cluster.records.units()
+    free = build_picture(places=build_places(nodes, units, frozenset()), workloads=[], allocations=[])
+    assert free["partition"].value_counts().sort("partition").rows() == [("main + debug", 2), ("main", 4)]
+    main, debug = small_cluster.queries.cluster.summary().partitions[::-1]
+    assert (main.name, main.shared_nodes, main.shared_with) == ("main", 1, ["debug"])
+    assert (debug.name, debug.shared_nodes, debug.shared_with) == ("debug", 1, ["main"])
+    assert [len(narrow(held, {"partition": name}, ["allocated"], None)) for name in ("main", "debug")] == [2, 2]
 
 
 def test_tick_follows_the_pictures_order_when_metrics_are_asked(small_cluster: SmallCluster) -> None:

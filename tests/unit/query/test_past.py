@@ -91,7 +91,29 @@ def test_units_of_a_node_that_was_down_are_unavailable_when_the_picture_is_of_th
         "unavailable", "down", "fan",
     )  # fmt: skip
     assert (then["n1:1"]["unit_state"], then["n1:1"]["node_state"]) == ("free", None)
-    assert rows(small_cluster, past(3))["n3:0"]["unit_state"] == "free"
+    after = rows(small_cluster, past(3))["n3:0"]
+    assert (after["unit_state"], after["node_state"], after["node_reason"]) == ("free", "idle", None)
+
+
+def test_nodes_have_the_states_of_then_when_the_past_is_asked_for(small_cluster: SmallCluster) -> None:
+    small_cluster.records.write_node_states(
+        [
+            NodeTurn(node=NodeId("n1"), from_at=past(9), state=NodeState.IDLE),
+            NodeTurn(node=NodeId("n2"), from_at=past(9), state=NodeState.ALLOCATED),
+            NodeTurn(node=NodeId("n2"), from_at=past(6), state=NodeState.DRAINED, reason="fan"),
+        ]
+    )
+    cluster = small_cluster.queries.cluster
+
+    then = {node.node: (node.state.value, node.reason) for node in cluster.nodes(past(5))}
+    assert then == {"n1": ("idle", None), "n2": ("drained", "fan"), "n3": ("unknown", None)}
+    assert cluster.summary(past(5)).nodes_unavailable == 1
+    before = {node.node: node.state.value for node in cluster.nodes(past(7))}
+    assert before == {"n1": "mixed", "n2": "idle", "n3": "unknown"}
+    assert cluster.summary(past(7)).nodes_unavailable == 0
+    _, picture = cluster.picture(past(7))
+    by_node = dict(picture.filter(pl.col("node").is_not_null()).select("node", "node_state").unique().iter_rows())
+    assert by_node == {"n1": "mixed", "n2": "idle", "n3": None}
 
 
 def test_lists_and_details_are_of_then_when_the_past_is_asked_for(small_cluster: SmallCluster) -> None:
@@ -170,7 +192,7 @@ def test_fresh_past_is_built_anew_when_the_queue_changed(small_cluster: SmallClu
 
 def test_past_summary_says_what_it_cannot_know_when_asked(small_cluster: SmallCluster) -> None:
     summary = small_cluster.queries.cluster.summary(past(7))
-    assert summary.units == UnitCounts(total=6, allocated=1, free=5, unavailable=0, stale=0)
+    assert summary.units == UnitCounts(total=6, allocated=1, free=5, unavailable=0, stale=0, silent=0, faulty=0)
     assert (summary.is_past, summary.at % MINUTE_MS) == (True, 0)
     assert (summary.nodes_unavailable, summary.failing_sources, summary.newest_sample_at) == (None, None, None)
     assert (summary.gpu_util_ratio, summary.power_watts) == (None, None)

@@ -120,6 +120,19 @@ def test_band_holds_the_repeats_when_runs_are_grouped(stores: RunStores) -> None
     assert found.filter(group=1).select("mean", "low", "high", "lines").unique().row(0) == (1.0, 1.0, 1.0, 1)
 
 
+def test_other_runs_are_answered_when_one_was_deleted(stores: RunStores) -> None:
+    for run in ("a", "b"):
+        stores.take(run, spooled(run, series={("loss", None, "run"): [3.0, 2.0, 1.0]}))
+    stores.intake.delete("a")
+    assert set(lines(stores, runs=["a", "b"], metrics=["loss"])["run"]) == {"b"}
+    assert stores.queries.runs.metrics(["a", "b"]).metrics[0].runs == 1
+    asked = LineRequest(runs=(), metrics=["loss"], points=10)
+    assert set(stores.queries.run_series.bands([["a"], ["a", "b"]], asked, band="range")["group"]) == {1}
+    for ask in (lambda: lines(stores, runs=["a"], metrics=["loss"]), lambda: stores.queries.runs.metrics(["a"])):
+        with pytest.raises(NotFoundError, match="no run `a`"):
+            ask()
+
+
 def test_question_is_refused_when_it_makes_no_sense(stores: RunStores) -> None:
     with pytest.raises(NotFoundError, match="no run `x`"):
         lines(stores, runs=["x"])

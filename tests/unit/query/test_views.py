@@ -1,10 +1,14 @@
 """Saved views and the start view."""
 
+from dataclasses import replace
+
 import pytest
 from clusters.small import NOW, SmallCluster
 
 from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.query import Queries
 from clusterscape.query.views import MAX_BYTES
+from clusterscape.settings.limits import ItemLimits
 
 BODY: dict[str, object] = {"version": 1, "title": "By project", "layers": [{"by": "project", "layout": "pack"}]}
 
@@ -64,12 +68,10 @@ def test_document_is_refused_when_its_frame_is_wrong(
     assert small_cluster.queries.views.all().views == []
 
 
-def test_only_known_views_are_written_when_there_are_too_many(
-    small_cluster: SmallCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("clusterscape.query.views.MAX_VIEWS", 2)
-    small_cluster.queries.views.save("a", BODY)
-    small_cluster.queries.views.save("b", BODY)
-    small_cluster.queries.views.save("b", BODY)
+def test_only_known_views_are_written_when_there_are_too_many(small_cluster: SmallCluster) -> None:
+    views = Queries(replace(small_cluster.queries.context, items=ItemLimits(views=2))).views
+    views.save("a", BODY)
+    views.save("b", BODY)
+    views.save("b", BODY)
     with pytest.raises(QueryError, match="already"):
-        small_cluster.queries.views.save("one-more", BODY)
+        views.save("one-more", BODY)

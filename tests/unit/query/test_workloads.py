@@ -4,8 +4,9 @@ import pytest
 from clusters.small import HOUR_MS, NOW, SmallCluster
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import WorkloadState
-from clusterscape.query.reasons import explain_pending
+from clusterscape.model import Reservation, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.query.reasons import _WORDS as _REASONS
+from clusterscape.query.reasons import WaitKind, classify_pending, explain_pending, explain_waiting
 
 
 def test_times_run_until_now_when_a_workload_is_active(small_cluster: SmallCluster) -> None:
@@ -14,7 +15,8 @@ def test_times_run_until_now_when_a_workload_is_active(small_cluster: SmallClust
     assert [a.unit for a in running.allocations] == ["n1:0", "n1:1"]
     waiting = small_cluster.queries.workloads.detail("slurm:3").workload
     assert (waiting.wait_s, waiting.run_s, waiting.gpu_hours) == (3600, None, None)
-    assert waiting.pending_reason_text == "The limit of its quality of service on GPUs for its owner is reached."
+    assert waiting.pending_reason_text == "The limit of its QOS on GPUs for its owner is reached (QOSMaxGRESPerUser)."
+    assert waiting.waits_for is WaitKind.LIMIT
 
 
 def test_times_end_with_the_workload_when_it_has_ended(small_cluster: SmallCluster) -> None:
@@ -43,12 +45,86 @@ def test_unknown_workload_is_not_found_when_asked(small_cluster: SmallCluster) -
         ("Resources", "Next in line"),
         ("ReqNodeNotAvail, UnavailableNodes:gpu-[1-3]", "down, drained or reserved"),
         ("AssocGrpGRES", "limit of its project on GPUs"),
-        ("QOSMaxCpuPerUserLimit", "limit of its quality of service on CPUs for its owner"),
+        ("QOSMaxCpuPerUserLimit", "limit of its QOS on CPUs for its owner"),
         ("SomethingNew", "“SomethingNew”"),
     ],
 )
 def test_reason_becomes_a_sentence_when_explained(reason: str, words: str) -> None:
     assert words in (explain_pending(reason) or "")
+
+
+@pytest.mark.parametrize(
+    ("reason", "facts", "words"),
+    [
+        ("Dependency", {"dependency": "afterok:12(unfulfilled)"}, "Waits for job 12 to succeed."),
+        (
+            "Dependency",
+            {"dependency": "afterany:12_3(unfulfilled),afternotok:13(unfulfilled)"},
+            "Waits for job 12_3 to end and job 13 to fail.",
+        ),
+        (
+            "Dependency",
+            {"dependency": "afterany:2(unfulfilled)?afterok:3:4(unfulfilled)"},
+            "Waits for job 2 to end or jobs 3, 4 to succeed.",
+        ),
+        (
+            "Dependency",
+            {"dependency": "singleton(unfulfilled)"},
+            "Waits for other jobs of the same name and user to end.",
+        ),
+        ("Dependency", {"dependency": "after:12+5(unfulfilled)"}, "Waits for job 12 to start."),
+        ("Dependency", {"dependency": "later:{12}"}, "Waits for later:{12}."),
+        ("Dependency", {}, "Waits for another workload to end."),
+        (
+            "DependencyNeverSatisfied",
+            {"dependency": "afterok:12(failed)"},
+            "Waits for job 12 to succeed. That did not happen; it will never start.",
+        ),
+        ("Reservation", {"reservation": "course"}, "Waits for its reservation course to begin."),
+        ("QOSGrpGRES", {}, "The limit of QOS small on GPUs in all is reached (QOSGrpGRES)."),
+        ("AssocMaxJobsLimit", {}, "The limit of project nlp on workloads is reached (AssocMaxJobsLimit)."),
+        (
+            "ReqNodeNotAvail",
+            {"reason_detail": "ReqNodeNotAvail, Reserved for maintenance"},
+            "Its nodes are reserved for maintenance (maint), and it would not end before.",
+        ),
+        (
+            "ReqNodeNotAvail",
+            {"reason_detail": "ReqNodeNotAvail, UnavailableNodes:gpu[1-3]"},
+            "Needs gpu[1-3], which is down, drained or reserved.",
+        ),
+        ("Priority", {}, "Others with a higher priority are ahead."),
+    ],
+)
+def test_what_is_waited_for_is_named_when_the_scheduler_tells(reason: str, facts: dict[str, str], words: str) -> None:
+    waiting = Workload(
+        id=WorkloadId("slurm:1"),
+        state=WorkloadState.WAITING,
+        pending_reason=reason,
+        qos="small",
+        project="nlp",
+        tags=facts,
+    )
+    maint = Reservation(name="maint", starts_at=UnixMs(1), ends_at=UnixMs(2), nodes=(), is_maintenance=True)
+    course = Reservation(name="course", starts_at=UnixMs(1), ends_at=UnixMs(2), nodes=())
+    assert explain_waiting(waiting, [maint, course]) == words
+
+
+def test_only_what_somebody_holds_back_is_held() -> None:
+    assert {reason for reason in _REASONS if classify_pending(reason) is WaitKind.HELD} == {
+        "JobHeldUser",
+        "JobHeldAdmin",
+    }
+    assert [
+        classify_pending(reason) for reason in (None, "Priority", "Dependency", "BeginTime", "QOSGrpGRES", "Odd")
+    ] == [
+        WaitKind.ROOM,
+        WaitKind.ROOM,
+        WaitKind.DEPENDENCY,
+        WaitKind.BEGIN_TIME,
+        WaitKind.LIMIT,
+        WaitKind.OTHER,
+    ]
 
 
 def test_nothing_is_explained_when_there_is_no_reason() -> None:

@@ -125,6 +125,7 @@ def test_page_answers_every_path_of_its_own_when_built(client: TestClient) -> No
     assert "immutable" in client.get("/assets/app-1.js").headers["cache-control"]
     assert client.get("/assets/none.js").status_code == 404
     assert "root:" not in client.get("/%2e%2e/%2e%2e/%2e%2e/etc/passwd").text
+    assert "ClusterScape" in client.get(f"/{'a' * 5000}").text
 
 
 def test_missing_client_is_explained_when_it_is_not_built(small_cluster: SmallCluster, tmp_path: Path) -> None:

@@ -63,6 +63,12 @@ def test_forwarded_headers_count_only_when_a_trusted_proxy_sent_them(
     assert whence(client, headers) == expected
 
 
+def test_last_forwarded_header_counts_when_a_proxy_let_one_of_the_client_through() -> None:
+    forwarded = [(b"x-forwarded-host", b"evil.example"), (b"x-forwarded-host", b"gpus.example.org")]
+    scope = {"type": "http", "client": (PROXY, 1), "scheme": "http", "headers": [(b"host", b"inner"), *forwarded]}
+    assert Addresses((PROXY,), None).whence(scope).origin == "http://gpus.example.org"
+
+
 def test_public_address_is_the_origin_when_it_is_set() -> None:
     assert whence("203.0.113.9", {}, public="https://gpus.example.org")[1] == "https://gpus.example.org"
 
@@ -211,6 +217,11 @@ def test_proxy_names_who_asks_when_it_is_trusted(proxied: GuardedSite) -> None:
     assert behind.get("/api/v1/cluster", headers={"X-Remote-User": "eve"}).status_code == 403
     twice = [("X-Remote-User", "root"), *ada.items()]
     assert behind.get("/api/v1/cluster", headers=twice).status_code == 401, "the proxy let one through"
+    for name in ("X-Remote-Groups", "X-Remote-Name"):
+        for headers in ([(name, "ops"), *ada.items()], [*ada.items(), (name, "")]):
+            refusal = behind.get("/api/v1/cluster", headers=headers)
+            assert refusal.status_code == 401
+            assert name in refusal.json()["error"]["hint"]
     assert behind.put("/api/v1/views/v", json=VIEW, headers=ada).status_code == 403, "a browser may have been made to"
     assert behind.put("/api/v1/views/v", json=VIEW, headers={**ada, **FROM_PAGE}).status_code == 200
     account = site.identity.store.account(Way.PROXY, "ada")
@@ -218,6 +229,8 @@ def test_proxy_names_who_asks_when_it_is_trusted(proxied: GuardedSite) -> None:
     assert account.role is Role.OPERATOR
     secret = site.make_token(account, Scope.READ)
     assert outside.get("/api/v1/cluster", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
+    two = [("Authorization", f"Bearer {secret}"), ("Authorization", "Bearer other")]
+    assert outside.get("/api/v1/cluster", headers=two).status_code == 401
 
 
 def test_other_names_for_this_machine_are_refused_when_it_is_for_this_machine_only(small_cluster: SmallCluster) -> None:

@@ -162,8 +162,8 @@ def test_simulation_is_stopped_and_goes_on_when_asked(client: TestClient, trace:
         ({"backfills": ["magic"]}, "there is no backfilling 'magic'"),
         ({"semantics": "other"}, "there are no semantics 'other'"),
         ({"policies": []}, "0 combinations"),
-        ({"jitter": 1000}, "jittered runs"),
-        ({"omegas": [-1]}, "factors from 0 to 10"),
+        ({"jitter": 1000}, "parameter `jitter`: Input should be less than"),
+        ({"omegas": [-1]}, "parameter `omegas.0`: Input should be greater than"),
         ({"backfills": ["relaxed", "frugal"], "omegas": [at / 100 for at in range(20)]}, "40 combinations"),
     ],
 )

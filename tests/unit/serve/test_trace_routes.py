@@ -174,10 +174,11 @@ def test_upload_is_refused_in_words_when_it_cannot_be_kept(client: TestClient) -
     trace = client.post("/api/v1/traces", json={"name": "x"}).json()["trace_id"]
     base = f"/api/v1/traces/{trace}"
     large = client.put(f"{base}/files/a.json", content=b"1" * (MOST + 1))
-    assert large.status_code == 422
+    assert large.status_code == 413
+    assert "storage.max_upload_bytes" in large.json()["error"]["hint"]
     assert "may have" in large.json()["error"]["message"]
     streamed = client.put(f"{base}/files/a.json", content=iter([b"1" * MOST, b"1"]))
-    assert streamed.status_code == 422
+    assert streamed.status_code == 413
     assert client.put(f"{base}/files/..%2f..%2fx", content=b"1").status_code in (404, 405, 422)
     assert client.post(f"{base}/import").json()["error"]["message"] == "no files were sent for this trace"
     assert client.get(f"{base}/marey").status_code == 422

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,13 +41,25 @@ def storage(tmp_path: Path) -> StorageSettings:
     return StorageSettings(data_dir=folder, min_free_bytes=0)
 
 
+SINCE = {
+    "gpus_allocated": None,
+    "suspended_s": 0,
+    "suspended_at": None,
+    "earlier": (),
+    "derived_exit_code": None,
+    "derived_exit_signal": None,
+}
+"""What workloads have had since that version, and what is there in its place."""
+
+
 def check(storage: StorageSettings) -> None:
     records = open_record_store(storage)
     assert records.nodes() == [FULL_NODE]
     assert records.partitions() == [FULL_PARTITION]
     assert records.units() == [FULL_UNIT]
     named = job(2, name="Größe “1”")
-    assert [records.workload(each.id) for each in (FULL_WORKLOAD, job(1), named)] == [FULL_WORKLOAD, job(1), named]
+    older = replace(FULL_WORKLOAD, **{name: SINCE[name] for name in SINCE})  # type: ignore[arg-type]
+    assert [records.workload(each.id) for each in (FULL_WORKLOAD, job(1), named)] == [older, job(1), named]
     assert records.allocations() == [FULL_ALLOCATION]
     assert [(each.rule, each.gpus) for each in records.violations()] == [("idle", 1)]
     assert records.sources() == [FULL_STATUS]

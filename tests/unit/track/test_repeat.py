@@ -51,12 +51,48 @@ def test_run_is_the_same_again_when_nothing_changed(recorded: Command) -> None:
 
 
 def test_differences_are_listed_when_the_surroundings_changed(recorded: Command) -> None:
-    recorded.variables = {"OMP_NUM_THREADS": "4", "MY_TOKEN": "other", "NEW": "1"}
+    recorded.variables = {"OMP_NUM_THREADS": "4", "MY_TOKEN": "other", "NCCL_NEW": "1", "NEITHER": "1"}
     done = recorded("run", "--repeat", recorded.only_run().run)
     assert done.returncode == 0, done.stderr
     assert "not the same: variable OMP_NUM_THREADS: 4; it was 2" in done.stderr
-    assert "not the same: variable NEW: 1; it was not there" in done.stderr
+    assert "not the same: variable NCCL_NEW: 1; it was not there" in done.stderr
     assert "MY_TOKEN" not in done.stderr
+    assert "NEITHER" not in done.stderr
+
+
+def test_only_recorded_variables_are_compared_when_a_run_recorded_others(command: Command) -> None:
+    command.script("model.py", "")
+    command.variables = {"MY_SIZE": "3", "MY_TOKEN": "hush-hush-7", "OMP_NUM_THREADS": "2"}
+    assert command("run", *LIGHT, "--record-env", "none,MY_*", "model.py").returncode == 0
+    command.variables = {"MY_SIZE": "4", "OMP_NUM_THREADS": "5"}
+    done = command("run", "--repeat", command.only_run().run)
+    assert done.returncode == 0, done.stderr
+    assert "not the same: variable MY_SIZE: 4; it was 3" in done.stderr
+    assert "not the same: variable MY_TOKEN: not set; its value was masked" in done.stderr
+    assert "OMP_NUM_THREADS" not in done.stderr
+
+
+def test_masked_words_are_filled_from_variables_when_a_run_is_repeated(command: Command) -> None:
+    command.script("model.py", "import sys\nprint(sys.argv[1:])\n")
+    words = ("model.py", "--api-key", "first-Key-77", "--note=password='second-Key-88'")
+    assert command("run", *LIGHT, *words).stdout == f"{list(words[1:])}\n"
+    run = command.only_run().run
+    refused = command("run", "--repeat", run)
+    assert refused.returncode == 2
+    assert "masked values in the command: 2, given with --fill: 0" in refused.stderr
+    assert "--fill NAME" in refused.stderr
+    command.variables = {"FIRST": "first-Key-77", "SECOND": "second-Key-88"}
+    assert "variable THIRD is not set" in command("run", "--fill", "THIRD", "--repeat", run).stderr
+    done = command("run", "--fill", "FIRST", "--fill", "SECOND", "--repeat", run)
+    assert (done.returncode, done.stdout) == (0, f"{list(words[1:])}\n"), done.stderr
+    assert [recorded.about["command"] for recorded in command.runs()].count(command.runs()[0].about["command"]) == 2
+
+
+def test_code_is_the_same_when_an_earlier_version_recorded_the_diff_unmasked() -> None:
+    then = {"git": {"commit": "a", "diff": "diff --git a/.env b/.env\n+HF_TOKEN=Tr0ub4dor-x9\n"}}
+    now = {"git": {"commit": "a", "diff": "diff --git a/.env b/.env\n+HF_TOKEN=(masked)\n"}}
+    assert compare(then, now).code == []
+    assert compare(now, now).surroundings == ["uncommitted changes hold masked values, which were not compared"]
 
 
 def test_repeat_is_refused_when_the_code_changed(recorded: Command) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -164,7 +165,7 @@ def test_nothing_runs_when_the_state_folder_cannot_be_written(command: Command, 
 def test_environment_is_recorded_without_secrets_when_a_run_has_ended(command: Command) -> None:
     command.variables = {"MY_TOKEN": "hush", "DATABASE": "postgresql://me:hush@host/db", "SIZE": "3"}
     command.script("model.py", "")
-    assert command("run", *LIGHT, "model.py").returncode == 0
+    assert command("run", *LIGHT, "--record-env", "MY_*,DATABASE,SIZE", "model.py").returncode == 0
     environment = command.only_run().environment
     assert environment is not None
     assert "hush" not in json.dumps(environment)
@@ -194,3 +195,24 @@ def test_runs_are_listed_and_shown_when_no_server_is_there(command: Command) -> 
     assert {metric["name"]: metric["last"] for metric in shown["metrics"]} == {"loss": 0.5, "odd": None}
     assert "loss" in command("runs", "show", listed[0]["run"]).stdout
     assert command("runs", "show", "nope").returncode == 1
+
+
+def test_state_folder_is_for_its_user_alone_when_a_run_is_tracked_under_an_open_umask(command: Command) -> None:
+    old = command.state / "runs" / "20200101-000000-abcdef"
+    old.mkdir(parents=True)
+    for folder in (command.state, command.state / "runs", old):
+        folder.chmod(0o777)  # as an older version left them
+    done = subprocess.run(
+        command.words("run", *LIGHT, "--", "sh", "-c", "umask"),
+        cwd=command.folder,
+        env=command.environ,
+        umask=0,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "0000"  # the script's own umask is as it was
+    assert command.state.stat().st_mode & 0o777 == 0o700
+    new = next(path for path in (command.state / "runs").iterdir() if path != old)
+    wide = [path for path in (new, *new.rglob("*")) if path.stat().st_mode & 0o077]
+    assert [path.name for path in wide] == []

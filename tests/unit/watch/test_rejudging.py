@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from unit.watch.site import MINUTE, T0, Curve, WatchedSite
 
 from clusterscape.analyze.rules.reading import parse_rule
-from clusterscape.model import UnitId, UnixMs, WorkloadId
+from clusterscape.model import Names, SampleBatch, UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Rule, Severity, Violation
 from clusterscape.watch.rejudging import merge_past
 
@@ -130,6 +131,33 @@ def test_stored_past_is_judged_when_a_history_comes(site: WatchedSite) -> None:
     site.watch.rejudging.rejudge_due()
     (found,) = site.records.violations()
     assert (found.unit, found.until) == ("n1:0", T0 + 60 * MINUTE)
+
+
+def test_past_is_judged_once_when_runs_are_sent_late_again_and_again(site: WatchedSite) -> None:
+    """Before, every piece made the judging of all rules wait for 2 s more, and what was judged meanwhile was thrown away."""
+    watch = site.watch
+    watch.save_rule(rule("gpu_util p95 < 50%"))
+    watch.rejudging.rejudge_due()
+    late = SampleBatch(
+        Names(["run:a", "run:a/at/n9:0"]),
+        Names(["gpu_util_ratio"]),
+        np.array([0, 1], np.int32),
+        np.zeros(2, np.int32),
+        np.array([T0, T0], np.int64),
+        np.zeros(2),
+    )
+    before = watch.rejudging._history_at
+    watch.on_history([late])
+    watch.rejudging._take_late_runs()
+    assert watch.rejudging.due() == ["mine"]
+    watch.rejudging.rejudge_due()
+    assert watch.rejudging.due() == []
+    for _ in range(5):
+        watch.on_history([late])
+        watch.rejudging._take_late_runs()
+    assert watch.rejudging.due() == [], "not before the pause is over"
+    assert watch.rejudging._late_runs_rest_s(), "but then"
+    assert watch.rejudging._history_at == before
 
 
 def test_run_ends_when_it_is_stopped(site: WatchedSite) -> None:

@@ -168,9 +168,10 @@ export interface ClusterExplanation {
   readonly values: readonly string[];
 }
 
-/** The cluster in one line, now or (`is_past`) at a past minute, of which node and source states are not known. */
+/** The cluster in one line, now or (`is_past`) at a past minute, of which the states of sources are not known. `nodes_unavailable` is null from before states of nodes were noted. */
 export interface ClusterSummary {
   readonly at: number;
+  readonly awaited: readonly string[];
   readonly cluster: string;
   readonly failing_sources: number | null;
   readonly gpu_util_ratio: number | null;
@@ -181,9 +182,11 @@ export interface ClusterSummary {
   readonly newest_sample_at: number | null;
   readonly nodes: number;
   readonly nodes_unavailable: number | null;
+  readonly open_questions: number | null;
   readonly partitions: readonly PartitionSummary[];
   readonly paused: string | null;
   readonly power_watts: number | null;
+  readonly reservations: readonly ReservationAnswer[];
   readonly running: number;
   readonly stranded: number;
   readonly tick_version: number;
@@ -342,6 +345,19 @@ export interface Estimate {
 /** What happened to a workload. */
 export type EventKind = "start" | "end" | "violation" | "xid" | "cotenant_in" | "cotenant_out" | "annotation";
 
+/** An execution that is over, while the workload went on: requeued, preempted or resized. */
+export interface ExecutionAnswer {
+  readonly ended_at: number;
+  readonly gpu_hours: number;
+  readonly gpus: number;
+  readonly is_estimated: boolean;
+  readonly run_s: number;
+  readonly scheduler_state: string | null;
+  readonly started_at: number;
+  readonly state: WorkloadState;
+  readonly suspended_s: number;
+}
+
 /** `lost_unit_hours`: used by jobs that ended unsuccessfully. `user_share_p*`: quantiles over users with 10 jobs or more. `worst_tenth_share`: the share of all unsuccessful jobs that the tenth of users with most of them has. */
 export interface Failures {
   readonly by_run_time: EndTrend;
@@ -356,6 +372,17 @@ export interface Failures {
   readonly user_share_p75: number | null;
   readonly users: readonly UserEnds[];
   readonly worst_tenth_share: number | null;
+}
+
+/** A rule that the node itself, or one of its GPUs (`unit`), broke; `until` is null while it does. */
+export interface FaultAnswer {
+  readonly readings: string;
+  readonly rule: string;
+  readonly rule_name: string;
+  readonly severity: Severity;
+  readonly since: number;
+  readonly unit: string | null;
+  readonly until: number | null;
 }
 
 /** A conclusion in words, with its size and its evidence. */
@@ -517,8 +544,9 @@ export interface GroupExposure {
   readonly waiting_s: number;
 }
 
-/** Alive; `paused` says why nothing is stored now. */
+/** Alive; `paused` says why nothing is stored now, `failing` which background loops fail: /api/v1/sources says why. */
 export interface Health {
+  readonly failing: readonly string[];
   readonly newest_sample_at: number | null;
   readonly paused: string | null;
   readonly status: string;
@@ -615,6 +643,15 @@ export interface LogHistogram {
   readonly zeros: number;
 }
 
+/** A background loop. `error`: the class of its last error, `problem` its message; both null while it works. */
+export interface LoopState {
+  readonly error: string | null;
+  readonly failing_since: number | null;
+  readonly failures: number;
+  readonly loop: string;
+  readonly problem: string | null;
+}
+
 /** A new token. `secret` is told here once and never again. */
 export interface MadeToken {
   readonly secret: string;
@@ -698,6 +735,17 @@ export interface MuteRequest {
   readonly workload?: string | null;
 }
 
+/** An exporter that cannot be tied to one node with certainty, and what to write where the proposal is right. */
+export interface NameQuestion {
+  readonly exporter: string;
+  readonly gpus: number;
+  readonly host_name: string | null;
+  readonly is_counted: boolean;
+  readonly problem: string;
+  readonly proposed: string | null;
+  readonly setting: string;
+}
+
 /** What must come free: `missing_gpus` more on `missing_nodes` nodes; 0: there is room, and others are to have it. */
 export interface Needed {
   readonly gpus_per_node: number;
@@ -762,14 +810,23 @@ export interface NodeAnswer {
   readonly state: NodeState;
 }
 
-/** A node, and the workloads on it now. */
+/** A node, the workloads on it, and what was wrong with it in the last 30 days, what goes on first, then the latest. `turns`: when it went out of service and came back, the latest first. */
 export interface NodeDetail {
+  readonly faults: readonly FaultAnswer[];
   readonly node: NodeAnswer;
+  readonly turns: readonly NodeTurnAnswer[];
   readonly workloads: readonly WorkloadAnswer[];
 }
 
 /** A node's state for scheduling, reduced to what a reader must tell apart. */
 export type NodeState = "idle" | "mixed" | "allocated" | "draining" | "drained" | "down" | "unknown";
+
+/** The node went out of service, came back, or its reason changed. */
+export interface NodeTurnAnswer {
+  readonly from_at: number;
+  readonly reason: string | null;
+  readonly state: NodeState;
+}
 
 /** From the first submission to the last end, or until a history that goes on was read. Units are those of the trace's sizes. `capacity_units`: what the source states, else the most that was ever busy (`is_capacity_stated`). `utilization`: unit-hours used over unit-hours there were. `time_share_by_level`: shares of the time during which 0–5 %, 5–10 %, … of the capacity was busy, the last with everything above. `over_capacity_share`: of the time with more busy than there is, which says that recorded starts or the stated size are wrong. `left_out`: jobs whose start, run time or size is not known; they are in none of this. */
 export interface Occupancy {
@@ -834,8 +891,9 @@ export interface PaperClaim {
   readonly verdict: ClaimVerdict;
 }
 
-/** One partition's queue in numbers; `drained_at`: when the last of those that wait for room is planned to start. */
+/** One partition's queue in numbers; `drained_at`: when the last of those that wait for room is planned to start. `held`: held back by their owner or an operator. `blocked`: wait for something else than room: a dependency, a limit, … */
 export interface PartitionQueue {
+  readonly blocked: number;
   readonly drained_at: number | null;
   readonly gpus_asked: number;
   readonly gpus_free: number;
@@ -855,6 +913,8 @@ export interface PartitionSummary {
   readonly name: string;
   readonly nodes: number;
   readonly running: number;
+  readonly shared_nodes: number;
+  readonly shared_with: readonly string[];
   readonly stranded: number;
   readonly units: UnitCounts;
   readonly waiting: number;
@@ -934,20 +994,22 @@ export interface Quantiles {
   readonly p99: number;
 }
 
-/** All that wait, in queue order. `drained_at`: likely start of the last one, or planned where nothing is forecast. Likely starts are the forecasts of `GET /scheduling/waiting`; `calibrated_on`: waits their intervals were calibrated with. */
+/** All that wait, in queue order. `drained_at`: likely start of the last one, or planned where nothing is forecast. `awaited`: kinds of sources that have not answered since the start; while there are any, others may wait, too. Likely starts are the forecasts of `GET /scheduling/waiting`; `calibrated_on`: waits their intervals were calibrated with. */
 export interface QueueAnswer {
   readonly assumptions: readonly string[];
   readonly at: number;
+  readonly awaited: readonly string[];
   readonly calibrated_on: number;
   readonly drained_at: number | null;
   readonly gpus_asked: number;
   readonly is_learned: boolean;
   readonly longest_wait_s: number | null;
   readonly partitions: readonly PartitionQueue[];
+  readonly reservations: readonly ReservationAnswer[];
   readonly workloads: readonly QueueRow[];
 }
 
-/** A waiting workload. `position` counts those of its partition that wait for room only; null: something else holds it. `planned_at`: at the latest by limits if nobody else comes. `slipped_s` > 0: later than first promised. */
+/** A waiting workload. `position` counts those of its partition that wait for room only; null: something else holds it. `planned_at`: at the latest by limits if nobody else comes; `scheduler_at`: the scheduler's own estimate. `slipped_s` > 0: later than first promised. */
 export interface QueueRow {
   readonly ahead: number;
   readonly ahead_gpus: number;
@@ -966,10 +1028,12 @@ export interface QueueRow {
   readonly qos: string | null;
   readonly reason: string | null;
   readonly reason_text: string | null;
+  readonly scheduler_at: number | null;
   readonly slipped_s: number | null;
   readonly submitted_at: number | null;
   readonly user: string | null;
   readonly waited_s: number | null;
+  readonly waits_for: WaitKind;
   readonly workload: string;
 }
 
@@ -1071,11 +1135,23 @@ export interface Repetition {
   readonly users: number;
 }
 
+/** Nodes set aside, now (`is_active`) or later, for jobs that name the reservation. `gpus`: of all its nodes. */
+export interface ReservationAnswer {
+  readonly ends_at: number;
+  readonly gpus: number;
+  readonly is_active: boolean;
+  readonly is_maintenance: boolean;
+  readonly name: string;
+  readonly nodes: readonly string[];
+  readonly starts_at: number;
+}
+
 /** What somebody is on this site; each may all that those before it may. */
 export type Role = "viewer" | "researcher" | "lead" | "operator" | "admin";
 
 /** A rule in all its forms. `form` is null where it does not fit one; `counts` until it was judged. */
 export interface RuleAnswer {
+  readonly advice: string;
   readonly blames_units: boolean;
   readonly color: string | null;
   readonly counts: RuleCounts | null;
@@ -1089,12 +1165,15 @@ export interface RuleAnswer {
   readonly owner: string | null;
   readonly reason: string;
   readonly severity: Severity;
+  readonly subject: Subject;
   readonly text: string;
   readonly words: readonly string[];
 }
 
 /** What to change of a rule; what is not given stays as it is. A new rule needs one of its forms. */
 export interface RuleChange {
+  /** To the workload's user, in their words. */
+  readonly advice?: string | null;
   /** Null: by severity. */
   readonly color?: string | null;
   readonly document?: Readonly<Record<string, unknown>> | null;
@@ -1107,7 +1186,7 @@ export interface RuleChange {
   readonly text?: string | null;
 }
 
-/** What a rule says now. `unjudged`: too young, too few samples, or a metric is missing. */
+/** What a rule says now. `unjudged`: too young, too few samples, or a metric is missing. `workloads` counts nodes, or sources, where the rule judges these or GPUs; `units` the GPUs that are meant. */
 export interface RuleCounts {
   readonly units: number;
   readonly unjudged: number;
@@ -1181,6 +1260,7 @@ export interface RunAnswer {
   readonly dropped: number;
   readonly environment: Readonly<Record<string, unknown>>;
   readonly exceptions: readonly string[];
+  readonly left_out: Readonly<Record<string, number>>;
   readonly leftovers: number;
   readonly listeners: Readonly<Record<string, unknown>>;
   readonly listens_to: readonly string[];
@@ -1543,20 +1623,26 @@ export interface SourceAnswer {
   readonly source: string;
 }
 
-/** The sources of one kind: how many, how many fail, and the failing ones (the first 50). */
+/** The sources of one kind: how many, how many fail, and the failing ones (the first 50). `limited`: how many answer more than `limits.sources` accepts; `notes` are the first 50 of them. */
 export interface SourceGroup {
   readonly failing: number;
   readonly failures: readonly SourceAnswer[];
   readonly kind: string;
   readonly last_at: number | null;
+  readonly limited: number;
+  readonly notes: readonly SourceAnswer[];
   readonly total: number;
 }
 
 /** Where the data comes from, how the sources are, what was dropped, what is kept. */
 export interface Sources {
+  readonly awaited: readonly string[];
+  readonly background: readonly LoopState[];
   readonly dropped: readonly DropAnswer[];
   readonly groups: readonly SourceGroup[];
+  readonly nodes_without_exporter: readonly string[];
   readonly paused: string | null;
+  readonly questions: readonly NameQuestion[];
   readonly samples_total: number;
   readonly store: StoreAnswer;
 }
@@ -1681,6 +1767,9 @@ export interface StoreAnswer {
   readonly trouble: string | null;
   readonly waiting_samples: number;
 }
+
+/** What a rule judges. */
+export type Subject = "workloads" | "gpus" | "nodes" | "sources";
 
 /** By thirds of the queue found. `*_ratio`: median (size: mean) in the longest third over that in the shortest. */
 export interface SubmissionBehavior {
@@ -1924,10 +2013,12 @@ export interface TrialAnswer {
   readonly workloads: number;
 }
 
-/** Units by state; `total` leaves requested ones out. */
+/** Units by state; `total` leaves requested ones out. Held or not, `silent` are those of silent exporters and `faulty` those that break a rule on GPUs. */
 export interface UnitCounts {
   readonly allocated: number;
+  readonly faulty: number;
   readonly free: number;
+  readonly silent: number;
   readonly stale: number;
   readonly total: number;
   readonly unavailable: number;
@@ -2016,6 +2107,7 @@ export interface ViolationAnswer {
   readonly gpu_hours: number;
   readonly gpus: number;
   readonly mute: MuteAnswer | null;
+  readonly node: string | null;
   readonly partition: string | null;
   readonly project: string | null;
   readonly readings: string;
@@ -2066,6 +2158,9 @@ export interface WaitBinRow {
   readonly queue: string;
   readonly size: string;
 }
+
+/** What a waiting workload waits for. Only what somebody holds back is held. */
+export type WaitKind = "room" | "held" | "dependency" | "limit" | "begin_time" | "reservation" | "other";
 
 /** Recorded waits. `mean_bounded_slowdown`: max(1, (wait + run) / max(run, 10 s)) over the jobs that ran. */
 export interface Waiting {
@@ -2223,6 +2318,9 @@ export interface Who {
 
 /** A workload with what follows from its times. */
 export interface WorkloadAnswer {
+  readonly derived_exit_code: number | null;
+  readonly derived_exit_signal: number | null;
+  readonly earlier_gpu_hours: number;
   readonly eligible_at: number | null;
   readonly ended_at: number | null;
   readonly exit_code: number | null;
@@ -2230,6 +2328,7 @@ export interface WorkloadAnswer {
   readonly expected_start_at: number | null;
   readonly experiment: string | null;
   readonly gpu_hours: number | null;
+  readonly gpus_allocated: number | null;
   readonly gpus_requested: number;
   readonly kind: WorkloadKind;
   readonly name: string | null;
@@ -2247,16 +2346,19 @@ export interface WorkloadAnswer {
   readonly started_at: number | null;
   readonly state: WorkloadState;
   readonly submitted_at: number | null;
+  readonly suspended_s: number;
   readonly tags: Readonly<Record<string, string>>;
   readonly time_limit_s: number | null;
   readonly user: string | null;
   readonly wait_s: number | null;
+  readonly waits_for: WaitKind | null;
   readonly workload: string;
 }
 
-/** A workload and the units it held. */
+/** A workload, its earlier executions by start, and the units it held. */
 export interface WorkloadDetail {
   readonly allocations: readonly AllocationAnswer[];
+  readonly executions: readonly ExecutionAnswer[];
   readonly workload: WorkloadAnswer;
 }
 

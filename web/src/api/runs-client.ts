@@ -48,6 +48,7 @@ export interface RunBandLine {
 export interface RunsClient {
   tree(signal?: AbortSignal): Promise<RunTree>;
   run(run: string, signal?: AbortSignal): Promise<RunAnswer>;
+  removeRun(run: string): Promise<void>;
   metrics(runs: readonly string[], signal?: AbortSignal): Promise<RunMetrics>;
   lines(query: RunLinesQuery, signal?: AbortSignal): Promise<readonly RunLine[]>;
   bands(query: RunBandsQuery, signal?: AbortSignal): Promise<readonly RunBandLine[]>;
@@ -60,6 +61,9 @@ export function createRunsClient(): RunsClient {
   return {
     tree: (signal) => getJson<RunTree>("/runs/tree", signal),
     run: (run, signal) => getJson<RunAnswer>(`/runs/${encodeURIComponent(run)}`, signal),
+    async removeRun(run) {
+      await send("DELETE", `/runs/${encodeURIComponent(run)}`);
+    },
     metrics: (runs, signal) => getJson<RunMetrics>(`/runs/metrics${toQuery({ run: runs })}`, signal),
     lines: async ({ runs, metrics, ...rest }, signal) =>
       toRunLines(await getTable(`/runs/series${toQuery({ run: runs, metric: metrics, ...rest })}`, signal)),

@@ -6,12 +6,17 @@ import { type Columns, emptyNames, type NameColumn } from "./columns.ts";
 export const UNIT_STATES = ["allocated", "free", "unavailable", "stale", "requested"] as const;
 export type UnitState = (typeof UNIT_STATES)[number];
 
+/** Between the names of the partitions that a node is in. */
+export const SHARED_MARK = " + ";
+
 export type UnitNameColumn =
   | "unit"
   | "kind"
   | "node"
   | "uuid"
   | "partition"
+  /** All partitions of its node, `a100 + all`; null of what is only asked for. */
+  | "node_partitions"
   | "machine_type"
   | "unit_state"
   | "node_state"
@@ -29,6 +34,7 @@ export type UnitNameColumn =
   | "qos"
   | "pending_reason"
   | "allocation_source"
+  | "unit_health"
   | "free_use";
 
 export type UnitNumberColumn =

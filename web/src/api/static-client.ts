@@ -81,6 +81,7 @@ export function createStaticClient(answers: Partial<Client>): StaticClient {
     runs: {
       tree: absent("runs.tree"),
       run: absent("runs.run"),
+      removeRun: absent("runs.removeRun"),
       metrics: absent("runs.metrics"),
       lines: absent("runs.lines"),
       bands: absent("runs.bands"),

@@ -66,10 +66,16 @@ export function formatFlops(perSecond: number | null | undefined): string {
   return isKnown(perSecond) ? formatScaled(perSecond, 1000, DECIMAL, "FLOP/s") : MISSING;
 }
 
-export function formatGpuHours(hours: number | null | undefined): string {
+/** Hours with a digit below ten, where a whole number would hide half of them: `0.4`, `9.9`, `27`. As `format_hours` of the server. */
+export function formatHours(hours: number | null | undefined): string {
   if (!isKnown(hours)) return MISSING;
-  const text = hours < 10 ? hours.toFixed(1) : grouped.format(hours);
-  return `${text}${NBSP}GPU-hours`;
+  if (hours <= 0) return "0";
+  if (hours < 0.05) return "<0.1";
+  return hours < 9.95 ? hours.toFixed(1) : grouped.format(hours);
+}
+
+export function formatGpuHours(hours: number | null | undefined): string {
+  return isKnown(hours) ? `${formatHours(hours)}${NBSP}GPU-hours` : MISSING;
 }
 
 /** Any metric's value in the canonical unit of the catalogue. */

@@ -1,16 +1,30 @@
 // One way to ask the server: a Response that is fine, or a Problem in words. Knows nothing of what is asked.
 
 import { Problem } from "./problem.ts";
+import { noteWarmUp } from "./warm-up.ts";
 
 /** Says that this page asks, and not another site's: only a page of the same origin can send it unasked. */
 export const PAGE_HEADER = "X-ClusterScape-Page";
 
+const WARMING_UP = "warming_up";
+
+/** Asks again and again where the server says that it has just started and is warming up. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
-  let response: Response;
+  for (;;) {
+    const response = await send(path, init);
+    if (response.ok) return response;
+    const problem = await readProblem(response);
+    if (problem.code !== WARMING_UP) throw problem;
+    noteWarmUp(problem.message);
+    await pause(Number(response.headers.get("Retry-After") ?? 1) * 1000, init.signal ?? null);
+  }
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   if (init.method !== undefined && init.method !== "GET") headers.set(PAGE_HEADER, "1");
   try {
-    response = await fetch(path, { credentials: "same-origin", ...init, headers });
+    return await fetch(path, { credentials: "same-origin", ...init, headers });
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new Problem("The server does not answer.", {
@@ -18,8 +32,16 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
       hint: "Check that ClusterScape is running and that this machine can reach it.",
     });
   }
-  if (!response.ok) throw await readProblem(response);
-  return response;
+}
+
+function pause(ms: number, signal: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
 }
 
 export async function readProblem(response: Response): Promise<Problem> {

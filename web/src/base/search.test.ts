@@ -31,6 +31,11 @@ describe("a search", () => {
     expect(find("gpus>=8 train")).toEqual(["train-7b", "train-13b"]);
     expect(find("user!=bob")).toEqual(["train-7b"]);
   });
+  it("takes a workload by the id that its scheduler writes", () => {
+    expect(parseSearch("workload=3_7.0").comparisons).toEqual([
+      { name: "workload", operator: "=", value: "slurm:3_7" },
+    ]);
+  });
   it("means no row when a name stands for nothing", () => expect(find("color=red")).toEqual([]));
   it("takes what is typed by halves for a word", () => {
     expect(parseSearch("user= =x a<")).toEqual({ words: ["user=", "=x", "a<"], comparisons: [] });

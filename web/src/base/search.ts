@@ -1,6 +1,8 @@
 // What is typed into a box that filters: words that must all be found, and comparisons such as `user=ada`, `gpus>8`, `util<20%`.
 // The same in every view; what the names mean is the caller's.
 
+import { qualifyWorkload } from "./workload-id.ts";
+
 export type Operator = "=" | "!=" | "<" | "<=" | ">" | ">=";
 
 export interface Comparison {
@@ -26,7 +28,12 @@ export function parseSearch(text: string): Search {
   for (const word of text.trim().toLowerCase().split(/\s+/).filter(Boolean)) {
     const [, name, operator, value] = COMPARISON.exec(word) ?? [];
     if (name === undefined || value === undefined) words.push(word);
-    else comparisons.push({ name, operator: operator as Operator, value });
+    else
+      comparisons.push({
+        name,
+        operator: operator as Operator,
+        value: name === "workload" ? qualifyWorkload(value) : value,
+      });
   }
   return { words, comparisons };
 }

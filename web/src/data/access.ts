@@ -23,6 +23,12 @@ export function useMay(least: Role): boolean {
   return role === undefined || ROLES.indexOf(role) >= ROLES.indexOf(least);
 }
 
+/** Whether who is signed in is ``login`` or an admin. Yes until it is known: the server has the last word anyway. */
+export function useOwns(login: string | null): boolean {
+  const who = useSession().value?.who;
+  return who === undefined || who === null || who.role === "admin" || (login !== null && who.login === login);
+}
+
 export function useTokens(everybody: boolean): Loadable<readonly TokenAnswer[]> {
   const { client } = useServices();
   return toLoadable(

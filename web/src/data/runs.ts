@@ -10,6 +10,7 @@ import { useVersionedQuery } from "./versioned-query.ts";
 
 const REFRESH_MS = 10_000;
 const INSIGHTS_KEY = "insights";
+const RUN_KEYS = ["run-tree", "run-metrics", "run-lines", "run-bands"];
 
 export function useRunTree(): Loadable<RunTree> {
   return useVersionedQuery({
@@ -27,6 +28,16 @@ export function useRun(run: string): Loadable<RunAnswer> {
     everyMs: REFRESH_MS,
     ask: (client, signal) => client.runs.run(run, signal),
   });
+}
+
+/** Deletes a run, then asks again for all that it was part of. */
+export function useRunRemoval(): (run: string) => Promise<void> {
+  const { client } = useServices();
+  const cache = useQueryClient();
+  return async (run) => {
+    await client.runs.removeRun(run);
+    await Promise.all(RUN_KEYS.map((key) => cache.invalidateQueries({ queryKey: [key] })));
+  };
 }
 
 export function useRunMetrics(runs: readonly string[]): Loadable<RunMetrics> {

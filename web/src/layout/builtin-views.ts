@@ -73,8 +73,8 @@ export const BUILTIN_VIEWS: readonly BuiltinView[] = [
       ...DEFAULT_VIEW,
       units: "gpus",
       layers: [
-        makeLayer("partition", { layout: "listX", sort: LARGEST_FIRST }),
-        makeLayer("node", { layout: "listX", size: "uniform", label: false }),
+        makeLayer("node_partitions", { layout: "listX", sort: LARGEST_FIRST }),
+        makeLayer("node", { layout: "listX", size: "uniform" }),
       ],
       mark: { ...DEFAULT_MARK, color: "unit_state" },
     },

@@ -12,7 +12,8 @@ export type GroupKey =
   | { readonly kind: "bin"; readonly from: number; readonly to: number }
   /** The values beyond the limit, the ones with the fewest units, in one group. */
   | { readonly kind: "other"; readonly distinct: number }
-  | { readonly kind: "missing" };
+  /** `apart`: only those with this value of another attribute, where they are told apart by it. */
+  | { readonly kind: "missing"; readonly apart?: { readonly attribute: string; readonly name: string } };
 
 /** What groups are called that have no name of their own. */
 export interface GroupWords {
@@ -20,6 +21,15 @@ export interface GroupWords {
   /** By attribute, where it has a better word: units without a workload are `free`. */
   readonly missingOf: ReadonlyMap<string, string>;
   readonly other: string;
+  /** Attributes whose missing are several groups, by the values of another one: units that nobody holds may be broken. */
+  readonly apart?: MissingApart;
+}
+
+export interface MissingApart {
+  readonly attributes: ReadonlySet<string>;
+  readonly by: string;
+  /** What a group is called, by the other attribute's value; in this order. Other values are put together. */
+  readonly words: ReadonlyMap<string, string>;
 }
 
 export interface LayerKeys {
@@ -41,6 +51,8 @@ export interface EncodeOptions {
   readonly words: GroupWords;
   /** Distinct values an attribute may have before the smallest are put together; null: as many as there are. */
   readonly foldLimit: number | null;
+  /** The values that tell the missing apart. */
+  readonly apart?: AttributeValues | undefined;
 }
 
 export function encodeLayer(
@@ -48,7 +60,7 @@ export function encodeLayer(
   values: AttributeValues | undefined,
   rows: Uint32Array,
   rowCount: number,
-  { words, foldLimit }: EncodeOptions,
+  { words, foldLimit, apart }: EncodeOptions,
 ): EncodedLayer {
   const attribute = typeof layer.by === "string" ? layer.by : layer.by.metric;
   const missing = words.missingOf.get(attribute) ?? words.missing;
@@ -64,8 +76,18 @@ export function encodeLayer(
   for (const row of rows) codes[row] = denseOf[source.codes[row] ?? 0] ?? missingCode;
   const keys = kept.map((code) => source.keyOf(code) ?? MISSING);
   if (folded.length > 0) keys.push({ kind: "other", distinct: folded.length });
-  keys.push(MISSING);
   const labels = keys.map((key) => labelKey(key, words.other, missing));
+  keys.push(MISSING);
+  labels.push(missing);
+  if (words.apart?.attributes.has(attribute) && apart !== undefined && isNames(apart)) {
+    for (const [name, label] of words.apart.words) {
+      const wanted = apart.names.indexOf(name, 1);
+      if (wanted < 0) continue;
+      const code = keys.push({ kind: "missing", apart: { attribute: words.apart.by, name } }) - 1;
+      labels.push(label);
+      for (const row of rows) if (codes[row] === missingCode && apart.codes[row] === wanted) codes[row] = code;
+    }
+  }
   return { attribute, keys, labels, codes, namedCount: kept.length };
 }
 

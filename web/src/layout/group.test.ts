@@ -82,6 +82,29 @@ describe("groupUnits", () => {
     expect(describeGroups(tree).at(-1)).toBe("free/unknown:7");
   });
 
+  it("tells the missing apart by another attribute where it is asked to", () => {
+    const columns = makeColumns({
+      project: makeNames(["a", null, null, null, null]),
+      unit_state: makeNames(["held", "down", "free", "down", "odd"]),
+    });
+    const apart = {
+      attributes: new Set(["project"]),
+      by: "unit_state",
+      words: new Map([
+        ["free", "free"],
+        ["down", "out of service"],
+        ["stale", "stale"],
+      ]),
+    };
+    const words = { missing: "none", missingOf: new Map(), other: "other", apart };
+    const tree = group([makeLayer("project")], columns, { words });
+    expect(describeGroups(tree)).toEqual(["a:0", "none:4", "free:2", "out of service:1,3"]);
+    expect(tree.layers[0]?.keys.at(-1)).toEqual({
+      kind: "missing",
+      apart: { attribute: "unit_state", name: "down" },
+    });
+  });
+
   it("has one group of the missing for an attribute nobody sent", () => {
     expect(describeGroups(group([makeLayer("rack")], COLUMNS))).toEqual(["none:0,1,2,3,4,5,6,7"]);
   });

@@ -46,6 +46,7 @@ export function groupUnits(view: View, columns: UnitColumns, rows: Uint32Array, 
     const encoding: EncodeOptions = {
       words: options.words,
       foldLimit: options.unfolded.includes(attribute) ? null : options.foldLimit,
+      apart: options.words.apart && columns.attributes.get(options.words.apart.by),
     };
     const encoded = encodeLayer(layer, columns.attributes.get(attribute), ordered, columns.rowCount, encoding);
     const values = layer.sort.of === null ? undefined : columns.attributes.get(layer.sort.of);

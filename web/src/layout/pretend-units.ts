@@ -48,6 +48,7 @@ export function makePretendUnits(gpuCount: number, seed = 7): UnitColumns {
     ["unit", column((row) => (isGpu(row) ? `gpu-${nodeOf(row)}:${row % GPUS_PER_NODE}` : `queue#${row}`))],
     ["node", column((row) => (isGpu(row) ? `gpu-${nodeOf(row)}` : null))],
     ["partition", column((row) => ["a100-large", "a100-small", "v100", "h200"][(nodeOf(row) % 7) % 4] ?? null)],
+    ["node_partitions", column((row) => ["a100-large", "a100-small", "v100", "h200"][(nodeOf(row) % 7) % 4] ?? null)],
     ["unit_state", column((row) => (isGpu(row) ? (workloads[row] === null ? "free" : "allocated") : "requested"))],
     ["workload", column((row) => pick(row, (workload) => `slurm:${100_000 + workload}`))],
     ["user", column((row) => pick(row, (workload) => `user-${userOf(workload)}`))],

@@ -52,6 +52,7 @@ const NUMBERS = {
 const NAMES = {
   unit_state: "State",
   partition: "Partition",
+  node_partitions: "Node's partitions",
   project: "Project",
   user: "User",
   workload: "Workload",
@@ -72,6 +73,7 @@ const NAMES = {
   allocation_source: "How the holder is known",
   violations: "Rules broken",
   free_use: "Use of free GPUs",
+  unit_health: "Health",
 } as const satisfies Readonly<Record<string, string>>;
 export type NameAttributeName = keyof typeof NAMES | RuleAttributeName;
 
@@ -115,6 +117,7 @@ export const WORKLOAD_STATES = [
 const VALUES: Partial<Readonly<Record<NameAttributeName, readonly string[]>>> = {
   unit_state: ["allocated", "free", "unavailable", "stale", "requested"],
   free_use: ["usable", "stranded"],
+  unit_health: ["ok", "silent", "faulty"],
   workload_state: WORKLOAD_STATES,
   node_state: ["idle", "mixed", "allocated", "draining", "drained", "down", "unknown", "stale"],
 };

@@ -181,10 +181,15 @@ export const openRule =
   });
 
 /** A workload with one of the rules it broke. */
+/** Whom a violation by a node, or by a GPU of it, names. */
+const NODE = "node:";
+
 export const selectViolation =
   (workload: string, rule: string): ScreenChange =>
   (screen) => ({
     ...screen,
-    selection: { kind: "workload", key: workload },
+    selection: workload.startsWith(NODE)
+      ? { kind: "node", key: workload.slice(NODE.length) }
+      : { kind: "workload", key: workload },
     rulesPage: { ...screen.rulesPage, rule },
   });

@@ -1,6 +1,7 @@
 // What a link says of the diagnostics page: which workload and window, how its GPUs are compared and laid out, what is selected
 // and brushed. Which units there are, only the data can tell.
 
+import { qualifyWorkload } from "../base/workload-id.ts";
 import { choiceField, type Field } from "./fields.ts";
 import type { Screen } from "./screen.ts";
 import { decodeUnits, encodeUnits } from "./selection.ts";
@@ -79,6 +80,11 @@ function nameField(key: string, isFit: (text: string) => boolean): Field<string 
     serialize: (name) => (name === null ? [] : [name]),
   };
 }
+
+const workloadField: Field<string | null> = {
+  ...nameField("workload", (text) => text !== ""),
+  parse: ([text = ""]) => (text === "" ? undefined : qualifyWorkload(text)),
+};
 
 const metricField = (key: string) => nameField(key, (text) => METRIC.test(text));
 
@@ -175,7 +181,7 @@ const comparedField: Field<Compared | null> = {
 };
 
 const FIELDS = {
-  workload: nameField("workload", (text) => text !== ""),
+  workload: workloadField,
   metric: metricField("metric"),
   plot: choiceField("plot", PLOTS, "histogram"),
   arrangement: choiceField("arrange", ARRANGEMENTS, "node"),

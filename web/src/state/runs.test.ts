@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   closeRun,
+  forgetRun,
   INITIAL_RUNS,
   openRun,
   RUN_AXES,
@@ -68,5 +69,13 @@ describe("choosing runs", () => {
     expect([closed.runs.open, closed.selection]).toEqual([null, null]);
     const other = closeRun("run:r-1")({ ...opened, selection: { kind: "workload", key: "slurm:1" } });
     expect(other.selection?.key).toBe("slurm:1");
+  });
+
+  it("neither open nor chosen after a run was deleted", () => {
+    const run = { run: "r-1", workload: "run:r-1" };
+    const opened = openRun(run)(toggleRuns(["r-1", "r-2"], [])(INITIAL_SCREEN));
+    const left = forgetRun(run)(opened);
+    expect([left.runs.open, left.runs.runs, left.selection]).toEqual([null, ["r-2"], null]);
+    expect(forgetRun(run)(INITIAL_SCREEN).runs.runs).toBe(INITIAL_RUNS.runs);
   });
 });

@@ -186,3 +186,12 @@ export const closeRun =
     const isSelected = screen.selection?.kind === "workload" && screen.selection.key === workload;
     return changeRuns({ open: null })(isSelected ? { ...screen, selection: null } : screen);
   };
+
+/** Without a run that was deleted: neither open nor chosen. */
+export const forgetRun =
+  ({ run, workload }: { readonly run: string; readonly workload: string }) =>
+  (screen: Screen): Screen => {
+    const { runs } = screen.runs;
+    const kept = runs === null ? null : runs.filter((chosen) => chosen !== run);
+    return changeRuns({ runs: kept })(closeRun(workload)(screen));
+  };

@@ -96,6 +96,7 @@ describe("the selection in a link", () => {
     const field = selectionField("select");
     expect(field.parse(["units:gpu-001:0-3"])).toEqual({ kind: "units", key: "gpu-001:0-3" });
     expect(field.parse(["node:gpu-001"])).toEqual({ kind: "node", key: "gpu-001" });
+    expect(field.parse(["workload:3_7.0"])).toEqual({ kind: "workload", key: "slurm:3_7" });
     for (const text of ["units:", "units:n:9-1", "group:gpus", "planet:mars", ""]) {
       expect(field.parse([text])).toBeUndefined();
     }

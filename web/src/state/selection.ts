@@ -1,6 +1,7 @@
 // What is selected, as text short enough for a link: one thing by its name, a group by what its units have in common, or any
 // set of units as ranges. Pure; which rows that is, a view decides.
 
+import { qualifyWorkload } from "../base/workload-id.ts";
 import type { Field } from "./fields.ts";
 
 export const SELECTION_KINDS = ["workload", "unit", "node", "group", "units"] as const;
@@ -37,7 +38,7 @@ function parseSelection(text: string): Selection | undefined {
   if (!kind || !key) return undefined;
   if (kind === "units" && decodeUnits(key) === null) return undefined;
   if (kind === "group" && decodeGroup(key) === null) return undefined;
-  return { kind, key };
+  return { kind, key: kind === "workload" ? qualifyWorkload(key) : key };
 }
 
 /** `gpu-017:3`, `gpu-017:3/7`, `slurm:4711#0`: what comes before the last number, and the number. */

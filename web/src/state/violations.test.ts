@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { selectViolation } from "./changes.ts";
 import { INITIAL_SCREEN, parseScreen, serializeScreen, VIEW_NAMES } from "./screen.ts";
 import {
   INITIAL_RULES_PAGE,
@@ -90,5 +91,14 @@ describe("narrowing", () => {
   it("turns a name on and off", () => {
     expect(toggled(["a"], "b")).toEqual(["a", "b"]);
     expect(toggled(["a", "b"], "a")).toEqual(["b"]);
+  });
+});
+
+describe("a violation that is chosen", () => {
+  const chosen = (workload: string) => selectViolation(workload, "node-down")(INITIAL_SCREEN).selection;
+
+  it("is a workload, or the node that broke a rule on hardware", () => {
+    expect(chosen("slurm:7")).toEqual({ kind: "workload", key: "slurm:7" });
+    expect(chosen("node:gpu01")).toEqual({ kind: "node", key: "gpu01" });
   });
 });

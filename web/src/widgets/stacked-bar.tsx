@@ -15,7 +15,7 @@ const STATES = ["allocated", "free", "stale", "unavailable"] as const;
 
 export function describeShare(share: UnitShare): string {
   return STATES.filter((state) => state === "allocated" || state === "free" || share[state] > 0)
-    .map((state) => `${formatCount(share[state])} ${state}`)
+    .map((state) => `${formatCount(share[state])} ${state === "unavailable" ? "out of service" : state}`)
     .join(" · ");
 }
 

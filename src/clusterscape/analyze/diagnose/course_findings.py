@@ -9,6 +9,7 @@ from clusterscape.analyze.diagnose.samples import Floats, Ints
 from clusterscape.analyze.diagnose.signals import Dips, Growth, find_change, find_dips, fit_growth, sum_increases
 from clusterscape.analyze.diagnose.thumb_rules import ThumbRule
 from clusterscape.model.findings import Estimate, Finding, FindingKind, SizeUnit
+from clusterscape.model.quantities import format_hours
 from clusterscape.model.rules import Severity
 
 DIP_METRICS = ("gpu_util_ratio", "sm_active_ratio", "power_watts")
@@ -40,7 +41,7 @@ def _describe_dips(run: RunData, rule: ThumbRule, metric: str, dips: Dips) -> Fi
     return Finding(
         kind=FindingKind.PERIODIC_DIPS,
         severity=Severity.WARNING if dips.share >= 0.1 else Severity.INFO,
-        title=f"All GPUs dip together {every} by {dips.depth / dips.usual:.0%}: {cause}; {lost_hours:.1f} GPU-hours.",
+        title=f"All GPUs dip together {every} by {dips.depth / dips.usual:.0%}: {cause}; {format_hours(lost_hours)} GPU-hours.",
         reason=rule.reason,
         size=lost_hours,
         size_unit=SizeUnit.GPU_HOURS,
@@ -85,7 +86,7 @@ def find_stall(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
         severity=Severity.CRITICAL,
         title=f"Stalled for {format_duration(lasted_s)} (start ± {format_duration(max(error_s, run.step_s))}) on "
         f"{count_gpus(gpus, len(run.units))}: busy, but at {change.after / change.before:.0%} of the power or activity before; "
-        f"{hours:.1f} GPU-hours.",
+        f"{format_hours(hours)} GPU-hours.",
         reason=rule.reason,
         size=hours,
         size_unit=SizeUnit.GPU_HOURS,
@@ -185,7 +186,7 @@ def find_throttling(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
             kind=FindingKind.THROTTLING,
             severity=Severity.WARNING if cause in ("thermal", "reliability", "board limit") else Severity.INFO,
             title=f"{_capital(count_gpus(columns.size, len(run.units)))} throttled ({cause}) up to {worst:.0%} of the time: "
-            f"{hours:.1f} GPU-hours at lower clocks.",
+            f"{format_hours(hours)} GPU-hours at lower clocks.",
             reason=rule.reason,
             size=hours,
             size_unit=SizeUnit.GPU_HOURS,
@@ -221,7 +222,7 @@ def find_busy_links(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
             kind=FindingKind.COMMUNICATION_BOUND,
             severity=Severity.WARNING,
             title=f"{_capital(count_gpus(columns.size, len(run.units)))} wait for {label} {share:.0%} of the time "
-            f"(± {error:.0%}): {hours:.1f} GPU-hours.",
+            f"(± {error:.0%}): {format_hours(hours)} GPU-hours.",
             reason=rule.reason,
             size=hours,
             size_unit=SizeUnit.GPU_HOURS,
@@ -266,7 +267,7 @@ def find_idle_tail(run: RunData, rule: ThumbRule) -> Iterator[Finding]:
     yield Finding(
         kind=FindingKind.IDLE_TAIL,
         severity=Severity.WARNING,
-        title=f"{_capital(count_gpus(columns.size, len(run.units)))} {what}: {hours:.1f} GPU-hours (± {error_h:.1g}).",
+        title=f"{_capital(count_gpus(columns.size, len(run.units)))} {what}: {format_hours(hours)} GPU-hours (± {error_h:.1g}).",
         reason=rule.reason,
         size=hours,
         size_unit=SizeUnit.GPU_HOURS,

@@ -14,6 +14,7 @@ from clusterscape.analyze.diagnose.samples import Floats, Ints
 from clusterscape.analyze.diagnose.thumb_rules import ThumbRule
 from clusterscape.model.findings import Estimate, Finding, FindingKind, SizeUnit
 from clusterscape.model.metrics import METRICS
+from clusterscape.model.quantities import format_hours
 from clusterscape.model.rules import Severity
 
 NODE_METRICS = ("sm_clock_hertz", "power_watts", "tensor_active_ratio", "gpu_util_ratio")
@@ -60,7 +61,7 @@ def find_imbalance(
         kind=FindingKind.IMBALANCE,
         severity=Severity.WARNING,
         title=f"{groups[busiest].size} GPUs are busy {means[busiest]:.0%} of the time, "
-        f"{groups[laziest].size} others {means[laziest]:.0%}: {lost_hours:.1f} GPU-hours of waiting."
+        f"{groups[laziest].size} others {means[laziest]:.0%}: {format_hours(lost_hours)} GPU-hours of waiting."
         + (f" {explanation.sentence}" if explanation else ""),
         reason=rule.reason,
         size=lost_hours,

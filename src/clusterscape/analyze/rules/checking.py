@@ -4,7 +4,7 @@ Text cannot say anything that fails here; records built by hand, JSON and form f
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clusterscape.analyze.rules.quantities import MAX_NUMBER
 from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS, RUNS, SHARES
@@ -21,7 +21,30 @@ from clusterscape.model.rules import (
     Rule,
     Scope,
     StatisticKind,
+    Subject,
 )
+
+UNFIT: Mapping[Subject, Mapping[str, str]] = {
+    Subject.WORKLOADS: {},
+    Subject.GPUS: {"users": "user", "projects": "project", "age": "age", "gpus": "number of GPUs"},
+    Subject.NODES: {
+        "users": "user",
+        "projects": "project",
+        "age": "age",
+        "gpus": "number of GPUs",
+        "blame": "GPU to blame",
+    },
+    Subject.SOURCES: {
+        "users": "user",
+        "projects": "project",
+        "partitions": "partition",
+        "machine_types": "machine type",
+        "age": "age",
+        "gpus": "number of GPUs",
+        "blame": "GPU to blame",
+    },
+}
+"""Clauses of a scope that a subject does not have, and what they name."""
 
 MAX_CONDITIONS = 64
 MAX_NESTING = 16
@@ -63,6 +86,26 @@ def check_rule(rule: Rule) -> None:
         raise _wrong("color", "a color is written #rrggbb")
     check_expression(rule.expression)
     check_scope(rule.scope)
+    lifeless = find_lifeless(rule.expression, rule.scope.subject)
+    if lifeless is not None:
+        raise _wrong("expression", f"{NO_LIFE}: {lifeless.metric} over last …")
+
+
+NO_LIFE = "GPUs, nodes and sources have no life: look at a window, or at `now`"
+
+
+def find_lifeless(expression: Expression, subject: Subject) -> Condition | None:
+    """The first condition that looks at a whole life where the subject has none."""
+    if not subject.is_hardware:
+        return None
+    return next(
+        (
+            each
+            for each in iter_conditions(expression)
+            if each.window_ms is None and each.statistic.kind is not StatisticKind.NOW
+        ),
+        None,
+    )
 
 
 def check_expression(expression: Expression) -> None:
@@ -122,10 +165,24 @@ def check_scope(scope: Scope) -> None:
     for field, least in (("min_age_ms", 0), ("min_samples", 1), ("min_gpus", 1)):
         if getattr(scope, field) < least:
             raise _wrong(f"scope.{field}", f"at least {least}")
+    _check_subject(scope)
     if (scope.quantifier is Quantifier.SHARE) != (scope.share is not None):
         raise _wrong("scope.share", "a share of the GPUs, and no other quantifier, says which")
     if scope.share is not None and not 0 < scope.share <= 1:
         raise _wrong("scope.share", "a share is above 0 and at most 1")
+
+
+def _check_subject(scope: Scope) -> None:
+    said = {
+        **{name: bool(getattr(scope, name)) for name in ("users", "projects", "partitions", "machine_types")},
+        "age": scope.min_age_ms > 0,
+        "gpus": scope.min_gpus > 1,
+        "blame": scope.quantifier is not Quantifier.EACH,
+    }
+    fields = {"age": "min_age_ms", "gpus": "min_gpus", "blame": "quantifier"}
+    for name, what in UNFIT[scope.subject].items():
+        if said[name]:
+            raise _wrong(f"scope.{fields.get(name, name)}", f"{scope.subject.value} have no {what}")
 
 
 def _wrong(path: str, message: str) -> RuleDocumentError:

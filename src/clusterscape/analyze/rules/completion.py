@@ -20,7 +20,7 @@ from clusterscape.analyze.rules.vocabulary import (
 )
 from clusterscape.errors import RuleSyntaxError
 from clusterscape.model.metrics import CATALOGUE, METRICS, MetricKind
-from clusterscape.model.rules import Across, Operator, Quantifier, Severity, StatisticKind
+from clusterscape.model.rules import Across, Operator, Quantifier, Severity, StatisticKind, Subject
 
 _LAST_WORD = re.compile(r"[\w.%°/]*\Z")
 _METRIC_BEFORE = re.compile(r"([^\W\d]\w*)")
@@ -34,7 +34,7 @@ _CONTINUATIONS = {
     "and": "Both must hold.",
     "or": "One of them must hold.",
     "over last": "Only the latest part of the life: `over last 30m`.",
-    "for": "Whose workloads: `for user …`.",
+    "for": "Whose workloads: `for user …`; or what else: `for every GPU`, `for every node`, `for every source`.",
     "on": "Whom to blame: `on any GPU`.",
     "with": "From how many samples or GPUs on: `with 20 samples`.",
     "after": "From which age on: `after 30m`.",
@@ -161,6 +161,7 @@ def describe_language() -> dict[str, Any]:
         ],
         "operators": [operator.value for operator in Operator],
         "across": [{"kind": across.value, "help": text} for across, text in _ACROSS_HELP.items()],
+        "subjects": [subject.value for subject in Subject],
         "quantifiers": [quantifier.value for quantifier in Quantifier],
         "severities": [severity.value for severity in Severity],
         "windows_ms": [600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000],

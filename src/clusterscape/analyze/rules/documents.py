@@ -26,6 +26,7 @@ from clusterscape.model.rules import (
     Severity,
     Statistic,
     StatisticKind,
+    Subject,
 )
 
 VERSION: Literal[1] = 1
@@ -82,7 +83,7 @@ ExpressionDocument = Annotated[
 
 
 class ScopeDocument(_Document):
-    """Which workloads a rule judges, and from when on."""
+    """Whom a rule judges, and from when on. For GPUs, nodes and sources ``min_age_ms`` is 0."""
 
     users: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
@@ -94,6 +95,7 @@ class ScopeDocument(_Document):
     min_gpus: int = Scope().min_gpus
     quantifier: Quantifier = Quantifier.EACH
     share: float | None = None
+    subject: Subject = Subject.WORKLOADS
 
 
 class RuleDocument(_Document):
@@ -106,6 +108,7 @@ class RuleDocument(_Document):
     expression: ExpressionDocument
     scope: Annotated[ScopeDocument, Field(default_factory=ScopeDocument)]
     reason: str = ""
+    advice: str = ""
     owner: str | None = None
     color: str | None = None
     is_enabled: bool = True
@@ -148,8 +151,10 @@ def write_document(rule: Rule) -> dict[str, Any]:
             "min_gpus": scope.min_gpus,
             "quantifier": scope.quantifier.value,
             "share": scope.share,
+            "subject": scope.subject.value,
         },
         "reason": rule.reason,
+        "advice": rule.advice,
         "owner": rule.owner,
         "color": rule.color,
         "is_enabled": rule.is_enabled,
@@ -207,6 +212,7 @@ def _rule(model: RuleDocument) -> Rule:
         expression=simplify(_expression(model.expression)),
         scope=Scope(**dict(model.scope)),
         reason=model.reason,
+        advice=model.advice,
         owner=model.owner,
         color=model.color,
         is_enabled=model.is_enabled,

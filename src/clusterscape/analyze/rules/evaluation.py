@@ -1,7 +1,8 @@
 """Judges lives by rules, all rows at once: three-valued, each distinct statistic asked for once.
 
 A condition is unknown where its metric has no value or fewer samples than the scope wants over the time it looks at. Unknown
-and false is false; unknown or true is true; a rule that stays unknown has not judged yet.
+and false is false; unknown or true is true; a rule that stays unknown has not judged yet. Of hardware, unknown or false is false:
+what a GPU does not measure cannot break a rule, and must not keep open what another condition began.
 """
 
 from collections.abc import Sequence
@@ -50,6 +51,8 @@ class _Judge:
 
     def judge(self, rule: Rule) -> Truths:
         scope = rule.scope
+        if scope.subject is not self._facts.subject:
+            return np.full(self._facts.row_count, OUT_OF_SCOPE, np.uint8)
         truths = self._express(rule.expression, scope.min_samples)
         too_young = self._too_young(scope.min_age_ms)
         truths = np.where(too_young, UNKNOWN, truths)
@@ -72,6 +75,9 @@ class _Judge:
         joined = merge(parts[0], parts[1])
         for part in parts[2:]:
             joined = merge(joined, part)
+        if expression.junction is Junction.OR and self._facts.subject.is_hardware:
+            is_denied = np.logical_or.reduce([part == FALSE for part in parts])
+            joined = np.where((joined == UNKNOWN) & is_denied, FALSE, joined)
         return joined
 
     def _test(self, condition: Condition, min_samples: int) -> Truths:

@@ -17,6 +17,7 @@ from clusterscape.model.rules import (
     Rule,
     Scope,
     StatisticKind,
+    Subject,
 )
 
 _OPERATORS = {
@@ -51,8 +52,9 @@ def _describe_condition(condition: Condition) -> str:
         label = f"{label} {threshold}{_of_limit(condition.statistic.threshold)}"
     across = f"{_ACROSS[condition.across]} " if condition.across else ""
     time = "the whole life" if condition.window_ms is None else f"the last {write_duration(condition.window_ms)}"
+    over = "" if kind is StatisticKind.NOW and condition.window_ms is None else f", over {time}"
     value = format_value(condition.value, condition.metric, kind) + _of_limit(condition.value)
-    what = f"{across}{metric.label}, {label}, over {time}"
+    what = f"{across}{metric.label}, {label}{over}"
     return f"{format_condition(condition)}: {what}, is {_OPERATORS[condition.operator]} {value}."
 
 
@@ -61,6 +63,8 @@ def _of_limit(quantity: Quantity) -> str:
 
 
 def _describe_scope(scope: Scope) -> str:
+    if scope.subject.is_hardware:
+        return _describe_hardware(scope)
     blamed = {
         Quantifier.EACH: "each GPU by itself",
         Quantifier.ANY: "the whole workload if any of its GPUs meets this",
@@ -78,6 +82,21 @@ def _describe_scope(scope: Scope) -> str:
     size = f", of {scope.min_gpus} GPUs or more" if scope.min_gpus > 1 else ""
     age = write_duration(scope.min_age_ms)
     return f"Judges {whose}{size}, from {age} of age and {scope.min_samples} samples on; blames {blamed}."
+
+
+def _describe_hardware(scope: Scope) -> str:
+    filters = (("partitions", scope.partitions), ("machine types", scope.machine_types), ("names", scope.names))
+    which = "; ".join(f"{word} {', '.join(names)}" for word, names in filters if names)
+    share = f"{(scope.share or 0) * 100:g}% of its"
+    blamed = {
+        Quantifier.EACH: "",
+        Quantifier.ANY: "; blames the node if any of its GPUs meets this",
+        Quantifier.ALL: "; blames the node if all of its GPUs meet this",
+        Quantifier.SHARE: f"; blames the node if {share} GPUs meet this",
+    }[scope.quantifier]
+    samples = "" if scope.min_samples == 1 else f", from {scope.min_samples} samples on"
+    whom = {Subject.GPUS: "every GPU, whoever holds it", Subject.NODES: "every node", Subject.SOURCES: "every source"}
+    return f"Judges {whom[scope.subject]}{f' of {which}' if which else ''}{samples}{blamed}."
 
 
 def format_values(rule: Rule, values: Mapping[str, float]) -> str:

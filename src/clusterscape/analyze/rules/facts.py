@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterscape.model.ids import UnitId, WorkloadId
-from clusterscape.model.rules import Scope
+from clusterscape.model.rules import Scope, Subject
 from clusterscape.model.samples import Int64s
 
 Bools = NDArray[np.bool_]
@@ -19,7 +19,8 @@ Bools = NDArray[np.bool_]
 class LifeFacts:
     """One row per life (a workload on a unit); ``workload`` counts through ``workloads`` and all that stands beside them.
 
-    ``gpus`` is how many GPUs the workload holds, maybe more than it has rows. A name not known is None and passes no filter.
+    ``gpus`` is how many GPUs the workload holds, maybe more than it has rows. A name not known is None and passes no filter;
+    a node in several partitions has them in lines.
     """
 
     units: Sequence[UnitId]
@@ -32,6 +33,7 @@ class LifeFacts:
     machine_types: Sequence[str | None]
     names: Sequence[str | None]
     gpus: NDArray[np.integer]
+    subject: Subject = Subject.WORKLOADS
 
     @property
     def row_count(self) -> int:
@@ -64,7 +66,7 @@ class ScopeFilter:
         if key not in self._passed:
             distinct, codes = self._encode(field)
             fitting = re.compile("|".join(map(translate, patterns)))
-            fits = [name is not None and fitting.match(name) is not None for name in distinct]
+            fits = [name is not None and any(map(fitting.match, name.split("\n"))) for name in distinct]
             self._passed[key] = np.array(fits, dtype=np.bool_)[codes]
         return self._passed[key]
 

@@ -22,6 +22,7 @@ from clusterscape.model.rules import (
     Rule,
     Scope,
     StatisticKind,
+    Subject,
 )
 
 LIFE_WINDOW_MS = 86_400_000
@@ -205,9 +206,10 @@ def to_prometheus_rules(
         if not rule.is_enabled:
             skipped.append((rule, "it is switched off"))
             continue
-        writer = _Writer(job_label, life_window_ms, rule.scope.min_samples)
+        label = None if rule.scope.subject is Subject.GPUS else job_label  # those are judged whoever holds them
+        writer = _Writer(label, life_window_ms, rule.scope.min_samples)
         try:
-            entries.append(_entry(rule, writer.rule(rule), list(writer.notes), job_label))
+            entries.append(_entry(rule, writer.rule(rule), list(writer.notes), label))
         except _InexpressibleError as error:
             skipped.append((rule, str(error)))
     head = ["# Written by ClusterScape.", *(f"# Left out: {_line(rule.key)}: {why}." for rule, why in skipped)]
@@ -216,6 +218,8 @@ def to_prometheus_rules(
 
 
 def _refuse_scope(scope: Scope) -> None:
+    if scope.subject in (Subject.NODES, Subject.SOURCES):
+        raise _InexpressibleError(f"the exporter's series do not tell of {scope.subject.value}")
     names = {
         "users": scope.users,
         "projects": scope.projects,

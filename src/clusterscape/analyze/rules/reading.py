@@ -11,7 +11,14 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from clusterscape.analyze.rules.checking import MAX_CONDITIONS, MAX_NESTING, iter_conditions, join
+from clusterscape.analyze.rules.checking import (
+    MAX_CONDITIONS,
+    MAX_NESTING,
+    NO_LIFE,
+    find_lifeless,
+    iter_conditions,
+    join,
+)
 from clusterscape.analyze.rules.quantities import UnitMismatchError, read_duration, read_quantity
 from clusterscape.analyze.rules.scanner import Expected, Piece, Scanner
 from clusterscape.analyze.rules.scope_reading import read_scope
@@ -81,6 +88,10 @@ def parse_text(text: str, *, me: str | None = None) -> RuleText:
     if sum(1 for _ in iter_conditions(expression)) > MAX_CONDITIONS:
         raise scanner.error(f"a rule holds {MAX_CONDITIONS} conditions at most", Piece("", 0, len(text)))
     scope = read_scope(scanner, lambda: take_duration_ms(scanner), me=me)
+    lifeless = find_lifeless(expression, scope.subject)
+    if lifeless is not None:
+        hint = f"Such as `{short_name(lifeless.metric)} max over last 1h`."
+        raise scanner.error(NO_LIFE, Piece("", 0, len(text.rstrip())), hint=hint)
     if not scanner.is_at_end:
         what = "expected `and`, `or`, or a clause (`for`, `on`, `with`, `after`)"
         raise scanner.error(what, expected=Expected.CONTINUATION, choices=_CONTINUATIONS)

@@ -112,6 +112,7 @@ def _describe(one: ShippedRule) -> list[str]:
         "",
         f"{rule.reason}",
         "",
+        *([f"*To its user:* {rule.advice}", ""] if rule.advice else []),
         f"*Against false alarms:* {one.false_alarms}{_optional(rule.expression)}",
         "",
         f"*Thresholds:* {one.source}",

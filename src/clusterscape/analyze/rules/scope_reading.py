@@ -1,6 +1,7 @@
 """Reads the clauses behind a rule's conditions: whom it judges, from when on, and whom it blames.
 
 clause = "for" filter name { "," name } | "for" ( "mine" | "all" ) | "after" duration
+       | "for every" ( "GPU" | "node" | "source" )
        | "with" [ "at least" ] count ( "samples" | "GPUs" )
        | "on" ( "each GPU" | "any GPU" | "all GPUs" | [ "at least" ] percent "of GPUs" )
 """
@@ -9,11 +10,16 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
+from clusterscape.analyze.rules.checking import UNFIT
 from clusterscape.analyze.rules.scanner import Expected, Piece, Scanner
-from clusterscape.analyze.rules.writing import BARE_NAME, CLAUSE_WORDS
-from clusterscape.model.rules import Quantifier, Scope
+from clusterscape.analyze.rules.writing import BARE_NAME, CLAUSE_WORDS, SUBJECT_WORDS
+from clusterscape.model.rules import Quantifier, Scope, Subject, standard_scope
 
-FILTER_WORDS = ("user", "project", "partition", "machine type", "name", "mine", "all")
+SUBJECTS = {"gpu": Subject.GPUS, "node": Subject.NODES, "source": Subject.SOURCES}
+FILTER_WORDS = (
+    *("user", "project", "partition", "machine type", "name", "mine", "all"),
+    *("every GPU", "every node", "every source"),
+)
 QUANTIFIER_WORDS = {"each": Quantifier.EACH, "any": Quantifier.ANY, "all": Quantifier.ALL}
 _FIELDS = {"user": "users", "project": "projects", "partition": "partitions", "name": "names", "workload": "names"}
 _COMMA = re.compile(r",")
@@ -34,6 +40,8 @@ class _ScopeReader:
         self._names: dict[str, tuple[str, ...]] = {}
         self._numbers: dict[str, int] = {}
         self._blame: tuple[Quantifier, float | None] | None = None
+        self._subject = Subject.WORKLOADS
+        self._places: dict[str, Piece] = {}  # where a clause stands that not every subject has
 
     def read(self) -> Scope:
         readers = {"for": self._read_filter, "after": self._read_age, "with": self._read_least, "on": self._read_blame}
@@ -42,8 +50,9 @@ class _ScopeReader:
             piece = self._scanner.take_word()
             assert piece is not None
             readers[word](piece)
+        self._check_subject()
         quantifier, share = self._blame or (Quantifier.EACH, None)
-        standard = Scope()
+        standard = standard_scope(self._subject)
         return Scope(
             users=self._names.get("users", ()),
             projects=self._names.get("projects", ()),
@@ -55,9 +64,29 @@ class _ScopeReader:
             min_gpus=self._numbers.get("gpus", standard.min_gpus),
             quantifier=quantifier,
             share=share,
+            subject=self._subject,
         )
 
+    def _check_subject(self) -> None:
+        for field, piece in self._places.items():
+            if field in UNFIT[self._subject]:
+                what = f"{SUBJECT_WORDS[self._subject]} has no {UNFIT[self._subject][field]}"
+                raise self._scanner.error(what, piece, hint="Leave this clause out, or judge workloads.")
+
+    def _read_subject(self, piece: Piece) -> None:
+        word = self._scanner.peek_word().removesuffix("s")
+        if word not in SUBJECTS:
+            what = "expected `GPU`, `node` or `source`"
+            raise self._scanner.error(what, expected=Expected.FILTER, choices=("GPU", "node", "source"))
+        self._scanner.take_word()
+        if self._subject is not Subject.WORKLOADS:
+            raise self._scanner.error("`for every` is said twice", piece)
+        self._subject = SUBJECTS[word]
+
     def _read_filter(self, piece: Piece) -> None:
+        if self._scanner.take_words("every"):
+            self._read_subject(piece)
+            return
         if self._scanner.take_words("all") or self._scanner.take_words("everyone"):
             return
         if self._scanner.take_words("mine") or self._scanner.take_words("me"):
@@ -108,11 +137,13 @@ class _ScopeReader:
                 f"{field.replace('_', ' ')} are named twice", piece, hint="Join them: `for user a, b`."
             )
         self._names[field] = names
+        self._places[field] = piece
 
     def _set_number(self, key: str, number: int, piece: Piece) -> None:
         if key in self._numbers:
             raise self._scanner.error("this is said twice", piece)
         self._numbers[key] = number
+        self._places[key] = piece
 
     def _read_age(self, piece: Piece) -> None:
         self._set_number("age", self._take_duration_ms(), piece)
@@ -134,6 +165,7 @@ class _ScopeReader:
     def _read_blame(self, piece: Piece) -> None:
         if self._blame is not None:
             raise self._scanner.error("`on` is said twice", piece)
+        self._places["blame"] = piece
         word = self._scanner.peek_word()
         if word in QUANTIFIER_WORDS:
             self._scanner.take_word()

@@ -38,4 +38,6 @@ def _build(entry: dict[str, str]) -> ShippedRule:
         severity=Severity(entry["severity"]),
         reason=entry["reason"],
     )
-    return ShippedRule(replace(rule, is_shipped=True), entry["false_alarms"], entry["source"])
+    return ShippedRule(
+        replace(rule, advice=entry.get("advice", ""), is_shipped=True), entry["false_alarms"], entry["source"]
+    )

@@ -17,13 +17,15 @@ from clusterscape.model.rules import (
     Scope,
     Statistic,
     StatisticKind,
+    Subject,
+    standard_scope,
 )
 
 BARE_NAME = re.compile(r"[\w.*?\[\]!@:/+-]+")
 """A name that needs no quotes, unless it is one of the ``CLAUSE_WORDS``."""
 
 CLAUSE_WORDS = frozenset({"for", "after", "with", "on", "and", "or", "over"})
-_STANDARD = Scope()
+SUBJECT_WORDS = {Subject.GPUS: "every GPU", Subject.NODES: "every node", Subject.SOURCES: "every source"}
 
 
 def format_rule(rule: Rule) -> str:
@@ -107,16 +109,18 @@ def _clauses(scope: Scope) -> list[str]:
         ("machine type", scope.machine_types),
         ("name", scope.names),
     )
-    clauses = [f"for {word} {', '.join(map(format_name, names))}" for word, names in filters if names]
+    standard = standard_scope(scope.subject)
+    clauses = [f"for {SUBJECT_WORDS[scope.subject]}"] if scope.subject in SUBJECT_WORDS else []
+    clauses += [f"for {word} {', '.join(map(format_name, names))}" for word, names in filters if names]
     if scope.quantifier is Quantifier.SHARE:
         assert scope.share is not None
         clauses.append(f"on {format_decimal(Decimal(repr(scope.share)) * 100)}% of GPUs")
     elif scope.quantifier is not Quantifier.EACH:
         clauses.append("on any GPU" if scope.quantifier is Quantifier.ANY else "on all GPUs")
-    if scope.min_gpus != _STANDARD.min_gpus:
+    if scope.min_gpus != standard.min_gpus:
         clauses.append(f"with at least {scope.min_gpus} GPU{'' if scope.min_gpus == 1 else 's'}")
-    if scope.min_samples != _STANDARD.min_samples:
+    if scope.min_samples != standard.min_samples:
         clauses.append(f"with {scope.min_samples} sample{'' if scope.min_samples == 1 else 's'}")
-    if scope.min_age_ms != _STANDARD.min_age_ms:
+    if scope.min_age_ms != standard.min_age_ms:
         clauses.append(f"after {write_duration(scope.min_age_ms)}")
     return clauses

@@ -10,6 +10,7 @@ import numpy as np
 
 from clusterscape.analyze.runs.lines import Floats, Ints
 
+LEAST = 1e-100  # of work and joules: less is none, and could not be divided by
 SHORTEST_WINDOW_MS = 10_000
 """Energy is read every five seconds: a shorter window would show that more than the run."""
 PARTS_OF_RUN = 50
@@ -74,7 +75,7 @@ def compute_efficiency(energy: Total, work: Total) -> Efficiency:
     work = _without_falls(work)
     done = np.interp(ends, *work) - np.interp(begins, *work)
     joules = np.interp(ends, *energy) - np.interp(begins, *energy)
-    is_told = (done > 0) & (joules > 0)
+    is_told = (done > LEAST) & (joules > LEAST)
     seconds = window / 1000
     return Efficiency(ends[is_told], done[is_told] / seconds, joules[is_told] / seconds)
 

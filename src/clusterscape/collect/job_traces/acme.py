@@ -1,8 +1,7 @@
 """Acme's ``trace_seren.csv`` and ``trace_kalos.csv`` (Shanghai AI Lab), from their published schema."""
 
-from pathlib import Path
-
 from clusterscape.collect.job_traces.helios import FIELDS, SHARED, read_gpu_log
+from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.model.jobs import JobTrace
 
 
@@ -12,6 +11,6 @@ def is_acme(start: str) -> bool:
     return {*SHARED, "type", "gpu_time"} <= set(heading)
 
 
-def read_acme(path: Path, name: str, timezone: str) -> JobTrace:
+def read_acme(source: TraceSource, name: str, timezone: str) -> JobTrace:
     """``type`` (pretraining, evaluation, …) is the project. Times carry their offset."""
-    return read_gpu_log(path, name, "acme", FIELDS | {"project": "type"}, (*SHARED, "type"), timezone)
+    return read_gpu_log(source, name, "acme", FIELDS | {"project": "type"}, (*SHARED, "type"), timezone)

@@ -16,6 +16,10 @@ from clusterscape.model.jobs import JOB_COLUMNS, CleaningNote, JobStatus, JobTra
 Action = Literal["dropped", "repaired", "kept"]
 NUMBERS = ("submit_s", "wait_s", "run_s", "processors", "gpus", "nodes", "requested_s")
 _NO_TEXT = ("", "-", "nan", "NaN", "None", "NULL", "null", "N/A", "Unknown")
+MOST_UNKNOWN_STATUSES = 20
+"""Words for how a job ended that are noted one by one."""
+MOST_NAME_CHARACTERS = 256
+_NAMES = ("job_id", "user", "project", "queue")
 _ACTIONS: tuple[Action, ...] = ("dropped", "repaired", "kept")
 
 
@@ -58,6 +62,7 @@ class Cleaner:
         self.faults = FileFaults()
         self._statuses = statuses
         self._missing = missing
+        self._unknown_statuses: set[str] = set()
         self._blocks: list[pl.DataFrame] = []
 
     def add(self, frame: pl.DataFrame) -> None:
@@ -67,10 +72,11 @@ class Cleaner:
         ]
         frame = self._to_numbers(frame.with_columns(missing))
         frame = self._to_statuses(frame)
-        texts = [
-            pl.col(name).cast(pl.String).str.strip_chars().replace(list(_NO_TEXT), None)
-            for name in ("job_id", "user", "project", "queue")
-        ]
+        is_long = pl.any_horizontal(
+            pl.col(name).cast(pl.String).str.len_chars() > MOST_NAME_CHARACTERS for name in _NAMES
+        )
+        frame = self.notes.drop(f"a name of more than {MOST_NAME_CHARACTERS} characters", frame, is_long)
+        texts = [pl.col(name).cast(pl.String).str.strip_chars().replace(list(_NO_TEXT), None) for name in _NAMES]
         whole = [pl.col(name).floor().cast(pl.Int64, strict=False) for name in ("processors", "nodes")]
         self._blocks.append(
             frame.with_columns(texts).with_columns(whole).select(list(JOB_COLUMNS)).cast(pl.Schema(JOB_COLUMNS))
@@ -97,13 +103,13 @@ class Cleaner:
         frame = frame.with_columns(words.alias("_word"))
         known = {word: status.value for word, status in self._statuses.items()}
         unknown = frame.filter(pl.col("_word").is_not_null() & ~pl.col("_word").is_in(list(known)))
-        for word, group in unknown.group_by("_word", maintain_order=True):
-            self.notes.add(
-                "kept",
-                f"status {str(word[0])[:40]!r} is not known",
-                group.height,
-                group["line"].head(EXAMPLES).to_list(),
-            )
+        counted = unknown.group_by("_word", maintain_order=True).agg(pl.len(), pl.col("line").head(EXAMPLES))
+        for word, count, lines in counted.iter_rows():
+            if word in self._unknown_statuses or len(self._unknown_statuses) < MOST_UNKNOWN_STATUSES:
+                self._unknown_statuses.add(word)
+                self.notes.add("kept", f"status {word[:40]!r} is not known", count, lines)
+            else:
+                self.notes.add("kept", "other statuses are not known", count, lines)
         status = pl.col("_word").replace_strict(known, default=JobStatus.UNKNOWN.value, return_dtype=pl.String)
         return frame.with_columns(status.fill_null(JobStatus.UNKNOWN.value).alias("status")).drop("_word")
 
@@ -118,6 +124,7 @@ class Cleaner:
     ) -> JobTrace:
         """The trace; raises SourceError where no row is left."""
         frame = pl.concat(self._blocks) if self._blocks else pl.DataFrame(schema=JOB_COLUMNS)
+        self._blocks.clear()  # each step below copies what it keeps
         self._tell_faults()
         frame = self._drop_impossible(frame, size_unit, total)
         self._mark_odd(frame)

@@ -1,12 +1,11 @@
 """Helios ``cluster_log.csv`` of SenseTime, from its published schema; Acme's logs have most of its columns."""
 
-from pathlib import Path
-
 import polars as pl
 
 from clusterscape.collect.job_traces import statuses
 from clusterscape.collect.job_traces.cleaning import Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
+from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.collect.job_traces.times import unix_seconds
 from clusterscape.model.jobs import JobTrace
 
@@ -30,13 +29,13 @@ def is_helios(start: str) -> bool:
     return {*SHARED, "vc"} <= set(heading)
 
 
-def read_helios(path: Path, name: str, timezone: str) -> JobTrace:
+def read_helios(source: TraceSource, name: str, timezone: str) -> JobTrace:
     """``vc`` (virtual cluster) is the queue. CPU jobs have 0 GPUs."""
-    return read_gpu_log(path, name, "helios", FIELDS | {"queue": "vc"}, (*SHARED, "vc"), timezone)
+    return read_gpu_log(source, name, "helios", FIELDS | {"queue": "vc"}, (*SHARED, "vc"), timezone)
 
 
 def read_gpu_log(
-    path: Path, name: str, format: str, fields: dict[str, str], required: tuple[str, ...], timezone: str
+    source: TraceSource, name: str, format: str, fields: dict[str, str], required: tuple[str, ...], timezone: str
 ) -> JobTrace:
     """A CSV with Helios' columns, ``fields`` saying which is which. CPU jobs have 0 GPUs."""
     cleaner = Cleaner(statuses.SLURM)
@@ -44,5 +43,5 @@ def read_gpu_log(
     def reshape(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(unix_seconds("submit_time", timezone).alias("submit_s"))
 
-    read_delimited(path, cleaner, fields, required=required, reshape=reshape)
+    read_delimited(source, cleaner, fields, required=required, reshape=reshape)
     return cleaner.finish(name, format, "gpus")

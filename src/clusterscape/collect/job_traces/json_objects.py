@@ -1,53 +1,94 @@
 """The objects of one list in a JSON file, one after another, without holding the file."""
 
+import codecs
 import json
-from collections.abc import Iterator
-from pathlib import Path
+import re
+from collections.abc import Callable, Iterator
 
-from clusterscape.collect.job_traces.text import BLOCK_BYTES, open_bytes
+from clusterscape.collect.job_traces.text import BLOCK_BYTES, TraceSource, open_bytes
 from clusterscape.errors import SourceError
 
+BATCH_ROWS = 20_000
+BATCH_CHARACTERS = 4 * BLOCK_BYTES
+"""Jobs become columns in batches of so many, or of so much text."""
+
 _DECODER = json.JSONDecoder()
+_BETWEEN = re.compile(r"[ \t\r\n,]*+")
 
 
-def iter_objects(path: Path, key: str | None) -> Iterator[dict[str, object]]:
-    """Objects of the list under ``key``, or of the list that is the file. A damaged file raises SourceError saying where."""
+def _iter_objects(source: TraceSource, key: str | None) -> Iterator[tuple[dict[str, object], int]]:
+    """Objects of the list under ``key``, or of the list that is the file, with the characters each takes.
+
+    A damaged file raises SourceError saying where.
+    """
+    count, text = 0, ""
+    for more, is_last in _iter_list(source, key):
+        text += more
+        at = 0
+        while True:
+            at = _skip(text, at)
+            if at == len(text):
+                break
+            if text[at] == "]":
+                return
+            try:
+                found, end = _DECODER.raw_decode(text, at)
+            except json.JSONDecodeError as error:
+                if not is_last:
+                    source.check_length(len(text) - at, f"a job ({count + 1:,})")
+                    break
+                raise SourceError(f"{source}: job {count + 1} is damaged: {error.msg}") from error
+            except RecursionError:
+                raise SourceError(f"{source}: job {count + 1} is nested too deeply to be read") from None
+            count += 1
+            source.check_rows(count)
+            if isinstance(found, dict):
+                yield found, end - at
+            at = end
+        text = text[at:]
+    raise SourceError(f"{source} breaks off after job {count}", hint="The list of jobs has no end.")
+
+
+def iter_row_batches(
+    source: TraceSource, key: str | None, to_row: Callable[[int, dict[str, object]], dict[str, object]]
+) -> Iterator[list[dict[str, object]]]:
+    """What ``to_row`` makes of each job and its place from 1 on, in batches."""
+    rows: list[dict[str, object]] = []
+    characters = 0
+    for place, (job, length) in enumerate(_iter_objects(source, key), start=1):
+        rows.append(to_row(place, job))
+        characters += length
+        if len(rows) == BATCH_ROWS or characters > BATCH_CHARACTERS:
+            yield rows
+            rows, characters = [], 0
+    if rows:
+        yield rows
+
+
+def _iter_list(source: TraceSource, key: str | None) -> Iterator[tuple[str, bool]]:
+    """The text behind the list's opening bracket, block by block, and whether the file ends with the block."""
     opening = f'"{key}"' if key else "["
-    count, text, is_open = 0, "", False
-    with open_bytes(path) as stream:
+    is_open, text = False, ""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    with open_bytes(source) as stream:
         while True:
             block = stream.read(BLOCK_BYTES // 4)
-            text += block.decode("utf-8", "replace")
+            text += decoder.decode(block, final=not block)
             if not is_open:
                 at = text.find(opening)
                 at = text.find("[", at) if at >= 0 else -1
                 if at < 0 and block:
+                    source.check_length(len(text), "a part before its list of jobs")
                     continue
                 if at < 0:
-                    raise SourceError(f"{path} holds no list of jobs", hint=f"It must have {opening} with a list.")
+                    raise SourceError(f"{source} holds no list of jobs", hint=f"It must have {opening} with a list.")
                 text, is_open = text[at + 1 :], True
-            at = 0
-            while True:
-                at = _skip(text, at)
-                if at == len(text):
-                    break
-                if text[at] == "]":
-                    return
-                try:
-                    found, at = _DECODER.raw_decode(text, at)
-                except json.JSONDecodeError as error:
-                    if block:
-                        break
-                    raise SourceError(f"{path}: job {count + 1} is damaged: {error.msg}") from error
-                count += 1
-                if isinstance(found, dict):
-                    yield found
-            text = text[at:]
+            yield text, not block
+            text = ""
             if not block:
-                raise SourceError(f"{path} breaks off after job {count}", hint="The list of jobs has no end.")
+                return
 
 
 def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n,":
-        at += 1
-    return at
+    found = _BETWEEN.match(text, at)
+    return found.end() if found else at

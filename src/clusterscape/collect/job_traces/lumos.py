@@ -1,10 +1,9 @@
 """The CSV of DIR-LAB's Lumos: ALCF's Mira, Theta and ThetaGPU, and the four columns it keeps of Philly."""
 
-from pathlib import Path
-
 from clusterscape.collect.job_traces import statuses
 from clusterscape.collect.job_traces.cleaning import Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
+from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.model.jobs import JobTrace, SizeUnit
 
 _FIELDS = {
@@ -28,10 +27,10 @@ def is_lumos(start: str) -> bool:
     return {"submit_time", "run_time", "wait_time", "gpu_num"} <= set(heading)
 
 
-def read_lumos(path: Path, name: str) -> JobTrace:
+def read_lumos(source: TraceSource, name: str) -> JobTrace:
     """A machine that gives whole nodes is measured in nodes, one of GPUs in GPUs."""
     cleaner = Cleaner(statuses.PHILLY)
-    headings = read_delimited(path, cleaner, _FIELDS, required=("submit_time", "run_time", "wait_time", "gpu_num"))
+    headings = read_delimited(source, cleaner, _FIELDS, required=("submit_time", "run_time", "wait_time", "gpu_num"))
     unit: SizeUnit = "nodes" if "node_num" in headings else "processors"
     if cleaner.share_with("gpus") > 0.5:
         unit = "gpus"

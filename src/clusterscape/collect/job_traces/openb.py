@@ -8,7 +8,7 @@ import polars as pl
 from clusterscape.collect.job_traces import statuses
 from clusterscape.collect.job_traces.cleaning import Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
-from clusterscape.collect.job_traces.text import FileFaults, iter_blocks
+from clusterscape.collect.job_traces.text import FileFaults, TraceSource, iter_blocks
 from clusterscape.errors import SourceError
 from clusterscape.model.jobs import JobTrace
 
@@ -34,7 +34,7 @@ def is_openb(start: str) -> bool:
     return set(_PODS) <= set(heading)
 
 
-def read_openb(path: Path, name: str) -> JobTrace:
+def read_openb(source: TraceSource, name: str) -> JobTrace:
     """GPUs are ``num_gpu · gpu_milli / 1000``: less than one where a GPU is shared. The quality of service is the queue."""
     cleaner = Cleaner(statuses.PODS)
 
@@ -53,14 +53,14 @@ def read_openb(path: Path, name: str) -> JobTrace:
 
     fields = {column: column for column in ("wait_s", "run_s", "gpus", "processors", "nodes")}
     fields |= {"job_id": "name", "queue": "qos", "submit_s": "creation_time", "status": "pod_phase"}
-    read_delimited(path, cleaner, fields, required=_PODS, reshape=reshape)
+    read_delimited(source, cleaner, fields, required=_PODS, reshape=reshape)
     return cleaner.finish(name, "openb", "gpus")
 
 
 def read_openb_nodes(path: Path) -> OpenbNodes:
     """``openb_node_list_*.csv``; raises SourceError at the first line that is not a node."""
     rows: list[tuple[str, int, int, int, str | None]] = []
-    for number, lines in iter_blocks(path, FileFaults()):
+    for number, lines in iter_blocks(TraceSource(path), FileFaults()):
         for place, line in enumerate(lines, start=number):
             cells = [cell.strip() for cell in line.split(",")]
             if place == 1 and tuple(cells) != _NODES:

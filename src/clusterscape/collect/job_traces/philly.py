@@ -1,14 +1,14 @@
 """Microsoft's ``cluster_job_log`` of Philly, a JSON list, from its published schema. A job counts once, whatever its attempts."""
 
 from datetime import datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
 from clusterscape.collect.job_traces import statuses
 from clusterscape.collect.job_traces.cleaning import Cleaner
-from clusterscape.collect.job_traces.json_objects import iter_objects
+from clusterscape.collect.job_traces.json_objects import iter_row_batches
+from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.collect.slurm.values import as_list, as_object, read_text
 from clusterscape.errors import QueryError
 from clusterscape.model.jobs import JobTrace
@@ -19,12 +19,11 @@ def is_philly(start: str) -> bool:
     return start.lstrip().startswith("[") and '"submitted_time"' in start
 
 
-def read_philly(path: Path, name: str, timezone: str) -> JobTrace:
+def read_philly(source: TraceSource, name: str, timezone: str) -> JobTrace:
     """The run lasts from the first attempt's start to the last one's end; its size is the largest attempt's."""
     cleaner = Cleaner(statuses.PHILLY)
     zone = _zone(timezone)
-    rows = [_to_row(place, job, zone) for place, job in enumerate(iter_objects(path, None), start=1)]
-    if rows:
+    for rows in iter_row_batches(source, None, lambda place, job: _to_row(place, job, zone)):
         cleaner.add(pl.DataFrame(rows, infer_schema_length=None))
     return cleaner.finish(name, "philly", "gpus")
 

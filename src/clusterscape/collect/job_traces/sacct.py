@@ -1,12 +1,11 @@
 """What ``sacct -P`` prints, with any ``--format`` that names submission, state, a run time and a size. Steps are not jobs."""
 
-from pathlib import Path
-
 import polars as pl
 
 from clusterscape.collect.job_traces import statuses
 from clusterscape.collect.job_traces.cleaning import Cleaner
 from clusterscape.collect.job_traces.delimited import read_delimited
+from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.collect.job_traces.times import clock_seconds, unix_seconds
 from clusterscape.model.jobs import JobTrace
 
@@ -27,7 +26,7 @@ def is_sacct(start: str) -> bool:
     return "Submit" in heading and "State" in heading
 
 
-def read_sacct(path: Path, name: str, timezone: str) -> JobTrace:
+def read_sacct(source: TraceSource, name: str, timezone: str) -> JobTrace:
     """Times without an offset are in ``timezone`` (Slurm prints the cluster's own)."""
     cleaner = Cleaner(statuses.SLURM)
 
@@ -56,7 +55,7 @@ def read_sacct(path: Path, name: str, timezone: str) -> JobTrace:
 
     columns = ("submit_s", "run_s", "wait_s", "requested_s", "gpus", *_NAMES)
     fields = {column: column for column in columns} | {"status": "State"}
-    read_delimited(path, cleaner, fields, required=("Submit", "State"), separator="|", reshape=reshape)
+    read_delimited(source, cleaner, fields, required=("Submit", "State"), separator="|", reshape=reshape)
     return cleaner.finish(name, "sacct", "gpus" if cleaner.share_with("gpus") > 0.5 else "processors")
 
 

@@ -1,17 +1,13 @@
 """What ``sacct --json`` prints, in the shapes of Slurm 21.08 to 24.11 (numbers and states drift between them)."""
 
-from pathlib import Path
-
 import polars as pl
 
 from clusterscape.collect.job_traces import statuses
 from clusterscape.collect.job_traces.cleaning import Cleaner
-from clusterscape.collect.job_traces.json_objects import iter_objects
+from clusterscape.collect.job_traces.json_objects import iter_row_batches
+from clusterscape.collect.job_traces.text import TraceSource
 from clusterscape.collect.slurm.values import as_list, as_object, read_int, read_text, read_words
 from clusterscape.model.jobs import JobTrace
-
-ROWS = 50_000
-"""Jobs become columns in blocks of so many."""
 
 
 def is_sacct_json(start: str) -> bool:
@@ -19,24 +15,18 @@ def is_sacct_json(start: str) -> bool:
     return start.lstrip().startswith("{") and '"jobs"' in start
 
 
-def read_sacct_json(path: Path, name: str) -> JobTrace:
+def read_sacct_json(source: TraceSource, name: str) -> JobTrace:
     """``line`` counts jobs, since one job is many lines."""
     cleaner = Cleaner(statuses.SLURM)
-    rows: list[dict[str, object]] = []
-    for place, job in enumerate(iter_objects(path, "jobs"), start=1):
-        rows.append(_to_row(place, job))
-        if len(rows) == ROWS:
-            _add(rows, cleaner)
-            rows.clear()
-    _add(rows, cleaner)
+    for rows in iter_row_batches(source, "jobs", _to_row):
+        _add(rows, cleaner)
     return cleaner.finish(name, "sacct-json", "gpus" if cleaner.share_with("gpus") > 0.5 else "processors")
 
 
 def _add(rows: list[dict[str, object]], cleaner: Cleaner) -> None:
-    if rows:
-        frame = pl.DataFrame(rows, infer_schema_length=None)
-        active = pl.col("status").str.to_lowercase().is_in(list(statuses.SLURM_ACTIVE))
-        cleaner.add(cleaner.notes.drop("the job has not ended", frame, active))
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    active = pl.col("status").cast(pl.String).str.to_lowercase().is_in(list(statuses.SLURM_ACTIVE))
+    cleaner.add(cleaner.notes.drop("the job has not ended", frame, active))
 
 
 def _to_row(place: int, job: dict[str, object]) -> dict[str, object]:

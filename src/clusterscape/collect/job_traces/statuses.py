@@ -22,10 +22,12 @@ SLURM = {
     "cancelled": JobStatus.CANCELLED,
     "preempted": JobStatus.CANCELLED,
     "revoked": JobStatus.CANCELLED,
+    "requeued": JobStatus.CANCELLED,  # one execution of a job that went on in another record
+    "resizing": JobStatus.UNKNOWN,
     "timeout": JobStatus.TIMEOUT,
     "deadline": JobStatus.TIMEOUT,
 }
-SLURM_ACTIVE = ("pending", "running", "suspended", "requeued", "resizing", "completing", "configuring", "stopped")
+SLURM_ACTIVE = ("pending", "running", "suspended", "completing", "configuring", "stopped")
 PHILLY = {"pass": JobStatus.COMPLETED, "killed": JobStatus.CANCELLED, "failed": JobStatus.FAILED}
 PODS = {
     "succeeded": JobStatus.COMPLETED,

@@ -1,12 +1,10 @@
 """The Standard Workload Format of the Parallel Workloads Archive (version 2.2): 18 numbers a line, a header in comments."""
 
-from pathlib import Path
-
 import polars as pl
 
 from clusterscape.collect.job_traces import statuses
 from clusterscape.collect.job_traces.cleaning import Cleaner
-from clusterscape.collect.job_traces.text import iter_blocks
+from clusterscape.collect.job_traces.text import TraceSource, iter_blocks
 from clusterscape.model.jobs import JobTrace
 
 FIELDS = 18
@@ -21,6 +19,8 @@ _COLUMNS = {
     11: "user",
     12: "project",
 }
+MOST_HEADER_LINES = 10_000
+"""Header lines that are kept: real files have dozens, and a line for each queue."""
 _ALLOCATED, _REQUESTED, _QUEUE = 4, 7, 14
 
 
@@ -38,12 +38,12 @@ def is_swf(start: str) -> bool:
     )
 
 
-def read_swf(path: Path, name: str) -> JobTrace:
+def read_swf(source: TraceSource, name: str) -> JobTrace:
     """−1 means not stated; a job is as large as what it got, or as what it asked for where that is not stated."""
     cleaner = Cleaner(statuses.SWF, missing=-1)
     header: dict[str, str] = {}
     queues: dict[str, str] = {}
-    for number, lines in iter_blocks(path, cleaner.faults):
+    for number, lines in iter_blocks(source, cleaner.faults):
         texts = pl.DataFrame(
             {"line": pl.int_range(number, number + len(lines), eager=True), "text": pl.Series(lines, dtype=pl.String)}
         ).with_columns(pl.col("text").str.strip_chars())
@@ -63,6 +63,8 @@ def _read_header(line: str, header: dict[str, str], queues: dict[str, str]) -> N
     key, colon, value = line.lstrip("; \t").partition(":")
     key, value = key.strip(), value.strip()
     if not colon or not key or " " in key:
+        return
+    if len(header) + len(queues) >= MOST_HEADER_LINES:
         return
     if key == "Queue":
         code, _, queue = value.partition(" ")

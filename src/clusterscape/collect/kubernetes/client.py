@@ -1,6 +1,7 @@
 """Asks the API server: one object, a list in pages, a watch as events. Knows no kind of object; explains every refusal."""
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -8,15 +9,16 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 import orjson
 
+from clusterscape.collect.bounded_answers import AnswerTooLargeError, UnknownEncodingError, read_bounded
 from clusterscape.collect.kubernetes.access import Access
 from clusterscape.collect.kubernetes.values import as_object, dig, iter_objects, read_int, read_text
 from clusterscape.errors import SourceError
 from clusterscape.model import UnixMs
+from clusterscape.settings.limits import SourceLimits
 
 PAGE_LIMIT = 500
 """Objects of one page, as kubectl asks for them: bounds what one answer weighs on the server and here."""
 
-MAX_ANSWER_BYTES = 256 * 2**20
 MAX_EVENT_BYTES = 16 * 2**20
 """etcd holds no object above 1.5 MB; what is larger is not an API server's answer."""
 
@@ -65,9 +67,12 @@ class WatchEvent:
 class KubernetesClient:
     """Of one API server."""
 
-    def __init__(self, access: Access, timeout_s: float, clock: Callable[[], UnixMs]) -> None:
+    def __init__(
+        self, access: Access, timeout_s: float, clock: Callable[[], UnixMs], *, limits: SourceLimits | None = None
+    ) -> None:
         self._access = access
         self._timeout_s = timeout_s
+        self._most_bytes = (limits or SourceLimits()).answer_bytes
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self.skew_ms: int | None = None
@@ -92,18 +97,21 @@ class KubernetesClient:
         limits = aiohttp.ClientTimeout(total=self._timeout_s, sock_connect=min(self._timeout_s, CONNECT_TIMEOUT_S))
         try:
             async with await self._open(path, query or {}, limits) as response:
-                body = await response.content.read(MAX_ANSWER_BYTES + 1)
-                while len(body) <= MAX_ANSWER_BYTES and not response.content.at_eof():
-                    body += await response.content.read(MAX_ANSWER_BYTES + 1 - len(body))
+                body = await read_bounded(response, self._most_bytes)
                 self._note_clock(response)
                 if response.status >= 400:
                     raise self._refused(path, response.status, body)
+        except AnswerTooLargeError:
+            raise ApiError(
+                f"{path}: the answer is larger than {self._most_bytes // 2**20} MiB",
+                hint="Is it an API server? limits.sources.answer_bytes bounds this.",
+            ) from None
+        except (UnknownEncodingError, zlib.error) as error:
+            raise ApiError(
+                f"{path}: the answer cannot be decompressed ({error})", hint=f"Is {self.url} the API server?"
+            ) from None
         except (TimeoutError, aiohttp.ClientError) as error:
             raise self._unreachable(path, error) from None
-        if len(body) > MAX_ANSWER_BYTES:
-            raise ApiError(
-                f"{path}: the answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB", hint="Is it an API server?"
-            )
         return self._parse(path, body)
 
     async def list(self, path: str) -> AsyncIterator[Page]:
@@ -161,10 +169,13 @@ class KubernetesClient:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, ssl=self._access.tls or False)
             self._session = aiohttp.ClientSession(
-                connector=connector, headers={"Accept": "application/json", "User-Agent": "clusterscape"}
+                connector=connector,
+                headers={"Accept": "application/json", "User-Agent": "clusterscape"},
+                auto_decompress=False,
             )
         token = await self._access.token.get()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers["Accept-Encoding"] = "identity" if "watch" in query else "gzip"
         return await self._session.get(
             self._access.url + path, params=query, headers=headers, timeout=limits, allow_redirects=False
         )

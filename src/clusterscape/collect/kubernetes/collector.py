@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 
+from clusterscape import executors
 from clusterscape.collect.kubernetes.access import open_access
 from clusterscape.collect.kubernetes.client import KubernetesClient
 from clusterscape.collect.kubernetes.doctor import check_cluster
@@ -16,6 +17,7 @@ from clusterscape.collect.kubernetes.statuses import part_statuses, skew_status,
 from clusterscape.errors import SourceError
 from clusterscape.model import InventoryObserved, Observation, QueueObserved, SourceStatus, UnixMs
 from clusterscape.settings import KubernetesSettings
+from clusterscape.settings.limits import SourceLimits
 
 DISCOVER_EVERY_MS = 300_000
 """A queueing system may be installed at any time."""
@@ -30,7 +32,9 @@ class KubernetesCollector:
         clock: Callable[[], UnixMs],
         *,
         first_retry_s: float = FIRST_RETRY_S,
+        limits: SourceLimits | None = None,
     ) -> None:
+        self._limits = limits or SourceLimits()
         self._settings = settings
         self._clock = clock
         self._first_retry_s = first_retry_s
@@ -66,7 +70,7 @@ class KubernetesCollector:
             pass  # what is not there yet says so below
         departed = [watch.take_departed() for watch in watches.values()]
         seen = take_snapshot(((key, watch.facts) for key, watch in watches.items()), departed, now_ms=now_ms)
-        for observation in await asyncio.to_thread(self._observe, seen, now_ms):
+        for observation in await executors.COLLECT.run(self._observe, seen, now_ms):
             yield observation
         for status in part_statuses(watches, seen, self._settings, now_ms):
             yield status
@@ -93,7 +97,9 @@ class KubernetesCollector:
 
     def _open(self) -> KubernetesClient:
         if self._client is None:
-            self._client = KubernetesClient(open_access(self._settings), self._settings.timeout_s, self._clock)
+            self._client = KubernetesClient(
+                open_access(self._settings), self._settings.timeout_s, self._clock, limits=self._limits
+            )
         return self._client
 
     async def _discover(self, now_ms: UnixMs) -> None:
@@ -109,7 +115,12 @@ class KubernetesCollector:
                 del self._watches[resource.key]
             if path is not None and resource.key not in self._watches:
                 self._watches[resource.key] = watch_resource(
-                    client, resource, path, self._settings, first_retry_s=self._first_retry_s
+                    client,
+                    resource,
+                    path,
+                    self._settings,
+                    first_retry_s=self._first_retry_s,
+                    most_objects=self._limits.objects,
                 )
         self._discovered_at = now_ms
 
@@ -133,6 +144,7 @@ class KubernetesCollector:
                 units=inventory.units,
                 is_complete=is_complete,
                 dropped=dict(dropped),
+                host_names=inventory.host_names,
             )
         )
         if self._watches["pods"].is_fresh:

@@ -52,6 +52,7 @@ class NodeFacts:
     gpu_memory_bytes: int | None
     cpu_count: int | None
     memory_bytes: int | None
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

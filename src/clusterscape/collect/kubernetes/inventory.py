@@ -41,6 +41,7 @@ class Inventory:
     products: Mapping[str, str | None] = field(default_factory=dict)  # label → machine type
     partition_types: Mapping[str, str | None] = field(default_factory=dict)  # None: several
     devices: Mapping[DeviceKey, Device] = field(default_factory=dict)
+    host_names: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -88,6 +89,7 @@ def build_inventory(seen: Snapshot, settings: KubernetesSettings, *, has_unqueue
         machine_types=types,
         products={node.product: types[ids[node.name]] for node in facts if node.product},
         partition_types={each.name: _only(types[node] for node in each.nodes) for each in partitions},
+        host_names={ids[node.name]: (node.name, *node.addresses) for node in facts},
         devices={(device.driver, device.pool, device.name): device for device in seen.devices},
         dropped=dict(dropped),
     )

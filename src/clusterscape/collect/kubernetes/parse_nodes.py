@@ -61,6 +61,9 @@ def parse_node(item: Json, settings: KubernetesSettings) -> NodeFacts | None:
         gpu_memory_bytes=_read_memory(labels),
         cpu_count=read_count(capacity.get("cpu")) or None,
         memory_bytes=read_count(capacity.get("memory")) or None,
+        addresses=tuple(
+            text for each in iter_objects(status.get("addresses")) if (text := read_text(each.get("address")))
+        ),
     )
 
 

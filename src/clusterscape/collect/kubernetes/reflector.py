@@ -7,6 +7,7 @@ growing intervals. Without jitter: one process asks.
 import asyncio
 import contextlib
 import logging
+import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Generic, TypeVar, cast
@@ -40,8 +41,12 @@ class Reflector(Generic[Fact]):
         parse: Callable[[Json], Fact | None],
         *,
         first_retry_s: float = FIRST_RETRY_S,
+        most_objects: int | None = None,
     ) -> None:
         self.path = path
+        self.is_full = False
+        """Whether there are more objects than are kept."""
+        self._most_objects = sys.maxsize if most_objects is None else most_objects
         self.error: SourceError | None = None
         """Why it is not known now; None while the watch stands."""
         self.dropped: Counter[str] = Counter()
@@ -134,9 +139,12 @@ class Reflector(Generic[Fact]):
         found: dict[str, Fact] = {}
         dropped: Counter[str] = Counter()
         version = ""
+        self.is_full = False
+        new = 0  # those known before come first, wherever they are in the list
         async for page in self._client.list(self.path):
             for item in page.items:
-                self._put(found, item, dropped)
+                has_room = len(self._facts) + new < self._most_objects
+                new += self._put(found, item, dropped, has_room=has_room)
             version = page.version
             await asyncio.sleep(0)
         self._facts, self.dropped, self._version = found, dropped, version
@@ -156,25 +164,34 @@ class Reflector(Generic[Fact]):
                 if event.type == "DELETED":
                     self._remove(event.object)
                 elif event.type != "BOOKMARK":
-                    self._put(self._facts, event.object, self.dropped)
+                    has_room = len(self._facts) < self._most_objects
+                    self._put(self._facts, event.object, self.dropped, has_room=has_room)
                 self._version = event.version or self._version
 
     def _remove(self, item: Json) -> None:
         uid, fact = _uid(item), self._parse(item)
-        if uid is not None and fact is not None and self._facts.pop(uid, None) is not None:
+        is_gone = uid is not None and self._facts.pop(uid, None) is not None
+        if uid is not None and is_gone and fact is not None and len(self._departed) < self._most_objects:
             self._departed[uid] = fact
 
-    def _put(self, facts: dict[str, Fact], item: Json, dropped: Counter[str]) -> None:
+    def _put(self, facts: dict[str, Fact], item: Json, dropped: Counter[str], *, has_room: bool) -> bool:
+        """Whether it is new and was put."""
         uid = _uid(item)
         if uid is None:
             dropped[f"{self.path}: no uid"] += 1
-            return
+            return False
         fact = self._parse(item)
         if fact is None:
             facts.pop(uid, None)
-        else:
-            facts[uid] = fact
-            self._departed.pop(uid, None)
+            return False
+        is_new = uid not in self._facts and uid not in facts
+        if is_new and not has_room:
+            dropped[f"{self.path}: too many objects"] += 1
+            self.is_full = True
+            return False
+        facts[uid] = fact
+        self._departed.pop(uid, None)
+        return is_new
 
 
 def watch_resource(
@@ -184,13 +201,14 @@ def watch_resource(
     settings: KubernetesSettings,
     *,
     first_retry_s: float = FIRST_RETRY_S,
+    most_objects: int | None = None,
 ) -> Reflector[object]:
     """Begin to watch all objects of a kind."""
 
     def parse(item: Json) -> object | None:
         return resource.parse(item, settings)
 
-    watch: Reflector[object] = Reflector(client, path, parse, first_retry_s=first_retry_s)
+    watch: Reflector[object] = Reflector(client, path, parse, first_retry_s=first_retry_s, most_objects=most_objects)
     watch.start()
     return watch
 

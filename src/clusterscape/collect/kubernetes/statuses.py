@@ -42,9 +42,17 @@ def part_statuses(
         "volcano": describe_queues(seen.volcano_queues),
     }
     return [
-        source_status(part, at, find_error(kinds, settings), message=messages.get(part))
+        source_status(part, at, find_error(kinds, settings), message=message, hint=hint)
         for part, kinds in parts.items()
+        for message, hint in [_find_note(kinds) or (messages.get(part), None)]
     ]
+
+
+def _find_note(watches: Iterable[Reflector[object]]) -> tuple[str, str] | None:
+    full = next((watch.path for watch in watches if watch.is_full), None)
+    if full is None:
+        return None
+    return f"{full} has more objects than are kept: new ones are dropped", "Raise limits.sources.objects."
 
 
 def find_error(watches: Iterable[Reflector[object]], settings: KubernetesSettings) -> SourceError | None:

@@ -43,11 +43,16 @@ class JobFacts:
     reason_detail: str | None = None
     exit_code: int | None = None
     exit_signal: int | None = None
+    derived_exit_code: int | None = None
+    derived_exit_signal: int | None = None
     restarts: int = 0
+    suspended_s: int = 0
+    suspended_at: UnixMs | None = None
     nodes: tuple[NodeId, ...] = ()
     node_gres: tuple[tuple[Gres, ...], ...] | None = None
     constraint: str | None = None
     reservation: str | None = None
+    dependency: str | None = None
 
     @property
     def started_at(self) -> UnixMs | None:
@@ -91,6 +96,11 @@ def workloads_of(job: JobFacts, inventory: Inventory) -> list[Workload]:
             restarts=job.restarts,
             nodes=job.nodes,
             tags=tags,
+            gpus_allocated=None if job.started_at is None else job.held.count or None,
+            suspended_s=job.suspended_s,
+            suspended_at=job.suspended_at,
+            derived_exit_code=job.derived_exit_code,
+            derived_exit_signal=job.derived_exit_signal,
         )
         for key in ids
     ]
@@ -131,6 +141,7 @@ def _tags(job: JobFacts, *, is_whole_array: bool) -> dict[str, str]:
         "partitions": ",".join(job.partitions) if len(job.partitions) > 1 else None,
         "constraint": job.constraint,
         "reservation": job.reservation,
+        "dependency": job.dependency if job.state is WorkloadState.WAITING else None,
         "shared_gpu": shares,
         "reason_detail": job.reason_detail if job.state is WorkloadState.WAITING else None,
         "slurm_state": "+".join(job.state_words) if _is_unusual(job) else None,

@@ -62,6 +62,14 @@ _PREFIX = re.compile(r"^\w+: (error|fatal): ")
 _NOTHING_FOUND = re.compile(r"nothing found|empty result|found nothing", re.IGNORECASE)
 
 
+def too_large(asked: str, most_bytes: int) -> SourceError:
+    """The error for an answer that is larger than the settings allow."""
+    return SourceError(
+        f"{asked}: the answer has more than {most_bytes // 2**20:,} MiB",
+        hint="Look for jobs with long comments or names, or raise limits.sources.answer_bytes.",
+    )
+
+
 def explain(asked: str, text: str) -> SourceError:
     """The error for what ``asked`` answered with; ``text`` is its last words."""
     lines = [_PREFIX.sub("", line.strip())[:MAX_SAID_CHARS] for line in text.splitlines() if line.strip()]

@@ -1,10 +1,12 @@
 """Ended workloads from Slurm's accounting JSON (``sacct --json``, ``slurmdb/jobs``), by shape and not by version.
 
+A job has one record for each execution: all of them are kept, the newest as the workload, the others as its earlier ones.
 Accounting never knows device indices: allocations are given only where a job held whole nodes.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from clusterscape.collect.slurm.facts import JobFacts, workloads_of
 from clusterscape.collect.slurm.gres import MAX_GPUS, GpuAsk
@@ -23,7 +25,10 @@ from clusterscape.collect.slurm.values import (
     read_time,
     read_words,
 )
-from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId
+from clusterscape.model import Allocation, UnixMs, Workload, WorkloadId, WorkloadState
+
+_SUPERSEDED = frozenset({"REQUEUED", "RESIZING"})
+"""States of records that are over, while the job goes on in another record."""
 
 
 def parse_history(
@@ -31,11 +36,11 @@ def parse_history(
     inventory: Inventory,
     now_ms: UnixMs,
     *,
-    without_allocations: Collection[WorkloadId] = frozenset(),
+    without_allocations: Collection[tuple[WorkloadId, UnixMs]] = frozenset(),
 ) -> ParsedJobs:
-    """The ended jobs of an accounting answer. ``without_allocations``: their holdings are known better, from the queue."""
+    """The ended jobs of an accounting answer. ``without_allocations``: executions whose holdings the queue told, by start."""
     dropped: Counter[str] = Counter()
-    workloads: dict[str, Workload] = {}
+    records: dict[WorkloadId, list[Record]] = {}
     allocations: list[Allocation] = []
     for entry in iter_entries(document, "jobs", dropped):
         try:
@@ -46,10 +51,28 @@ def parse_history(
         if job.state.is_active:
             continue
         found = workloads_of(job, inventory)
-        workloads.update((workload.id, workload) for workload in found)
-        if len(found) == 1 and found[0].id not in without_allocations:
+        word = next((word for word in job.state_words if word in _SUPERSEDED), None)
+        for workload in found:
+            records.setdefault(workload.id, []).append((workload, word))
+        if len(found) == 1 and (found[0].id, found[0].started_at) not in without_allocations:
             allocations.extend(allocations_of(job, found[0].id, inventory, now_ms))
-    return ParsedJobs(tuple(workloads.values()), tuple(allocations), dict(dropped), not dropped)
+    workloads = tuple(map(join_records, records.values()))
+    return ParsedJobs(workloads, tuple(allocations), dict(dropped), not dropped)
+
+
+Record = tuple[Workload, str | None]
+"""One record of a job, and Slurm's word where the job goes on in another one."""
+
+
+def join_records(records: Sequence[Record]) -> Workload:
+    """One job of its records. Where none of them is its end, how it ended is not known."""
+    ordered = sorted(records, key=lambda record: (record[0].submitted_at or 0, record[0].started_at or 0))
+    last, word = ordered[-1]
+    former = ordered[:-1] if word is None else ordered
+    earlier = tuple(found for each, why in former if (found := each.ended_execution(word=why)) is not None)
+    if word is None:
+        return replace(last, earlier=earlier)
+    return replace(last, started_at=None, gpus_allocated=None, suspended_s=0, earlier=earlier)
 
 
 def read_history_entry(entry: dict[str, object]) -> JobFacts:
@@ -59,13 +82,14 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
         raise UnreadableEntryError("history: no job id")
     told = as_object(entry.get("state"))
     words = read_words(told.get("current", entry.get("state")))
-    state = job_state(words)
+    state = WorkloadState.UNKNOWN if _is_superseded(entry, words) else job_state(words)
     if state is None:
         raise UnreadableEntryError("history: unknown state")
     times, array, het = as_object(entry.get("time")), as_object(entry.get("array")), as_object(entry.get("het"))
     comments, tres = as_object(entry.get("comment")), as_object(entry.get("tres"))
     wckey = entry.get("wckey")
     exit_code, exit_signal = exit_state(entry.get("exit_code"), state)
+    derived_code, derived_signal = exit_state(entry.get("derived_exit_code"), state)
     return JobFacts(
         job_id=job_id,
         state=state,
@@ -96,11 +120,26 @@ def read_history_entry(entry: dict[str, object]) -> JobFacts:
         end_at=read_time(times.get("end")),
         exit_code=exit_code,
         exit_signal=exit_signal,
+        derived_exit_code=derived_code or None,
+        derived_exit_signal=derived_signal,
+        suspended_s=_read_suspended(times),
         restarts=read_int(entry.get("restart_cnt")) or 0,
         nodes=read_hosts(read_text(entry.get("nodes"))),
         constraint=read_text(entry.get("constraints")),
         reservation=read_text(as_object(entry.get("reservation")).get("name")),
     )
+
+
+def _is_superseded(entry: dict[str, object], words: Sequence[str]) -> bool:
+    return bool(_SUPERSEDED & set(words)) and read_time(as_object(entry.get("time")).get("end")) is not None
+
+
+def _read_suspended(times: Mapping[str, object]) -> int:
+    """Seconds between start and end that Slurm does not count as elapsed."""
+    start, end, elapsed = (read_int(times.get(key)) for key in ("start", "end", "elapsed"))
+    if not start or not end or elapsed is None:
+        return read_int(times.get("suspended")) or 0
+    return max(0, end - start - elapsed)
 
 
 def _read_tres(value: object) -> GpuAsk:

@@ -3,6 +3,7 @@
 Damaged entries are counted, never raised. Ended jobs that the queue still shows are read too, without allocations.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from clusterscape.collect.slurm.values import (
     read_time,
     read_words,
 )
-from clusterscape.model import Allocation, NodeId, UnixMs, Workload
+from clusterscape.model import Allocation, NodeId, UnixMs, Workload, WorkloadState
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,13 @@ class UnreadableEntryError(ValueError):
     """An entry that cannot be taken in; its text is the reason that is counted."""
 
 
-def parse_jobs(document: Mapping[str, object], inventory: Inventory, now_ms: UnixMs) -> ParsedJobs:
-    """The jobs of a ``jobs`` answer (slurmrestd, ``squeue --json``)."""
+def parse_jobs(
+    document: Mapping[str, object], inventory: Inventory, now_ms: UnixMs, most_workloads: int = sys.maxsize
+) -> ParsedJobs:
+    """The jobs of a ``jobs`` answer (slurmrestd, ``squeue --json``), the first ``most_workloads`` of them.
+
+    An entry may be an array of thousands of tasks. Entries are in the order of submission: the newest are left out.
+    """
     dropped: Counter[str] = Counter()
     workloads: dict[str, Workload] = {}
     allocations: list[Allocation] = []
@@ -51,6 +57,9 @@ def parse_jobs(document: Mapping[str, object], inventory: Inventory, now_ms: Uni
             job = read_queue_entry(entry, dropped)
         except UnreadableEntryError as reason:
             dropped[str(reason)] += 1
+            continue
+        if len(workloads) >= most_workloads:
+            dropped["jobs: too many workloads"] += 1
             continue
         found = workloads_of(job, inventory)
         workloads.update((workload.id, workload) for workload in found)
@@ -82,6 +91,8 @@ def read_queue_entry(entry: dict[str, object], dropped: Counter[str]) -> JobFact
     if not held.count:
         held = _read_ask(entry.get("tres_alloc_str"), dropped)
     exit_code, exit_signal = exit_state(entry.get("exit_code"), state)
+    derived_code, derived_signal = exit_state(entry.get("derived_exit_code"), state)
+    suspended_s, suspended_at = _read_suspension(entry, state)
     return JobFacts(
         job_id=job_id,
         state=state,
@@ -112,12 +123,30 @@ def read_queue_entry(entry: dict[str, object], dropped: Counter[str]) -> JobFact
         reason_detail=read_text(entry.get("state_description")),
         exit_code=exit_code,
         exit_signal=exit_signal,
+        derived_exit_code=derived_code or None,
+        derived_exit_signal=derived_signal,
+        suspended_s=suspended_s,
+        suspended_at=suspended_at,
         restarts=read_int(entry.get("restart_cnt")) or 0,
         nodes=nodes,
         node_gres=node_gres,
         constraint=read_text(entry.get("features")),
         reservation=read_text(entry.get("resv_name")),
+        dependency=read_text(entry.get("dependency")),
     )
+
+
+def _read_suspension(entry: dict[str, object], state: WorkloadState) -> tuple[int, UnixMs | None]:
+    """(Seconds in suspensions that are over, begin of the present one).
+
+    ``suspend_time`` is when the job was last suspended or resumed, ``pre_sus_time`` how long it had run until then.
+    """
+    turned_at, start_at = read_time(entry.get("suspend_time")), read_time(entry.get("start_time"))
+    if turned_at is None or start_at is None or state is WorkloadState.WAITING:
+        return 0, None
+    ran_s = read_int(entry.get("pre_sus_time")) or 0
+    suspended_s = max(0, (turned_at - start_at) // 1000 - ran_s)
+    return suspended_s, turned_at if state is WorkloadState.SUSPENDED else None
 
 
 def _read_nodes(entry: dict[str, object]) -> tuple[NodeId, ...]:

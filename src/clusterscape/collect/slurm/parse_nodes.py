@@ -34,6 +34,7 @@ class Inventory:
     machine_types: Mapping[NodeId, str | None] = field(default_factory=dict)
     type_names: Mapping[str, str | None] = field(default_factory=dict)  # GRES type → machine type, None if ambiguous
     partition_types: Mapping[str, str | None] = field(default_factory=dict)  # None: several machine types
+    host_names: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)  # NodeHostName and NodeAddr
     nodes_without_index: tuple[NodeId, ...] = ()  # GPUs counted but not numbered: no File= or AutoDetect= in gres.conf
 
 
@@ -43,6 +44,7 @@ class _ParsedNode:
     gpus: tuple[Gres, ...]
     units: tuple[Unit, ...]
     has_index: bool
+    host_names: tuple[str, ...]
 
 
 def slurm_unit_id(node: NodeId, ordinal: int, *, is_mig: bool) -> UnitId:
@@ -111,7 +113,14 @@ def _parse_node(entry: dict[str, object]) -> _ParsedNode | str | None:
     )
     # An idle numbered GPU reads "gpu:h100:0(IDX:N/A)", a counted one "gpu:0".
     used = read_text(entry.get("gres_used")) or "(IDX"
-    return _ParsedNode(node, gpus, tuple(_iter_units(node.id, gpus, features)), not gpus or "(IDX" in used)
+    told = (read_text(entry.get(key)) for key in ("hostname", "address"))
+    return _ParsedNode(
+        node=node,
+        gpus=gpus,
+        units=tuple(_iter_units(node.id, gpus, features)),
+        has_index=not gpus or "(IDX" in used,
+        host_names=tuple(dict.fromkeys(text for text in told if text and text != name)),
+    )
 
 
 def _find_rack(features: tuple[str, ...]) -> str | None:
@@ -160,6 +169,7 @@ def _gather(parsed: Sequence[_ParsedNode], dropped: Counter[str]) -> Inventory:
         machine_types={one.node.id: one.node.machine_type for one in parsed},
         type_names={key: _only(names) for key, names in type_names.items()},
         partition_types={key: _only(names) for key, names in partition_types.items()},
+        host_names={one.node.id: one.host_names for one in parsed if one.host_names},
         nodes_without_index=tuple(one.node.id for one in parsed if not one.has_index),
     )
 

@@ -3,19 +3,22 @@
 import asyncio
 import base64
 import binascii
+import zlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import aiohttp
 import orjson
 
+from clusterscape.collect.bounded_answers import AnswerTooLargeError, UnknownEncodingError, read_bounded
 from clusterscape.collect.slurm.cli import HISTORY_PATIENCE
-from clusterscape.collect.slurm.faults import explain, read_answer
+from clusterscape.collect.slurm.faults import explain, read_answer, too_large
 from clusterscape.collect.slurm.source import Document
 from clusterscape.collect.slurm.values import as_object, read_int
 from clusterscape.errors import SourceError
 from clusterscape.model import UnixMs
 from clusterscape.settings import SlurmSettings
+from clusterscape.settings.limits import SourceLimits
 
 API_VERSIONS = tuple(f"v0.0.{minor}" for minor in range(45, 36, -1))
 """Newest first. What an answer means is read from its shape; the version only makes the path."""
@@ -27,8 +30,11 @@ CONNECT_TIMEOUT_S = 5.0
 class SlurmRest:
     """A SlurmSource."""
 
-    def __init__(self, settings: SlurmSettings, clock: Callable[[], UnixMs]) -> None:
+    def __init__(
+        self, settings: SlurmSettings, clock: Callable[[], UnixMs], limits: SourceLimits | None = None
+    ) -> None:
         self._settings = settings
+        self._most_bytes = (limits or SourceLimits()).answer_bytes
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._version: str | None = None
@@ -57,6 +63,13 @@ class SlurmRest:
 
     async def fetch_priorities(self) -> None:
         """No version of slurmrestd tells the parts of a priority."""
+
+    async def fetch_reservations(self) -> Document:
+        """All reservations."""
+        return await self._ask("slurm", "reservations")
+
+    async def fetch_preemption(self) -> None:
+        """No version of slurmrestd serves the configuration that says who preempts whom."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -114,11 +127,18 @@ class SlurmRest:
         try:
             limits = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(timeout_s, CONNECT_TIMEOUT_S))
             async with session.get(base + path, params=query, timeout=limits, allow_redirects=False) as response:
-                return response.status, await response.read()
+                return response.status, await read_bounded(response, self._most_bytes)
         except TimeoutError:
             raise SourceError(
                 f"slurmrestd at {url} did not answer {path} within {timeout_s:g} s",
                 hint="Check slurmrestd and slurmctld (`sdiag`), or raise collect.slurm.timeout_s.",
+            ) from None
+        except AnswerTooLargeError:
+            raise too_large(f"slurmrestd {path}", self._most_bytes) from None
+        except (UnknownEncodingError, zlib.error) as error:
+            raise SourceError(
+                f"slurmrestd {path}: the answer cannot be decompressed ({error})",
+                hint="A proxy may stand between.",
             ) from None
         except aiohttp.ClientError as error:
             raise _unreachable(url, error) from None
@@ -130,12 +150,12 @@ class SlurmRest:
                 if url.startswith(UNIX_PREFIX)
                 else aiohttp.TCPConnector(limit=4)
             )
-            headers = {"Accept": "application/json"}
+            headers = {"Accept": "application/json", "Accept-Encoding": "gzip"}
             if self._settings.user:
                 headers["X-SLURM-USER-NAME"] = self._settings.user
             if self._settings.token:
                 headers["X-SLURM-USER-TOKEN"] = self._settings.token.strip()
-            self._session = aiohttp.ClientSession(connector=connector, headers=headers)
+            self._session = aiohttp.ClientSession(connector=connector, headers=headers, auto_decompress=False)
         return self._session
 
     def _missing(self, asked: str, service: str) -> SourceError:

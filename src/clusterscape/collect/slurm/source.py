@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from clusterscape.model import PreemptionRules
+
 Document = dict[str, object]
-"""An answer that holds a list of ``jobs``, ``nodes`` or ``partitions``."""
+"""An answer that holds a list of ``jobs``, ``nodes``, ``partitions`` or ``reservations``."""
 
 
 class SlurmSource(Protocol):
@@ -28,6 +30,14 @@ class SlurmSource(Protocol):
 
     async def fetch_priorities(self) -> Mapping[str, Mapping[str, int]] | None:
         """Parts of the priorities of waiting jobs, by job number; None where this source or this Slurm has none."""
+        ...
+
+    async def fetch_reservations(self) -> Document:
+        """All reservations that have not ended."""
+        ...
+
+    async def fetch_preemption(self) -> PreemptionRules | None:
+        """Who may preempt whom; None where this source cannot say."""
         ...
 
     def describe(self) -> str:

@@ -6,12 +6,13 @@ Kernels, copies, runtime calls and NVTX ranges; tables and columns that a versio
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
+from urllib.parse import quote
 
 import polars as pl
 
 from clusterscape.collect.traces.collective_names import find_kind, is_communication_kernel
-from clusterscape.errors import SourceError
+from clusterscape.collect.traces.files import TraceFile
+from clusterscape.errors import SourceError, TooLargeError
 from clusterscape.model.spans import RankFacts, SpanClass, empty_spans, make_spans
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -21,15 +22,17 @@ RANGES = "NVTX_EVENTS"
 PUSH_POP, START_END = 59, 60
 """NVTX event types that are ranges."""
 STEP = r"(?i)^(?:step|iteration|iter|profilerstep)[ _#:=]*(\d+)$"
+MOST_VALUE_BYTES = 2**20
 _THREAD_BITS = 0xFFFFFF  # of a globalTid; above it are process and machine
 
 
-def parse_nsight(path: Path, source: str) -> tuple[pl.DataFrame, RankFacts]:
+def parse_nsight(file: TraceFile) -> tuple[pl.DataFrame, RankFacts]:
     """Spans of one export, its rank still null, without step and phase. Raises ``SourceError`` where it holds none."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        with closing(_open(file)) as database:
             columns = _columns(database)
-            strings = dict(database.execute("SELECT id, value FROM StringIds")) if "StringIds" in columns else {}
+            _check_rows(database, columns, file)
+            strings = _strings(database) if "StringIds" in columns else {}
             parts = [
                 _kernels(database, columns, strings),
                 *(_copies(database, columns, table, name) for table, name in COPIES.items()),
@@ -41,7 +44,33 @@ def parse_nsight(path: Path, source: str) -> tuple[pl.DataFrame, RankFacts]:
     spans = pl.concat(parts)
     if not spans.height:
         raise SourceError("it holds no spans")
-    return spans, RankFacts(rank=0, source=source)
+    return spans, RankFacts(rank=0, source=file.title)
+
+
+def _open(file: TraceFile) -> sqlite3.Connection:
+    """Somebody else's database: nothing in its schema is run, and no value of it is longer than a name can be."""
+    database = sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)
+    database.execute("PRAGMA trusted_schema = OFF")
+    if file.limits is not None:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+    return database
+
+
+def _check_rows(database: sqlite3.Connection, columns: Mapping[str, set[str]], file: TraceFile) -> None:
+    """Raise TooLargeError where the tables that are read have too many rows."""
+    if file.limits is None:
+        return
+    rows, most = 0, file.limits.trace_file_spans
+    for table in ("StringIds", KERNELS, *COPIES, CALLS, RANGES):
+        if table in columns:
+            query = f'SELECT count(*) FROM (SELECT 1 FROM "{table}" LIMIT {most + 1})'  # noqa: S608 (our own names)
+            rows += database.execute(query).fetchone()[0]
+    if rows > most:
+        raise TooLargeError(f"{file.title} has more than {most:,} rows", setting="limits.uploads.trace_file_spans")
+
+
+def _strings(database: sqlite3.Connection) -> dict[int, str]:
+    return dict(database.execute("SELECT id, value FROM StringIds"))
 
 
 def _columns(database: sqlite3.Connection) -> dict[str, set[str]]:

@@ -23,8 +23,10 @@ def read_other(kind: TraceFormat, files: Sequence[TraceFile]) -> Trace:
     if len(files) > 1:
         names = ", ".join(file.title for file in files)
         raise SourceError(f"each of {names} is a run of its own", hint="Name one of them.")
-    parse = parse_megatron if kind is TraceFormat.MEGATRON else parse_straggler
-    return parse(read_content(files[0]), files[0].title)
+    content, title = read_content(files[0]), files[0].title
+    if kind is TraceFormat.MEGATRON:
+        return parse_megatron(content, title)
+    return parse_straggler(content, title, files[0].limits)
 
 
 def _read_mindspore(file: TraceFile) -> Trace:
@@ -32,7 +34,7 @@ def _read_mindspore(file: TraceFile) -> Trace:
     scopes: dict[str, str] = {}
     if file.member is None:
         for beside in sorted(file.path.parent.glob("*scope*"), key=lambda path: natural_key(path.name)):
-            other = TraceFile(beside)
+            other = TraceFile(beside, limits=file.limits)
             if detect_format(other) is TraceFormat.MINDSPORE_SCOPES:
                 scopes |= parse_scopes(read_content(other))
     return parse_timeline(read_content(file), file.title, scopes)

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import polars as pl
 
-from clusterscape.collect.traces.files import Content, TraceFile, find_trace_files, read_content
+from clusterscape.collect.traces.files import ARCHIVE_ERRORS, Content, TraceFile, find_trace_files, read_content
 from clusterscape.collect.traces.formats import TraceFormat, detect_format
 from clusterscape.collect.traces.kineto import Document, parse_kineto, paused_collection
 from clusterscape.collect.traces.kineto_context import place_in_steps
 from clusterscape.collect.traces.kineto_memory import read_memory
 from clusterscape.collect.traces.kineto_spans import Built, build_spans, describe_rank, to_rank
 from clusterscape.collect.traces.naming import assign_ranks
-from clusterscape.errors import ClusterScapeError, SourceError
+from clusterscape.errors import ClusterScapeError, SourceError, TooLargeError
 from clusterscape.model.spans import RankFacts, Trace
+from clusterscape.settings.limits import UploadLimits
 
 Progress = Callable[[int, int, str], None]
 """Told how many files are done, of how many, and the last one's name."""
@@ -57,17 +58,27 @@ def read_traces(
     workers: int | None = None,
     pool: Executor | None = None,
     progress: Progress | None = None,
+    limits: UploadLimits | None = None,
 ) -> Trace:
     """The trace in the given files, folders and tar archives.
 
-    ``pool``: where ranks are read instead of here, on machines that see the same files (a Dask cluster).
+    ``pool``: where ranks are read instead of here, on machines that see the same files (a Dask cluster). ``limits``: of files
+    that somebody else sent.
 
     Raises
     ------
     SourceError
         Where nothing can be read at all.
     """
-    files = find_trace_files(paths)
+    try:
+        return _read_files(find_trace_files(paths, limits), workers, pool, progress)
+    except RecursionError:
+        raise SourceError("it is nested too deeply to be read", hint="No profiler writes such files.") from None
+
+
+def _read_files(
+    files: Sequence[TraceFile], workers: int | None, pool: Executor | None, progress: Progress | None
+) -> Trace:
     formats = [_detect(file) for file in files]
     known = {kind for kind in formats if kind is not None}
     if not known:
@@ -110,7 +121,7 @@ def _with_graph(trace: Trace, files: Sequence[TraceFile]) -> Trace:
 def _detect(file: TraceFile) -> TraceFormat | None:
     try:
         return detect_format(file)
-    except (OSError, ClusterScapeError):
+    except (OSError, ClusterScapeError, *ARCHIVE_ERRORS):
         return None
 
 
@@ -163,8 +174,14 @@ def read_rank(file: TraceFile, *, is_large: bool = True) -> RankSpans | Failed:
         if detect_format(file) is TraceFormat.NSIGHT:
             return _read_export(file)
         return parse_rank(file, read_content(file), is_large=is_large)
+    except TooLargeError as error:
+        return Failed(file, f"{error.message} ({error.setting})")
     except ClusterScapeError as error:
         return Failed(file, error.message)
+    except RecursionError:
+        return Failed(file, "it is nested too deeply")
+    except ARCHIVE_ERRORS as error:
+        return Failed(file, f"its archive is damaged: {error}")
     except OSError as error:
         return Failed(file, error.strerror or str(error))
 
@@ -174,7 +191,7 @@ def _read_export(file: TraceFile) -> RankSpans:
         raise SourceError("an Nsight Systems export in an archive cannot be read", hint="Unpack the archive.")
     from clusterscape.collect.traces.nsight import parse_nsight
 
-    spans, facts = parse_nsight(file.path, file.title)
+    spans, facts = parse_nsight(file)
     return RankSpans(file, facts, None, place_in_steps(spans))
 
 

@@ -5,8 +5,9 @@ import io
 import polars as pl
 
 from clusterscape.collect.traces.files import Content
-from clusterscape.errors import SourceError
+from clusterscape.errors import SourceError, TooLargeError
 from clusterscape.model.spans import RankFacts, SpanClass, Trace, make_spans
+from clusterscape.settings.limits import UploadLimits
 
 COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id", "mb_id")
 PIPELINE = {"forward-send": 1, "backward-recv": 1, "forward-recv": -1, "backward-send": -1}
@@ -26,9 +27,13 @@ COLLECTIVES = {
 DATA_PARALLEL = ("params-all-gather", "grads-reduce-scatter", "separate-grads-all-reduce")
 
 
-def parse_straggler(content: Content, source: str) -> Trace:
+def parse_straggler(content: Content, source: str, limits: UploadLimits | None = None) -> Trace:
     """The trace of one table. Its times begin at 0 in every step: steps are put one after another."""
     try:
+        rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
+        if limits is not None and rows > limits.trace_file_spans:
+            what = f"{source} has {rows:,} rows, more than {limits.trace_file_spans:,}"
+            raise TooLargeError(what, setting="limits.uploads.trace_file_spans")
         table = pl.read_parquet(io.BytesIO(content.data))
     except pl.exceptions.PolarsError as error:
         raise SourceError(f"{source} is no readable Parquet file: {error}", hint="Was it copied whole?") from error

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from clusterscape.errors import QueryError
 from clusterscape.model import Allocation, Node, NodeId, Unit, UnitId, Workload
+from clusterscape.model.run_units import cluster_unit
 from clusterscape.query.context import QueryContext
 
 LAYOUT_TAGS = {"tp": "tensor-parallel rank", "dp": "data-parallel rank", "pp": "pipeline stage"}
@@ -182,7 +183,7 @@ def _place_of(unit: UnitId, places: Mapping[UnitId, Unit]) -> tuple[NodeId | Non
     known = places.get(unit)
     if known is not None and known.node is not None:
         return known.node, known.index
-    node, _, index = unit.rpartition(":")
+    node, _, index = cluster_unit(unit).rpartition(":")
     number = index.partition("/")[0]
     return (NodeId(node) if node else None), (int(number) if number.isdigit() else None)
 

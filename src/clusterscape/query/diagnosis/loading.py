@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.model import METRICS, UnitId, UnixMs
+from clusterscape.model.run_units import is_run_unit
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import Holding
@@ -94,7 +95,7 @@ class RunLoader:
         """The same by steps, or raw for None; ``with_range`` also the extremes of each step."""
         names = tuple(sorted(set(metrics)))
         key = (holding.key, names, step_ms, with_range)
-        version = self._context.changes.versions.history
+        version = self.version(holding)
         return self._runs.get(key, version, lambda: self._read(holding, names, step_ms, with_range=with_range))
 
     def _read(self, holding: Holding, metrics: Sequence[str], step_ms: int | None, *, with_range: bool) -> Samples:
@@ -126,8 +127,13 @@ class RunLoader:
         value = parts["value"]
         return Samples(grid, value, parts.get("min", value), parts.get("max", value), step_ms)
 
+    def version(self, holding: Holding) -> tuple[int, int]:
+        """Samples of a past may still come: those of tracked runs with every piece."""
+        versions = self._context.changes.versions
+        return versions.history, versions.runs if is_run_unit(holding.workload.id) else 0
+
     def _probe(self, holding: Holding) -> tuple[frozenset[str], int]:
-        version = self._context.changes.versions.history
+        version = self.version(holding)
         return self._probes.get(holding.key, version, lambda: self._read_probe(holding))
 
     def _read_probe(self, holding: Holding) -> tuple[frozenset[str], int]:

@@ -270,7 +270,7 @@ class DiagnosisQuery:
             check_metrics([comparing.metric])
         if comparing.count is not None and comparing.height is not None:
             raise QueryError("give a number of clusters or a height, not both")
-        version = self._context.changes.versions.history
+        version = self._loader.version(holding)
         return self._judgings.get((holding.key, comparing), version, lambda: self._judge_anew(holding, comparing))
 
     def _judge_anew(self, holding: Holding, comparing: Comparing) -> Judging:

@@ -178,6 +178,7 @@ class RunAnswer:
     not_finite: int  # samples that were NaN or infinite, which the store does not hold
     dropped: int
     leftovers: int  # processes that outlived the run
+    left_out: dict[str, int]  # what was more than the server keeps of one run, by kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 from clusterscape.analyze.runs.workloads import RunFacts, WorkloadFacts, find_repeats, find_workloads
 from clusterscape.errors import NotFoundError
 from clusterscape.model import METRICS, MetricUnit
+from clusterscape.model.stored_runs import DETAIL_KIND, RUN_KIND, readable
 from clusterscape.query.context import QueryContext
 from clusterscape.query.runs.answers import (
     RunAnswer,
@@ -22,8 +23,6 @@ from clusterscape.query.runs.answers import (
 from clusterscape.query.runs.derived import DERIVED, JOULES_PER_WORK, find_sources, label_of
 from clusterscape.query.runs.rows import facts_of, metric_of, row_of, workload_row
 
-RUN_KIND, DETAIL_KIND = "run", "run-detail"
-"""Kinds of the documents that ingest writes for runs."""
 REREAD_MS = 60_000
 """Another process may write runs, too, and only the store tells of them."""
 
@@ -86,6 +85,14 @@ class RunQuery:
         """Whether there is such a run."""
         return self._records.document(RUN_KIND, run) is not None
 
+    def existing(self, runs: Sequence[str]) -> list[str]:
+        """Those of ``runs`` that there are: others may have been deleted since. Raises NotFoundError where none is left."""
+        bodies = self._read().bodies
+        found = [run for run in dict.fromkeys(runs) if run in bodies]
+        if runs and not found:
+            raise NotFoundError(f"no run `{runs[0]}`", hint="GET /api/v1/runs lists them.")
+        return found
+
     def one(self, run: str) -> RunAnswer:
         """Raises NotFoundError."""
         known = self._read()
@@ -105,6 +112,7 @@ class RunQuery:
             not_finite=body["not_finite"],
             dropped=body["dropped"],
             leftovers=detail.get("leftovers", 0),
+            left_out=detail.get("left_out", {}),
         )
 
     def metrics(self, runs: Sequence[str]) -> RunMetrics:
@@ -114,7 +122,7 @@ class RunQuery:
         phases: dict[str, None] = {}
         has_steps = has_epochs = False
         work: list[str] = []  # what each run that tells it counts its work in
-        for run in dict.fromkeys(runs):
+        for run in self.existing(runs):
             detail = self.detail(run)
             sources = find_sources(run, self.listed(run), detail)
             work += [sources.unit_of_work] if sources is not None else []
@@ -140,7 +148,7 @@ class RunQuery:
         document = self._records.document(DETAIL_KIND, run)
         if document is None:
             raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
-        return document.body
+        return readable(DETAIL_KIND, document.body)
 
     def listed(self, run: str) -> Mapping[str, Any]:
         """The small document of a run; empty where there is none."""
@@ -154,7 +162,7 @@ class RunQuery:
 
     def _read_all(self) -> _Everything:
         bodies: dict[str, Mapping[str, Any]] = {
-            document.key: document.body for document in self._records.documents(RUN_KIND)
+            document.key: readable(RUN_KIND, document.body) for document in self._records.documents(RUN_KIND)
         }
         facts = {run: facts_of(run, body) for run, body in bodies.items()}
         newest_first = sorted(facts.values(), key=lambda one: (one.queued_at or 0, one.run), reverse=True)

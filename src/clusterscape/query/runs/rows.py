@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from clusterscape.analyze.runs.workloads import RunFacts, Slowdown, WorkloadFacts
+from clusterscape.model.run_units import place_in_run
+from clusterscape.model.stored_runs import owner_of
 from clusterscape.query.runs.answers import (
     RunEnergy,
     RunMetric,
@@ -25,7 +27,7 @@ def facts_of(run: str, body: Body) -> RunFacts:
         run=run,
         experiment=about.get("experiment"),
         group=about.get("workload"),
-        user=about.get("user"),
+        user=owner_of(body),
         host=about.get("host"),
         state=state_of(body),
         # Another interpreter is still the same script.
@@ -58,7 +60,7 @@ def row_of(run: str, body: Body, workload: WorkloadFacts) -> RunRow:
         experiment=about.get("experiment"),
         group=about.get("workload"),
         letter=about.get("letter"),
-        user=about.get("user"),
+        user=owner_of(body),
         host=about.get("host"),
         state=state_of(body),
         cause=body["end"].get("cause"),
@@ -121,13 +123,12 @@ def workload_row(workload: WorkloadFacts) -> RunWorkload:
 
 def metric_of(run: str, key: str, told: list[Any]) -> RunMetric:
     """One series, from what ingest keeps of it (``ingest.run_figures.SeriesFigures``)."""
-    unit, _, metric = key.rpartition(" ")
+    unit, _, metric = key.partition(" ")  # names of metrics may have spaces, units have none
     scope, method, count, total, low, high, first, last = told[:8]
-    place = unit.removeprefix(f"run:{run}").removeprefix("/") or None
     return RunMetric(
         metric=metric,
         unit=unit,
-        place=place,
+        place=place_in_run(run, unit),
         scope=scope,
         method=method,
         count=count,

@@ -1,5 +1,6 @@
 """Metrics of many runs as lines over seconds, steps or epochs, thinned here; and repeats of them as bands."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,10 @@ from clusterscape.query.runs.derived import DERIVED, Pieces, derive, find_source
 from clusterscape.query.runs.query import RunQuery
 from clusterscape.query.runs.rows import metric_of
 
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 MOST_LINES = 2000
+MOST_REPEATS = 10_000
+"""Lines that are joined to bands."""
 MOST_VALUES = 4_000_000
 STEP = "step"
 AXES = ("time", "step", "epoch")
@@ -66,7 +70,7 @@ class RunSeriesQuery:
         its own, and on a busy machine waiting for each of them costs more than the work.
         """
         _check(asked)
-        parts = [part for run in dict.fromkeys(asked.runs) for part in self._lines_of(run, asked)]
+        parts = [part for run in self._runs.existing(asked.runs) for part in self._lines_of(run, asked)]
         if len(parts) > MOST_LINES:
             raise QueryError(f"these are {len(parts)} lines", hint=f"Ask for at most {MOST_LINES}.")
         part_of_row = np.repeat(np.arange(len(parts)), [len(line.x) for _, line in parts])
@@ -86,6 +90,8 @@ class RunSeriesQuery:
         """
         if band not in BANDS:
             raise QueryError(f"unknown band `{band}`", hint=f"There are: {', '.join(BANDS)}.")
+        _check_bands(groups, asked)
+        existing = set(self._runs.existing([run for group in groups for run in group]))
         frames = []
         for number, group in enumerate(groups):
             whole = LineRequest(
@@ -99,7 +105,8 @@ class RunSeriesQuery:
                 points=MOST_VALUES,
             )
             _check(whole, is_thinned=False)
-            found = [part for run in dict.fromkeys(group) for part in _narrowest(self._lines_of(run, whole))]
+            runs = [run for run in dict.fromkeys(group) if run in existing]
+            found = [part for run in runs for part in _narrowest(self._lines_of(run, whole))]
             for metric in dict.fromkeys(asked.metrics):
                 joined = join_repeats(
                     [line for name, line in found if name[1] == metric], points=asked.points, band=band
@@ -206,12 +213,14 @@ class _Axis:
         self._own = own
         marks = detail.get("marks", [])
         if asked.phase is not None:
-            begins = [m["at"] for m in marks if m.get("kind") == "phase" and m.get("name") == asked.phase]
+            begins = [
+                m["at"] for m in marks if m.get("kind") == "phase" and m.get("name") == asked.phase and m.get("at")
+            ]
             self._zero_ms = min(begins, default=end_ms + 1)
             self._has_zero = bool(begins)
         else:
             self._has_zero = True
-        epochs = sorted((int(m["at"]), float(m["name"])) for m in marks if m.get("kind") == "epoch")
+        epochs = sorted((int(m["at"]), float(m["name"])) for m in marks if _is_epoch(m))
         self._epoch_times = np.array([at for at, _ in epochs], np.int64)
         self._epochs = np.array([number for _, number in epochs])
 
@@ -225,6 +234,21 @@ class _Axis:
         if not self._has_zero:
             return Line(np.empty(0), np.empty(0))
         return over_seconds(times_ms, values, zero_ms=self._zero_ms)
+
+
+def _is_epoch(mark: Mapping[str, Any]) -> bool:
+    """Whether a mark begins a numbered epoch: earlier versions stored what they were sent."""
+    number = str(mark.get("name"))
+    return mark.get("kind") == "epoch" and mark.get("at") is not None and _NUMBER.fullmatch(number) is not None
+
+
+def _check_bands(groups: Sequence[Sequence[str]], asked: LineRequest) -> None:
+    lines = sum(map(len, groups)) * len(asked.metrics)
+    if lines > MOST_REPEATS or len(groups) * len(asked.metrics) * asked.points > MOST_VALUES:
+        raise QueryError(
+            f"{lines} lines of {len(groups)} groups with {asked.points} points each are too many",
+            hint=f"Ask for at most {MOST_REPEATS} lines and {MOST_VALUES} values.",
+        )
 
 
 def _check(asked: LineRequest, *, is_thinned: bool = True) -> None:

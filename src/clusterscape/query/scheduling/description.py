@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from clusterscape.analyze.jobs.describe import TracesDescription, describe_traces
-from clusterscape.errors import NotFoundError, QueryError, SourceError, StoreError
+from clusterscape.errors import NotFoundError, QueryError, SourceError, StoreError, TooLargeError
 from clusterscape.model import UnixMs
 from clusterscape.model.jobs import CleaningNote, JobTrace, SizeUnit
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
@@ -94,19 +94,39 @@ class JobTraceQuery:
         compression = next((ending for start, ending in _SIGNATURES.items() if first.startswith(start)), "")
         trace_id = f"{label}-{hashlib.sha256(first + str(self._now()).encode()).hexdigest()[:8]}"
         key = f"{PREFIX}/{trace_id}/{label}{suffix}{compression}"
-        size = artifacts.put(key, chain([first], pieces))
+        size = self._keep(artifacts, key, chain([first], pieces), owner)
         body: dict[str, Any] = {"name": label, "key": key, "size_bytes": size, "total_units": total_units}
         body |= {"asked_format": format, "timezone": timezone}
         try:
             trace = self._read(body)
+        except TooLargeError as error:
+            self._discard(artifacts, key)
+            message = _replace_path(error.message, name)
+            raise TooLargeError(message, setting=error.setting, hint=error.advice) from None
         except (SourceError, QueryError) as error:
-            artifacts.delete(key)
-            raise QueryError(_without_path(error.message, name), hint=error.hint) from None
+            self._discard(artifacts, key)
+            message = _replace_path(error.message, name).removeprefix(name).lstrip(" :")
+            raise QueryError(f"{name} cannot be read as a job trace: {message}", hint=error.hint) from None
+        except BaseException:
+            self._discard(artifacts, key)
+            raise
         body |= {"format": trace.format, "size_unit": trace.size_unit, "jobs": len(trace), "dropped": trace.dropped}
         body |= {"total_units": trace.total, "notes": [asdict(note) for note in trace.notes]}
         body |= {"uploaded_at": self._now(), OWNER: owner}
         self._context.records.write_document(KIND, trace_id, body, at_ms=body["uploaded_at"])
         return _row(trace_id, body)
+
+    def _keep(self, artifacts: ArtifactStore, key: str, chunks: Iterable[bytes], owner: str | None) -> int:
+        quota = self._context.quota
+        if quota is None:
+            return artifacts.put(key, chunks)
+        with quota.write(owner, is_new=True) as bound:
+            return artifacts.put(key, bound(chunks))
+
+    def _discard(self, artifacts: ArtifactStore, key: str) -> None:
+        artifacts.delete(key)
+        if self._context.quota is not None:
+            self._context.quota.forget()
 
     def remove(self, trace_id: str, *, by: Viewer = ANYONE_HERE) -> None:
         """Forget an uploaded trace and its file."""
@@ -116,7 +136,7 @@ class JobTraceQuery:
         check_owner(body.get(OWNER), by, f"the job trace {trace_id}")
         artifacts, _ = self._need()
         self._context.records.remove_document(KIND, trace_id)
-        artifacts.delete(str(body["key"]))
+        self._discard(artifacts, str(body["key"]))
 
     def check(self, trace_id: str) -> None:
         """Raise NotFoundError where there is no such trace."""
@@ -189,10 +209,9 @@ def _name_apart(traces: Sequence[JobTrace]) -> list[JobTrace]:
     return apart
 
 
-def _without_path(message: str, name: str) -> str:
+def _replace_path(message: str, name: str) -> str:
     """Readers name the file they read; who uploads knows another name, and nobody outside has to know where files are."""
-    said = re.sub(r"\S*/" + PREFIX + r"/\S+?(?=[\s:,]|$)", name, message)
-    return f"{name} cannot be read as a job trace: {said.removeprefix(name).lstrip(' :')}"
+    return re.sub(r"\S*/" + PREFIX + r"/\S+?(?=[\s:,]|$)", lambda _: name, message)
 
 
 def _row(trace_id: str, body: Any) -> JobTraceRow:

@@ -14,7 +14,7 @@ from clusterscape.query.scheduling.queue_answers import (
     PromiseStory,
     SlipRow,
 )
-from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob, plan_queue
+from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob, free_by_node, plan_queue, usable_nodes
 
 MOST_ROWS = 12
 LEAST_GAIN_S = 300
@@ -86,9 +86,7 @@ def _compare(other: QueueJob, job: QueueJob, known: Workload | None, apart: str)
 def find_needed(queue: LiveQueue, job: QueueJob, ahead: int) -> Needed:
     """What of its nodes is missing now, where least is missing."""
     free = free_by_node(queue)
-    fit = [node for node in queue.nodes.values() if node.is_open and job.partition in node.partitions]
-    typed = [node for node in fit if node.machine_type == job.machine_type] or fit
-    able = sorted(max(0, job.gpus - free[node.name]) for node in typed if node.gpus >= job.gpus)
+    able = sorted(max(0, job.gpus - free[node.name]) for node in usable_nodes(queue, job) if node.gpus >= job.gpus)
     short = able[: job.nodes]
     ready = sum(missing == 0 for missing in able)
     missing_nodes = sum(missing > 0 for missing in short)
@@ -116,15 +114,6 @@ def _say_needed(job: QueueJob, kind: str, able: int, ready: int, gpus: int, node
     at_least = f"{gpus} more {_plural('GPU', gpus)} of {kind} must come free"
     where = "on one node" if nodes == 1 else f"on {nodes} nodes"
     return f"It needs {wish}: {at_least} {where} at least."
-
-
-def free_by_node(queue: LiveQueue) -> dict[str, int]:
-    """GPUs that nobody holds, of nodes in service."""
-    free = {name: node.gpus if node.is_open else 0 for name, node in queue.nodes.items()}
-    for each in queue.held:
-        if queue.nodes[each.node].is_open:
-            free[each.node] -= each.gpus
-    return free
 
 
 def find_holders(

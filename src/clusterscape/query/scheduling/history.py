@@ -1,6 +1,7 @@
 """This cluster's own history as a job trace: every workload that asked for GPUs, ended, running or waiting.
 
-Decides what of a workload's record becomes a job's columns. Tracked runs are left out: they run inside jobs.
+A requeued or preempted workload has a row for each execution, as in ``sacct --duplicates``. Decides what of a workload's record
+becomes a job's columns. Tracked runs are left out: they run inside jobs.
 """
 
 import polars as pl
@@ -72,9 +73,9 @@ def _to_columns(frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("partition").alias("queue"),
         (pl.col("submitted_at") / 1000).alias("submit_s"),
         ((started - pl.col("submitted_at")).clip(0) / 1000).alias("wait_s"),
-        ((pl.col("ended_at") - started).clip(0) / 1000).alias("run_s"),
+        ((pl.col("ended_at") - started) / 1000 - pl.col("suspended_s")).clip(0).alias("run_s"),
         pl.lit(None, pl.Int64).alias("processors"),
-        pl.col("gpus_requested").alias("gpus"),
+        pl.coalesce("gpus_allocated", "gpus_requested").alias("gpus"),
         pl.col("nodes_requested").alias("nodes"),
         pl.when(pl.col("time_limit_s") > 0).then(pl.col("time_limit_s")).alias("requested_s"),
         status.alias("status"),

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from clusterscape.errors import ClusterScapeError, Trouble
 from clusterscape.model import WorkloadId, WorkloadState
 from clusterscape.query.context import QueryContext
+from clusterscape.query.scheduling.live_queue import read_live_queue
 from clusterscape.query.scheduling.promises import Ledger, PromiseBook, Slip, SlipCause
-from clusterscape.query.scheduling.queue_state import LiveQueue, read_queue
+from clusterscape.query.scheduling.queue_state import LiveQueue
+from clusterscape.warm_up import Area
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,9 @@ class PromiseKeeper:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._seen: int | None = None
+        self._loop = context.loops.loop(
+            "promises", log, fails="promises could not be kept", works="promises are kept again"
+        )
 
     def ledger(self, workload: str) -> Ledger | None:
         """What a workload was promised, waiting or not; None where that is not known."""
@@ -43,15 +47,7 @@ class PromiseKeeper:
 
     def queue(self) -> LiveQueue:
         """The queue as the stores hold it now."""
-        context = self._context
-        return read_queue(
-            now_s=context.clock() // 1000,
-            nodes=context.records.nodes(),
-            partitions=context.records.partitions(),
-            units=context.records.units(),
-            workloads=context.records.active_workloads(),
-            allocations=context.records.open_allocations(),
-        )
+        return read_live_queue(self._context)
 
     def look(self) -> None:
         """Take in the queue as it is now, and write down what moved."""
@@ -88,15 +84,13 @@ class PromiseKeeper:
 
     def run(self) -> None:
         """Look whenever the inventory changed, at most every LOOK_EVERY_S, until ``stop``."""
-        trouble = Trouble(log, "promises could not be kept", "promises are kept again")
         while not self._stopped.wait(LOOK_EVERY_S):
-            if self._context.changes.versions.inventory == self._seen:
+            if not self._context.warm_up.is_ready(Area.QUEUE):
                 continue
-            try:
+            if self._context.changes.versions.inventory == self._seen and not self._loop.is_failing:
+                continue
+            with self._loop:
                 self.look()
-                trouble.end()
-            except ClusterScapeError as error:
-                trouble.tell(error)
 
     def stop(self) -> None:
         """End ``run``."""

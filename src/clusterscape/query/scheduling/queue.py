@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from clusterscape.errors import ClusterScapeError, NotFoundError
-from clusterscape.model import UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model import NodeId, UnixMs, Workload, WorkloadState
+from clusterscape.query.answers import ReservationAnswer
 from clusterscape.query.context import QueryContext
-from clusterscape.query.reasons import explain_pending
+from clusterscape.query.reasons import WaitKind, classify_pending, explain_waiting
 from clusterscape.query.scheduling.explaining import (
     describe_span,
     explain_ahead,
@@ -16,10 +15,9 @@ from clusterscape.query.scheduling.explaining import (
     find_changes,
     find_holders,
     find_needed,
-    free_by_node,
     tell_promise,
 )
-from clusterscape.query.scheduling.models import Learned
+from clusterscape.query.scheduling.live_forecast import Runs, predict_runs
 from clusterscape.query.scheduling.priority_parts import find_parts, list_parts, read_parts
 from clusterscape.query.scheduling.promises import Ledger
 from clusterscape.query.scheduling.promises_keeper import PromiseKeeper
@@ -30,14 +28,22 @@ from clusterscape.query.scheduling.queue_answers import (
     QueueRow,
     WaitingStory,
 )
-from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob, lay_out, plan_queue
+from clusterscape.query.scheduling.queue_state import (
+    LiveQueue,
+    QueueJob,
+    free_by_node,
+    lay_out,
+    plan_queue,
+    planned_jobs,
+)
 from clusterscape.query.scheduling.waiting import WaitQuery
-from clusterscape.query.scheduling.waiting_pools import find_pools, make_question
+from clusterscape.query.summary import describe_reservations
+from clusterscape.query.workload_ids import resolve_workload
 
 ASSUMPTIONS = (
     "The plan is by time limits: every workload runs to its limit and nobody else comes, so a start is at the latest.",
     "Whoever is ahead by priority, then by time in the queue, is planned first; later ones fill gaps that delay nobody.",
-    "Only GPUs on nodes are counted: CPUs, memory, quotas and reservations may forbid more.",
+    "Only GPUs on nodes are counted: CPUs, memory and quotas may forbid more. Reservations and preemption are heeded.",
 )
 LEVEL = 0.8
 TOLD_WITHIN_S = 15
@@ -70,7 +76,7 @@ class QueueQuery:
         queue = self.promises.queue()
         layout = lay_out(queue)
         starts, plan = plan_queue(queue, layout)
-        jobs = [job for job in queue.planned() if job.partition in layout.pool_of]
+        jobs = planned_jobs(queue, layout)
         nodes = {
             job.workload: tuple(layout.names[node] for node in plan.nodes[first : first + job.nodes].tolist())
             for job, first in zip(jobs, plan.first.tolist(), strict=True)
@@ -94,17 +100,24 @@ class QueueQuery:
             gpus_asked=sum(row.gpus for row in rows),
             longest_wait_s=max((row.waited_s for row in rows if row.waited_s is not None), default=None),
             drained_at=max(known, default=None),
+            reservations=self._reservations(seen.queue),
+            awaited=self._context.awaited(),
             is_learned=is_learned,
             calibrated_on=self._waits.calibrated_on(),
             assumptions=list(ASSUMPTIONS),
         )
 
+    def _reservations(self, queue: LiveQueue) -> list[ReservationAnswer]:
+        gpus = {NodeId(name): node.gpus for name, node in queue.nodes.items()}
+        return describe_reservations(queue.reservations, gpus, UnixMs(queue.now_s * 1000))
+
     def story(self, workload: str) -> WaitingStory:
         """Why one workload waits, or waited; raises NotFoundError where nothing is known of that."""
-        seen = self.seen()
+        known = resolve_workload(self._context.records, workload)
+        seen, workload = self.seen(), known.id
         job = next((each for each in seen.queue.waiting if each.workload == workload), None)
         if job is None:
-            return self._past(workload)
+            return self._past(known)
         forecasts, _ = self._forecasts()
         ledger = self.promises.ledger(workload)
         row = next(
@@ -145,26 +158,13 @@ class QueueQuery:
         runs = self.run_quantiles()
         return {name: started + float(row[row.size // 2]) for name, (started, row) in runs.items()}
 
-    def run_quantiles(self) -> dict[str, tuple[float, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]:
+    def run_quantiles(self) -> Runs:
         """Whole run times at the models' levels by workload, and when it started (or now, where it waits)."""
         learned = self._waits.models.current()
         version = (self._context.changes.versions.inventory, learned.trained_at)
-        return self._context.cache.get("run-quantiles", version, lambda: self._predict(learned))
-
-    def _predict(self, learned: Learned) -> dict[str, tuple[float, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]:
-        now: UnixMs = self._context.clock()
-        found = {}
-        for pool in find_pools(self._context.records, now):
-            question = make_question(pool, None, learned, now)
-            if not len(question.asked):
-                continue
-            at = np.full(len(question.asked), question.now_s)
-            runs = learned.runs.quantiles(question.asked, at, question.elapsed_s)
-            runs = np.minimum(runs, question.asked.request_s[:, None])
-            names = [*(workload.id for workload, _ in pool.running), *(workload.id for workload in pool.waiting)]
-            for place, name in enumerate(names):
-                found[str(name)] = (question.now_s - float(question.elapsed_s[place]), runs[place])
-        return found
+        return self._context.cache.get(
+            "run-quantiles", version, lambda: predict_runs(self.seen().queue, self.seen().workloads, learned)
+        )
 
     def _forecasts(self) -> tuple[dict[str, LikelyStart], bool]:
         """Of those that wait for room; nothing where a forecast cannot be made."""
@@ -193,7 +193,8 @@ class QueueQuery:
                     name=partition.name,
                     is_up=partition.is_up,
                     waiting=len(mine),
-                    held=sum(row.position is None for row in mine),
+                    held=sum(row.waits_for is WaitKind.HELD for row in mine),
+                    blocked=sum(row.position is None and row.waits_for is not WaitKind.HELD for row in mine),
                     gpus_asked=sum(row.gpus for row in mine),
                     gpus_free=sum(free.get(node, 0) for node in partition.nodes),
                     drained_at=max(planned, default=None),
@@ -201,12 +202,8 @@ class QueueQuery:
             )
         return answers
 
-    def _past(self, workload: str) -> WaitingStory:
-        known = self._context.records.workload(WorkloadId(workload))
-        if known is None:
-            raise NotFoundError(
-                f"there is no workload {workload!r}", hint="GET /api/v1/scheduling/queue lists who waits."
-            )
+    def _past(self, known: Workload) -> WaitingStory:
+        workload = known.id
         if known.state is WorkloadState.WAITING or known.started_at is None or known.submitted_at is None:
             raise NotFoundError(f"{workload} does not wait for GPUs", hint="Only who asks for GPUs can be explained.")
         ledger = self.promises.ledger(workload)
@@ -274,8 +271,10 @@ class _Places:
             ahead=ahead if job.is_planned else 0,
             ahead_gpus=ahead_gpus if job.is_planned else 0,
             reason=workload.pending_reason,
-            reason_text=explain_pending(workload.pending_reason),
+            reason_text=explain_waiting(workload, self._seen.queue.reservations),
+            waits_for=classify_pending(workload.pending_reason),
             planned_at=None if start is None else start * 1000,
+            scheduler_at=workload.expected_start_at,
             promised_at=None if ledger is None else ledger.last_s * 1000,
             slipped_s=None if ledger is None else ledger.slipped_s,
             likely=likely if job.is_planned else None,

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from clusterscape.query.answers import ReservationAnswer
+from clusterscape.query.reasons import WaitKind
 from clusterscape.query.scheduling.promises import SlipCause
 
 
@@ -19,7 +21,8 @@ class LikelyStart:
 class QueueRow:
     """A waiting workload. ``position`` counts those of its partition that wait for room only; null: something else holds it.
 
-    ``planned_at``: at the latest by limits if nobody else comes. ``slipped_s`` > 0: later than first promised.
+    ``planned_at``: at the latest by limits if nobody else comes; ``scheduler_at``: the scheduler's own estimate.
+    ``slipped_s`` > 0: later than first promised.
     """
 
     workload: str
@@ -40,7 +43,9 @@ class QueueRow:
     ahead_gpus: int
     reason: str | None
     reason_text: str | None
+    waits_for: WaitKind
     planned_at: int | None
+    scheduler_at: int | None
     promised_at: int | None
     slipped_s: int | None
     likely: LikelyStart | None
@@ -48,12 +53,16 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionQueue:
-    """One partition's queue in numbers; ``drained_at``: when the last of those that wait for room is planned to start."""
+    """One partition's queue in numbers; ``drained_at``: when the last of those that wait for room is planned to start.
+
+    ``held``: held back by their owner or an operator. ``blocked``: wait for something else than room: a dependency, a limit, …
+    """
 
     name: str
     is_up: bool
     waiting: int
     held: int
+    blocked: int
     gpus_asked: int
     gpus_free: int
     drained_at: int | None
@@ -63,6 +72,7 @@ class PartitionQueue:
 class QueueAnswer:
     """All that wait, in queue order. ``drained_at``: likely start of the last one, or planned where nothing is forecast.
 
+    ``awaited``: kinds of sources that have not answered since the start; while there are any, others may wait, too.
     Likely starts are the forecasts of `GET /scheduling/waiting`; ``calibrated_on``: waits their intervals were calibrated with.
     """
 
@@ -72,6 +82,8 @@ class QueueAnswer:
     gpus_asked: int
     longest_wait_s: float | None
     drained_at: int | None
+    reservations: list[ReservationAnswer]
+    awaited: list[str]
     is_learned: bool
     calibrated_on: int
     assumptions: list[str]

@@ -9,7 +9,6 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,9 +21,12 @@ from clusterscape.model.jobs import CleaningNote, JobTrace
 from clusterscape.model.samples import Int64s
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.context import QueryContext
-from clusterscape.query.ownership import owner_for
+from clusterscape.query.fair_queue import FairWorker
+from clusterscape.query.ownership import check_began, is_owner, owner_for
 from clusterscape.query.scheduling.description import OWN, JobTraceQuery
 from clusterscape.query.scheduling.simulations_answers import (
+    MOST_CHOICES,
+    MOST_JITTER,
     SimulatedChoice,
     SimulationAnswer,
     SimulationAsk,
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_CHOICES = 24
-MOST_JITTER = 50
 ANSWERS_IN_MEMORY = 32
 CHOICES_IN_MEMORY = 128
 OWN_KEEP_MS = 60_000
@@ -61,7 +61,11 @@ class _Work:
     runs: int
     events: int
     owner: str | None = None
-    """Who asked for it; None: it is everybody's."""
+    """Who owns the result; None: it is everybody's."""
+    began: str | None = None
+    """Login of who began it: they and operators may stop it."""
+    withdraw: Callable[[], None] = lambda: None
+    """Takes it out of the queue, where it has not begun."""
     done: int = 0
     counter: Int64s = field(default_factory=lambda: np.zeros(2, np.int64))
 
@@ -89,7 +93,8 @@ class SimulationQuery:
         self._context = context
         self._traces = traces
         self._kept = KeptSimulations(context)
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="simulation")
+        limits = context.work
+        self._worker = FairWorker("simulation", per_user=limits.runs_per_user, waiting=limits.runs_waiting)
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, SimulationAnswer] = OrderedDict()
         self._works: dict[str, _Work] = {}
@@ -107,13 +112,17 @@ class SimulationQuery:
             estimates=list(ESTIMATES),
         )
 
-    def ask(self, asked: SimulationAsk, *, by: Viewer = ANYONE_HERE) -> SimulationAnswer:
-        """Start what is asked, or find it: the same question about the same jobs is simulated once, for who asked first."""
+    def ask(self, asked: SimulationAsk, *, by: Viewer = ANYONE_HERE, user: str = "") -> SimulationAnswer:
+        """Start what is asked, or find it: the same question about the same jobs is simulated once, for who asked first.
+
+        ``user``: whom it counts for. Raises ThrottledError where they have too many that are not done.
+        """
         _check(asked)
         name = self._name(asked)
         found = self._look_up(name)
         if found is not None and found.state in ("running", "done"):
             return found
+        self._worker.check(user)
         prepared = self._prepare(asked)
         answer = _begin(name, asked, prepared, self._context.clock())
         # Two runs beside the jittered ones: as recorded, and first come, first served to be compared with.
@@ -121,31 +130,42 @@ class SimulationQuery:
             runs=len(prepared.scenarios) * (asked.jitter + 2),
             events=2 * max(1, answer.simulated_jobs),
             owner=None if by.login is None else owner_for(by),
+            began=by.login,
         )
+        job = partial(self._run, name, work, prepared, asked.jitter)
+        work.withdraw = partial(self._worker.withdraw, user, job)
         with self._lock:
+            self._worker.submit(user, job)
             self._works[name] = work
             self._remember(answer)
-        self._pool.submit(self._run, name, work, prepared, asked.jitter)
         return answer
 
     def find(self, simulation: str) -> SimulationAnswer:
         """How far it is, and what there is of it."""
         found = self._look_up(simulation)
         if found is None:
-            raise NotFoundError(f"there is no simulation {simulation!r}", hint="Ask for it again.")
+            raise _no_such(simulation)
         return found
 
     def all(self) -> SimulationList:
         """What is kept, the newest first."""
         return SimulationList(simulations=self._kept.rows())
 
-    def stop(self, simulation: str) -> SimulationAnswer:
-        """Do not go on with it; choices that are done stay. One that is over already is left as it is."""
+    def stop(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> SimulationAnswer:
+        """Do not go on with it; choices that are done stay. One that is over already is left as it is.
+
+        Raises ForbiddenError where somebody else began it; on a private site NotFoundError.
+        """
         with self._lock:
             work = self._works.get(simulation)
         if work is not None:
+            if self._context.is_private and not is_owner(work.began, by):
+                raise _no_such(simulation)
+            check_began(work.began, by, "the simulation")
             work.counter[1] = 1
             self._tell(simulation, work, partial(replace, state="stopped"))
+            work.withdraw()
+            self._forget(simulation, work)
         return self.find(simulation)
 
     def remove(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> None:
@@ -206,15 +226,18 @@ class SimulationQuery:
         except StoppedError:
             tell(partial(replace, state="stopped"))
         except ClusterScapeError as error:
-            tell(partial(replace, state="failed", problem=error.message))
+            tell(partial(replace, state="failed", problem=error.public_message))
         except Exception:
             # A thread of a pool keeps what it raises to itself: whoever waits must hear of it.
             log.exception("a simulation failed")
             tell(partial(replace, state="failed", problem="the simulation failed; the server's log says why"))
         finally:
-            with self._lock:
-                if self._works.get(name) is work:
-                    del self._works[name]
+            self._forget(name, work)
+
+    def _forget(self, name: str, work: _Work) -> None:
+        with self._lock:
+            if self._works.get(name) is work:
+                del self._works[name]
 
     def _simulate(
         self, work: _Work, trace: JobTrace, policy: str, scenario: "Scenario", jitter: int
@@ -256,6 +279,10 @@ class SimulationQuery:
             found = self._answers.get(name)
             if found is not None and found.state == "running" and self._works.get(name) is work:
                 self._answers[name] = change(found)
+
+
+def _no_such(simulation: str) -> NotFoundError:
+    return NotFoundError(f"there is no simulation {simulation!r}", hint="Ask for it again.")
 
 
 def _check(asked: SimulationAsk) -> None:

@@ -1,10 +1,18 @@
 """The shapes of questions and answers about simulated job traces. Times are seconds, sizes the trace's unit, missing is null."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from clusterscape.analyze.jobs.distributions import ValueSpread
 from clusterscape.model.jobs import CleaningNote, SizeUnit
+from clusterscape.query.bounds import ItemId, Name
+
+MOST_CHOICES = 24
+MOST_JITTER = 50
+
+Relaxation = Annotated[float, Field(ge=0, le=10)]
 
 SimulationState = Literal["running", "done", "failed", "stopped"]
 EstimatesWord = Literal["request", "actual", "predicted"]
@@ -19,15 +27,15 @@ class SimulationAsk:
     whole. ``jitter``: runs with run times ±1 s, which give the intervals.
     """
 
-    trace: str
-    policies: list[str] = field(default_factory=lambda: ["fcfs"])
-    backfills: list[str] = field(default_factory=lambda: ["easy"])
-    semantics: str = "clusterscape"
+    trace: ItemId
+    policies: Annotated[list[Name], Field(max_length=MOST_CHOICES)] = field(default_factory=lambda: ["fcfs"])
+    backfills: Annotated[list[Name], Field(max_length=MOST_CHOICES)] = field(default_factory=lambda: ["easy"])
+    semantics: Name = "clusterscape"
     estimates: EstimatesWord = "request"
-    omegas: list[float] = field(default_factory=lambda: [0.1])
-    whole_at: float = 150.0
-    processors: int | None = None
-    jitter: int = 5
+    omegas: Annotated[list[Relaxation], Field(max_length=MOST_CHOICES)] = field(default_factory=lambda: [0.1])
+    whole_at: Annotated[float, Field(ge=0, le=1e9)] = 150.0
+    processors: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    jitter: Annotated[int, Field(ge=0, le=MOST_JITTER)] = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,8 @@ from clusterscape.query.scheduling.simulations_answers import SimulationAnswer, 
 KIND = "simulation"
 PREFIX = "simulations"
 KEPT = 40
-"""Results that are kept; the oldest goes when another comes."""
+KEPT_PER_OWNER = 10
+"""Results that are kept, of all and of one owner; the oldest goes when another comes."""
 
 _ANSWER = TypeAdapter(SimulationAnswer)
 _ASK = TypeAdapter(SimulationAsk)
@@ -40,9 +41,16 @@ class KeptSimulations:
         body: dict[str, Any] = {"trace": answer.trace, "made_at": answer.made_at, "asked": asdict(answer.asked)}
         body[OWNER] = owner
         records.write_document(KIND, answer.simulation, body, at_ms=UnixMs(answer.made_at))
-        for row in self.rows()[KEPT:]:
-            records.remove_document(KIND, row.simulation)
-            artifacts.delete(_key(row.simulation))
+        for simulation in self._surplus(owner):
+            records.remove_document(KIND, simulation)
+            artifacts.delete(_key(simulation))
+
+    def _surplus(self, owner: str | None) -> list[str]:
+        """What goes: the owner's beyond their share, then the oldest of all. What operators keep has no share."""
+        owners = {document.key: document.body.get(OWNER) for document in self._context.records.documents(KIND)}
+        names = [row.simulation for row in self.rows()]
+        own = [] if owner is None else [name for name in names if owners.get(name) == owner][KEPT_PER_OWNER:]
+        return [*own, *[name for name in names if name not in own][KEPT:]]
 
     def remove(self, simulation: str, by: Viewer) -> None:
         """Forget a kept result. Raises NotFoundError where there is none, ForbiddenError where it is somebody else's."""

@@ -1,9 +1,11 @@
 """When would a job start, and when will the waiting ones: forecasts on the live queue, each with intervals and alternatives."""
 
 import logging
+import math
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,16 +18,17 @@ from clusterscape.analyze.jobs.wait_intervals import (
     measure_coverage,
     summarize_samples,
 )
-from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError, Trouble
-from clusterscape.model import UnixMs, Workload
+from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
+from clusterscape.model import NodeId, Workload, WorkloadId
 from clusterscape.model.samples import Float64s
 from clusterscape.query.context import QueryContext
+from clusterscape.query.scheduling.live_forecast import ASSUMPTIONS, forecast_queue, predict_runs
+from clusterscape.query.scheduling.live_queue import read_live_queue
 from clusterscape.query.scheduling.models import Learned, ModelCard, SchedulingModels
-from clusterscape.query.scheduling.waiting_forecast import Forecaster, Question
-from clusterscape.query.scheduling.waiting_log import Bools, ForecastLog, LoggedForecast, find_stage
-from clusterscape.query.scheduling.waiting_pools import ASSUMPTIONS, Ask, Pool, find_pools, make_question
+from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob, free_by_node, usable_nodes
+from clusterscape.query.scheduling.waiting_log import ForecastLog, LoggedForecast, find_stage
 from clusterscape.query.scheduling.waiting_report import WaitBinRow, describe_bins
-from clusterscape.simulate.forecast import plan_waits
+from clusterscape.warm_up import Area
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +136,17 @@ class ModelCards:
     assumptions: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Sampled:
+    """Jobs that a plan has room for: quantiles of their waits as sampled and as told, a row each, and waits by limits."""
+
+    jobs: list[QueueJob]
+    sampled_s: Float64s
+    told_s: Float64s
+    plan_s: Float64s
+    bins: WaitBins
+
+
 class WaitQuery:
     """Answers about the live queue; ``tend`` keeps models, forecasts and their outcomes up to date, off the requests."""
 
@@ -158,24 +172,33 @@ class WaitQuery:
         ``memory_gib``: what it asks for on each node; nodes with less do not count.
         """
         now, learned = self._context.clock(), self.models.current()
-        fitting = find_pools(self._context.records, now, machine_type=machine_type, memory_gib=memory_gib)
-        pools = [pool for pool in fitting if pool.total >= gpus]
-        asked = [pool for pool in pools if partition in (None, pool.partition) and _allows(pool, hours)]
-        if not asked:
-            raise self._refuse(fitting, gpus, hours, machine_type, memory_gib, partition)
-        ask = Ask(gpus, hours * 3600, user)
-        starts = [self._start(pool, ask, learned, now) for pool in asked]
-        best = min(range(len(starts)), key=lambda place: starts[place].wait_s)
-        found: list[Alternative] = []
-        if alternatives and not starts[best].is_at_once:
-            found = list(self._alternatives(asked[best], ask, starts[best], learned, now))
+        queue = read_live_queue(self._context)
+        avoids = self._find_unfit(queue, machine_type, memory_gib)
+        asks = [
+            job
+            for name, longest in sorted(queue.max_times_s.items())
+            if partition in (None, name) and (longest is None or hours * 3600 <= longest)
+            if (job := make_probe(queue, name, gpus, int(hours * 3600), avoids)) is not None
+        ]
+        if not asks:
+            raise self._refuse(queue, gpus, hours, machine_type, memory_gib, partition)
+        shapes = [*asks, *(other for job in asks for _, other in _smaller(queue, job) if alternatives)]
+        told = self._forecast(queue, learned, shapes, user)
+        starts = {name: start for name, start in told.items() if name in {job.workload for job in shapes}}
+        best = min(asks, key=lambda job: starts[job.workload].wait_s)
+        start = starts[best.workload]
+        options: list[Alternative] = []
+        if alternatives and not start.is_at_once:
+            smaller = [(change, starts[other.workload]) for change, other in _smaller(queue, best)]
+            smaller = [(change, other) for change, other in smaller if other.wait_s < 0.9 * start.wait_s]
+            options = [Alternative(change=change, start=other) for change, other in sorted(smaller, key=_by_wait)]
         if alternatives and partition is None:
-            others = [Alternative(change="partition", start=s) for place, s in enumerate(starts) if place != best]
-            found.extend(sorted(others, key=lambda one: one.start.wait_s))
+            others = [("partition", starts[job.workload]) for job in asks if job is not best]
+            options += [Alternative(change=change, start=other) for change, other in sorted(others, key=_by_wait)]
         return WaitAnswer(
             at=now,
-            start=starts[best],
-            alternatives=found[:MOST_ALTERNATIVES],
+            start=start,
+            alternatives=options[:MOST_ALTERNATIVES],
             is_learned=learned.trained_at is not None,
             calibrated_on=self.calibrated_on(),
             assumptions=list(ASSUMPTIONS),
@@ -214,13 +237,14 @@ class WaitQuery:
 
     def run(self, every_s: float) -> None:
         """Tend until ``stop``. A failure is told and does not end it."""
-        trouble = Trouble(log, "forecasts of waits were not kept up", "forecasts of waits are kept up again")
+        loop = self._context.loops.loop(
+            "forecasts", log, fails="forecasts of waits were not kept up", works="forecasts of waits are kept up again"
+        )
         while not self._stopped.wait(every_s):
-            try:
+            if not self._context.warm_up.is_ready(Area.QUEUE):
+                continue
+            with loop:
                 self.tend()
-                trouble.end()
-            except ClusterScapeError as error:
-                trouble.tell(error)
 
     def stop(self) -> None:
         """End ``run``."""
@@ -231,94 +255,105 @@ class WaitQuery:
         self._log.settle(self._context.clock())
         if not self._stopped.is_set():
             self.models.tend()
-        known = self._log.known()
-        fresh: list[LoggedForecast] = []
-        for pool in find_pools(self._context.records, self._context.clock()):
-            if self._stopped.is_set():
-                return
-            now = self._context.clock()
-            if any((workload.id, _stage(workload, now)) not in known for workload in pool.waiting):
-                fresh.extend(one for one in self._log_pool(pool) if (one.workload, one.stage) not in known)
+        logged = self._log.known()
+        queue, now = read_live_queue(self._context), self._context.clock()
+        stages = {job.workload: find_stage(now / 1000 - job.queued_s) for job in queue.planned()}
+        if self._stopped.is_set() or all((name, stage) in logged for name, stage in stages.items()):
+            return
+        sampled = self._sample(queue, self.models.current())
+        fresh = [
+            LoggedForecast(
+                workload=job.workload,
+                made_at=now,
+                sampled_s=np.round(sampled.sampled_s[place], 1).tolist(),
+                told_s=np.round(sampled.told_s[place], 1).tolist(),
+                size_ratio=float(sampled.bins.size_ratio[place]),
+                ahead=int(sampled.bins.ahead[place]),
+                stage=stages[job.workload],
+            )
+            for place, job in enumerate(sampled.jobs)
+            if (job.workload, stages[job.workload]) not in logged
+        ]
         self._log.add(fresh)
 
-    def _log_pool(self, pool: Pool) -> Iterator[LoggedForecast]:
-        now, learned = self._context.clock(), self.models.current()
-        _, sampled, told = self._sample(pool, None, learned, now)
-        for place, workload in enumerate(pool.waiting):
-            yield LoggedForecast(
-                workload=workload.id,
-                made_at=now,
-                sampled_s=np.round(sampled[place], 1).tolist(),
-                told_s=np.round(told[place], 1).tolist(),
-                size_ratio=workload.gpus_requested / pool.total,
-                ahead=place,
-                stage=_stage(workload, now),
-            )
-
     def _forecast_waiting(self) -> WaitingForecasts:
-        now, learned = self._context.clock(), self.models.current()
-        rows: list[WaitingForecast] = []
-        left_out = 0
-        for pool in find_pools(self._context.records, self._context.clock()):
-            left_out += pool.left_out
-            if not pool.waiting:
-                continue
-            question, _, told = self._sample(pool, None, learned, now)
-            plan = plan_waits(question.state)
-            for place, workload in enumerate(pool.waiting):
-                ask = Ask(workload.gpus_requested, float(question.state.waiting_limit_s[place]))
-                start = _describe(pool, ask, place, told[place], float(plan[place]), now)
-                rows.append(
-                    WaitingForecast(
-                        workload=workload.id, user=workload.user, start=start, scheduler_at=workload.expected_start_at
-                    )
-                )
+        learned = self.models.current()
+        queue = read_live_queue(self._context)
+        told = self._forecast(queue, learned)
+        workloads = {each.id: each for each in self._context.records.active_workloads()}
+        rows = [
+            WaitingForecast(
+                workload=name,
+                user=workloads[WorkloadId(name)].user,
+                start=start,
+                scheduler_at=workloads[WorkloadId(name)].expected_start_at,
+            )
+            for name, start in told.items()
+            if name in workloads
+        ]
         return WaitingForecasts(
-            at=now,
+            at=queue.now_s * 1000,
             workloads=rows,
-            left_out=left_out,
+            left_out=len(queue.waiting) - len(rows),
             is_learned=learned.trained_at is not None,
             calibrated_on=self.calibrated_on(),
             assumptions=list(ASSUMPTIONS),
         )
 
+    def _forecast(
+        self, queue: LiveQueue, learned: Learned, probes: Sequence[QueueJob] = (), user: str | None = None
+    ) -> dict[str, StartForecast]:
+        """By workload, of all that a plan has room for, and of the probes."""
+        sampled = self._sample(queue, learned, probes, user)
+        free = free_by_node(queue)
+        return {
+            job.workload: _describe(
+                job,
+                int(sampled.bins.ahead[place]),
+                sum(free.get(node.name, 0) for node in usable_nodes(queue, job)),
+                sampled.told_s[place],
+                float(sampled.plan_s[place]),
+                queue.now_s * 1000,
+            )
+            for place, job in enumerate(sampled.jobs)
+        }
+
     def _sample(
-        self, pool: Pool, ask: Ask | None, learned: Learned, now: UnixMs
-    ) -> tuple[Question, Float64s, Float64s]:
-        """The question, and a row for each wanted job: quantiles as sampled and as told. Only ``ask``, or all that wait."""
-        question = make_question(pool, ask, learned, now)
-        count = len(question.state.waiting_size)
-        wanted = np.ones(count, np.bool_)
-        if ask is not None:
-            wanted[:-1] = False
-        waits = Forecaster(learned.runs, learned.arrivals_of(pool.partition)).ask(question, wanted)
-        sampled = summarize_samples(waits[:, wanted])
-        places = np.flatnonzero(wanted).astype(np.float64)
-        bins = WaitBins(question.state.waiting_size[wanted] / question.state.total, places)
-        told = self._log.calibrations().apply(sampled, bins, _are_first(pool, now, wanted))
-        # Whoever starts now by the limits starts now for sure.
-        told[plan_waits(question.state)[wanted] == 0] = 0.0
-        return question, sampled, told
+        self, queue: LiveQueue, learned: Learned, probes: Sequence[QueueJob] = (), user: str | None = None
+    ) -> _Sampled:
+        workloads: dict[str, Workload] = {each.id: each for each in self._context.records.active_workloads()}
+        runs = predict_runs(queue, workloads, learned, [(job, user) for job in probes])
+        played = forecast_queue(queue, runs, probes)
+        has_room = np.isfinite(played.plan_s)
+        jobs = [job for job, fits in zip(played.jobs, has_room.tolist(), strict=True) if fits]
+        # Where a future has no room although the plan has, the plan stands in for it.
+        waits = np.where(np.isfinite(played.wait_s), played.wait_s, played.plan_s)[:, has_room]
+        sampled, plan = summarize_samples(waits), played.plan_s[has_room]
+        ahead = _count_ahead(jobs, {job.workload for job in probes})
+        totals = [max(1, sum(node.gpus for node in usable_nodes(queue, job))) for job in jobs]
+        bins = WaitBins(np.array([job.total_gpus for job in jobs]) / np.array(totals, float), np.array(ahead, float))
+        is_first = np.array([find_stage(queue.now_s - job.queued_s) == 0 for job in jobs], np.bool_)
+        told = self._log.calibrations().apply(sampled, bins, is_first)
+        # Who has room now by the limits starts now; who can start only after a reservation does not start before it.
+        told[plan == 0] = 0.0
+        told = np.maximum(told, waits.min(axis=0)[:, None])
+        return _Sampled(jobs, sampled, told, plan, bins)
 
-    def _start(self, pool: Pool, ask: Ask, learned: Learned, now: UnixMs) -> StartForecast:
-        question, _, told = self._sample(pool, ask, learned, now)
-        plan = float(plan_waits(question.state)[-1])
-        return _describe(pool, ask, len(pool.waiting), told[-1], plan, now)
-
-    def _alternatives(
-        self, pool: Pool, ask: Ask, start: StartForecast, learned: Learned, now: UnixMs
-    ) -> Iterator[Alternative]:
-        """Half the GPUs, one GPU, half the time: those that would start clearly sooner."""
-        changes = [("fewer_gpus", replace(ask, gpus=gpus)) for gpus in {ask.gpus // 2, 1} if 1 <= gpus < ask.gpus]
-        changes.append(("shorter", replace(ask, limit_s=ask.limit_s / 2)))
-        found = [(change, self._start(pool, other, learned, now)) for change, other in changes]
-        for change, other in sorted(found, key=lambda one: one[1].wait_s):
-            if other.wait_s < 0.9 * start.wait_s:
-                yield Alternative(change=change, start=other)
+    def _find_unfit(self, queue: LiveQueue, machine_type: str | None, memory_gib: float | None) -> frozenset[str]:
+        """Nodes of another type ("A100" asks for "A100-80G", too) or with less memory; one that does not say is large enough."""
+        nodes = {node.id: node for node in self._context.records.nodes()}
+        wanted = (machine_type or "").casefold()
+        least = (memory_gib or 0.0) * 2**30
+        unfit = set()
+        for name, node in queue.nodes.items():
+            memory = nodes[NodeId(name)].memory_bytes if name in nodes else None
+            if not (node.machine_type or "").casefold().startswith(wanted) or (memory is not None and memory < least):
+                unfit.add(name)
+        return frozenset(unfit)
 
     def _refuse(
         self,
-        pools: Sequence[Pool],
+        queue: LiveQueue,
         gpus: int,
         hours: float,
         machine_type: str | None,
@@ -327,10 +362,14 @@ class WaitQuery:
     ) -> ClusterScapeError:
         memory = None if memory_gib is None else f"with {memory_gib:g} GiB a node"
         where = " ".join(filter(None, (machine_type, memory, f"in partition {partition}" if partition else None)))
-        if not pools and (machine_type or memory_gib is not None):
-            pools = find_pools(self._context.records, self._context.clock())
-        listed = "; ".join(f"{p.partition}: {p.total} × {p.machine_type or 'GPU'}" for p in pools)
-        if partition is not None and partition not in {p.partition for p in pools}:
+        sizes = []
+        for name in sorted(queue.max_times_s):
+            here = [node for node in queue.nodes.values() if name in node.partitions and node.is_open]
+            kinds = " + ".join(sorted({node.machine_type or "GPU" for node in here}))
+            if here:
+                sizes.append(f"{name}: {sum(node.gpus for node in here)} × {kinds}")
+        listed = "; ".join(sizes)
+        if partition is not None and partition not in queue.max_times_s:
             return NotFoundError(f"there is no open partition {partition!r}", hint=f"There are {listed or 'none'}.")
         return QueryError(
             f"no partition runs {gpus} GPUs {where} for {hours:g} h".replace("  ", " "),
@@ -338,22 +377,57 @@ class WaitQuery:
         )
 
 
-def _stage(workload: Workload, now: UnixMs) -> int:
-    return find_stage((now - (workload.submitted_at or now)) / 1000)
+def make_probe(queue: LiveQueue, partition: str, gpus: int, limit_s: int, avoids: frozenset[str]) -> QueueJob | None:
+    """A job that is not submitted, behind all that wait; None where the partition has not so many GPUs for it."""
+    here = [
+        node
+        for node in queue.nodes.values()
+        if partition in node.partitions and node.is_open and node.name not in avoids
+    ]
+    if sum(node.gpus for node in here) < gpus:
+        return None
+    nodes = math.ceil(gpus / max(node.gpus for node in here))
+    return QueueJob(
+        workload=f"probe {partition} {gpus} {limit_s}",
+        partition=partition,
+        machine_type=None,
+        nodes=nodes,
+        gpus=math.ceil(gpus / nodes),
+        limit_s=limit_s,
+        priority=min((job.priority for job in queue.waiting), default=0),
+        queued_s=queue.now_s,
+        is_planned=True,
+        avoids=avoids,
+    )
 
 
-def _are_first(pool: Pool, now: UnixMs, wanted: Bools) -> Bools:
-    """Of the wanted ones, who has just come; one that is only asked for comes last, and is new."""
-    fresh = [_stage(workload, now) == 0 for workload in pool.waiting]
-    are_first: Bools = np.array([*fresh, True][: len(wanted)], np.bool_)[wanted]
-    return are_first
+def _smaller(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, QueueJob]]:
+    """Half the GPUs, one GPU, half the time."""
+    total = job.total_gpus
+    for gpus in sorted({total // 2, 1} & set(range(1, total)), reverse=True):
+        other = make_probe(queue, job.partition, gpus, job.limit_s, job.avoids)
+        if other is not None:
+            yield "fewer_gpus", other
+    shorter = make_probe(queue, job.partition, total, job.limit_s // 2, job.avoids)
+    if shorter is not None:
+        yield "shorter", shorter
 
 
-def _allows(pool: Pool, hours: float) -> bool:
-    return pool.max_time_s is None or hours * 3600 <= pool.max_time_s
+def _by_wait(change: tuple[str, StartForecast]) -> float:
+    return change[1].wait_s
 
 
-def _describe(pool: Pool, ask: Ask, ahead: int, told_s: Float64s, plan_s: float, now: UnixMs) -> StartForecast:
+def _count_ahead(jobs: Sequence[QueueJob], probes: Collection[str]) -> list[int]:
+    """How many of its partition each has ahead; probes stand behind all others, each on its own."""
+    counts: Counter[str] = Counter()
+    ahead = []
+    for job in jobs:
+        ahead.append(counts[job.partition])
+        counts[job.partition] += job.workload not in probes
+    return ahead
+
+
+def _describe(job: QueueJob, ahead: int, free: int, told_s: Float64s, plan_s: float, now: int) -> StartForecast:
     def moment(wait_s: float) -> int:
         return int(now + wait_s * 1000)
 
@@ -364,12 +438,12 @@ def _describe(pool: Pool, ask: Ask, ahead: int, told_s: Float64s, plan_s: float,
         if level in TOLD
     ]
     return StartForecast(
-        partition=pool.partition,
-        machine_type=pool.machine_type,
-        gpus=ask.gpus,
-        hours=ask.limit_s / 3600,
+        partition=job.partition,
+        machine_type=job.machine_type,
+        gpus=job.total_gpus,
+        hours=job.limit_s / 3600,
         ahead=ahead,
-        free_gpus=pool.free,
+        free_gpus=free,
         is_at_once=float(told_s[LEVELS.index(0.95)]) <= AT_ONCE_S,
         wait_s=wait,
         likely_at=moment(wait),

@@ -5,7 +5,7 @@ from the models; knows nothing of requests.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from clusterscape.query.scheduling.queue import QueueQuery, Seen
 from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.whatif_answers import (
+    MOST_ADDED_NODES,
+    MOST_FUTURES,
     MeasureChange,
     QueueWhatIf,
     StartChange,
@@ -31,6 +33,7 @@ from clusterscape.query.scheduling.whatif_scenario import (
     prepare,
 )
 from clusterscape.query.scheduling.whatif_warnings import find_small, find_warnings
+from clusterscape.query.workload_ids import find_id
 from clusterscape.simulate.batch.measures import BOUND_S
 from clusterscape.simulate.batch.policies import policy_names
 from clusterscape.simulate.cluster.contract import ClusterSchedule
@@ -38,7 +41,6 @@ from clusterscape.simulate.forecast import RunQuantiles, sample_runs
 from clusterscape.simulate.placements import placement_names
 
 ARRIVE_FOR_S = 6 * 3600
-MOST_FUTURES = 100
 SEED = 7
 
 ASSUMPTIONS = (
@@ -82,14 +84,23 @@ class WhatIfQuery:
         """The queue as it is and changed; raises QueryError where a change names what is not there."""
         if not 2 <= what.futures <= MOST_FUTURES:
             raise QueryError(f"there may be 2 to {MOST_FUTURES} futures")
+        if min(what.added.values(), default=0) < 0 or sum(what.added.values()) > MOST_ADDED_NODES:
+            raise QueryError(f"0 to {MOST_ADDED_NODES:,} nodes can be added", hint="Try a smaller cluster.")
         check_choices(what)
         seen = self._queue.seen()
         if not seen.queue.nodes:
             raise QueryError("there is no node with GPUs", hint="GET /api/v1/sources tells what collectors see.")
-        return seen, change_queue(seen.queue, what)
+        return seen, change_queue(seen.queue, self._resolve(what))
+
+    def _resolve(self, what: QueueWhatIf) -> QueueWhatIf:
+        """Workloads by their ids, however they were named."""
+        ids = {name: find_id(self._context.records, name) for name in (*what.first, *what.priorities)}
+        priorities = {ids[name]: priority for name, priority in what.priorities.items()}
+        return replace(what, first=[ids[name] for name in what.first], priorities=priorities)
 
     def ask(self, what: QueueWhatIf, tell: Callable[[float], None] = lambda _: None) -> WhatIfAnswer:
         """The differences; raises QueryError where a change names what is not there. ``tell`` hears how far it is, 0 to 1."""
+        what = self._resolve(what)
         seen, changed = self.check(what)
         names = [job.workload for job in seen.queue.planned()]
         small = find_small(seen.queue)

@@ -1,7 +1,21 @@
 """The shapes of questions and answers about another queue. Times are Unix ms, spans seconds, missing is null."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from clusterscape.query.bounds import Count, ItemId, Name
+
+MOST_FUTURES = 100
+MOST_NODES = 20_000
+MOST_ADDED_NODES = 2_000
+"""In all partitions together: each takes memory in every future that is simulated."""
+MOST_PARTITIONS = 1_000
+MOST_WORKLOADS = 20_000
+
+AddedNodes = Annotated[int, Field(ge=0, le=MOST_ADDED_NODES)]
+Priority = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,15 +26,15 @@ class QueueWhatIf:
     ``first``: workloads put first. ``priorities``: others, by workload.
     """
 
-    policy: str | None = None
-    backfill: str | None = None
-    placement: str | None = None
-    drained: list[str] = field(default_factory=list)
-    added: dict[str, int] = field(default_factory=dict)
-    limits: dict[str, int] = field(default_factory=dict)
-    first: list[str] = field(default_factory=list)
-    priorities: dict[str, int] = field(default_factory=dict)
-    futures: int = 24
+    policy: Name | None = None
+    backfill: Name | None = None
+    placement: Name | None = None
+    drained: Annotated[list[Name], Field(max_length=MOST_NODES)] = field(default_factory=list)
+    added: Annotated[dict[Name, AddedNodes], Field(max_length=MOST_PARTITIONS)] = field(default_factory=dict)
+    limits: Annotated[dict[Name, Count], Field(max_length=MOST_PARTITIONS)] = field(default_factory=dict)
+    first: Annotated[list[ItemId], Field(max_length=MOST_WORKLOADS)] = field(default_factory=list)
+    priorities: Annotated[dict[ItemId, Priority], Field(max_length=MOST_WORKLOADS)] = field(default_factory=dict)
+    futures: Annotated[int, Field(ge=2, le=MOST_FUTURES)] = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

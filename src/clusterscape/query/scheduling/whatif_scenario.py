@@ -99,14 +99,14 @@ def prepare(queue: LiveQueue, what: QueueWhatIf, future: Future, *, seed: int = 
     for job in waiting:
         limit = job.limit_s
         run = future.runs.get(job.workload, limit)
-        table.add(job, layout.pool_of[job.partition], layout.mask(job.partition, job.machine_type), run, limit)
+        table.add(job, layout.pool_of[job.partition], layout.mask(job), run, limit)
     for each in queue.held:
         left = max(each.end_s - queue.now_s, OVERDUE_S)
         held = QueueJob(each.workload, "", None, 1, each.gpus, left, 0, queue.now_s, True)
         pool = int(layout.nodes.pool[layout.places[each.node]])
         table.add(held, pool, 0, min(future.runs.get(each.workload, left), left), left)
     for job, run in coming:
-        table.add(job, layout.pool_of[job.partition], layout.mask(job.partition, job.machine_type), run, job.limit_s)
+        table.add(job, layout.pool_of[job.partition], layout.mask(job), run, job.limit_s)
     columns, order = table.columns()
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

@@ -194,13 +194,14 @@ class TraceQuery:
         except ChangeError as error:
             raise QueryError(f"this cannot be asked of the trace: {error}", hint="Ask another question.") from None
 
-    def check_workload(self, workload: str, viewer: Viewer) -> None:
-        """Raise where there is no such workload, or where its traces are not this viewer's to send."""
+    def check_workload(self, workload: str, viewer: Viewer) -> str:
+        """The id of a workload; raises where there is none, or where its traces are not this viewer's to send."""
         found = self._workloads.find(workload)
         if not viewer.knows(found.user, found.project):
             raise ForbiddenError(
                 f"{workload} is not yours", hint="Send the trace without a workload, or ask its owner to."
             )
+        return found.id
 
     def check_change(self, trace_id: str, viewer: Viewer) -> None:
         """Raise where there is no such trace, or where it is not this viewer's to change."""

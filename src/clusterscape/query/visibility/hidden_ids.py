@@ -5,6 +5,7 @@ Slurm's ids are numbers and those of runs are drawn by lot: they tell nothing an
 
 import re
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from clusterscape.store.records.contract import RecordStore
 SOURCE = "kubernetes"
 LOOK_UP_EVERY_MS = 5_000
 """Codes that are not known (of another replica, of before a restart) are looked for in the store so often at most."""
+MOST_IDS = 100_000
+"""Ids whose codes are kept, last used ones first: texts of requests come back in answers, and would fill the memory."""
 
 _ID = re.compile(rb"kubernetes:[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
 _CODE = re.compile(rf"{SOURCE}(:|%3[Aa])(?:~|%7[Ee])([a-z2-7]{{{CODE_LENGTH}}})")
@@ -26,19 +29,25 @@ _COLUMNS = ("workload", "unit")
 class HiddenIds:
     """Thread-safe; the same code for the same id, on every replica."""
 
-    def __init__(self, names: Pseudonyms, records: RecordStore, clock: Callable[[], UnixMs]) -> None:
+    def __init__(
+        self, names: Pseudonyms, records: RecordStore, clock: Callable[[], UnixMs], *, most: int = MOST_IDS
+    ) -> None:
         self._names = names
         self._records = records
         self._clock = clock
-        self._ids: dict[str, str] = {}
+        self._most = most
+        self._ids: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
+        self._looking_up = threading.Lock()
         self._looked_at: int | None = None
+
+    def __len__(self) -> int:
+        """Codes whose ids are kept."""
+        return len(self._ids)
 
     def hide(self, name: str) -> str:
         """What stands for an id: ``kubernetes:~k3v9q2x``."""
-        code = self._names.code("id", name)
-        self._ids[code] = name
-        return f"{SOURCE}:~{code}"
+        return f"{SOURCE}:~{self._keep(name)}"
 
     def hide_in(self, body: bytes) -> bytes:
         """``body`` with codes in place of ids."""
@@ -72,13 +81,34 @@ class HiddenIds:
 
         return _CODE.sub(find, text) if SOURCE in text else text
 
+    def _keep(self, name: str) -> str:
+        """The code of an id, which becomes the last used one."""
+        code = self._names.code("id", name)
+        with self._lock:
+            self._ids[code] = name
+            self._ids.move_to_end(code)
+            if len(self._ids) > self._most:
+                self._ids.popitem(last=False)
+        return code
+
     def _find(self, code: str) -> str | None:
-        if code not in self._ids:
-            with self._lock:
-                now = self._clock()
-                if self._looked_at is None or abs(now - self._looked_at) >= LOOK_UP_EVERY_MS:
-                    ids = self._records.workload_history()["id"]
-                    for each in ids.filter(ids.str.starts_with(f"{SOURCE}:")):
-                        self.hide(str(each))
-                    self._looked_at = now
-        return self._ids.get(code)
+        name = self._ids.get(code)
+        if name is not None:
+            return name
+        with self._looking_up:
+            return self._ids.get(code) or self._look_up(code)
+
+    def _look_up(self, code: str) -> str | None:
+        """Read the ids of the store; more of them than are kept may be there, so the wanted one is kept last."""
+        now = self._clock()
+        if self._looked_at is not None and abs(now - self._looked_at) < LOOK_UP_EVERY_MS:
+            return None
+        self._looked_at = now
+        ids = self._records.workload_history()["id"]
+        match = None
+        for name in ids.filter(ids.str.starts_with(f"{SOURCE}:")):
+            if self._keep(str(name)) == code:
+                match = str(name)
+        if match is not None:
+            self._keep(match)
+        return match

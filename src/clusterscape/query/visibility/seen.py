@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from clusterscape.errors import ForbiddenError, NotFoundError
@@ -15,7 +14,7 @@ from clusterscape.model import WorkloadId
 from clusterscape.model.rules import Rule
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.alerts import AlertQuery
-from clusterscape.query.answers import ClusterSummary, NodeAnswer
+from clusterscape.query.answers import ClusterSummary, NodeAnswer, ReservationAnswer
 from clusterscape.query.cluster import ClusterQuery, Tick
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis import DiagnosisQuery
@@ -23,8 +22,10 @@ from clusterscape.query.rule_answers import AlertState, CommentAnswer, RuleAnswe
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
 from clusterscape.query.scheduling.description import JobTraceQuery
+from clusterscape.query.scheduling.live_forecast import Runs
 from clusterscape.query.scheduling.queue import QueueQuery, Seen
 from clusterscape.query.scheduling.queue_answers import LikelyStart
+from clusterscape.query.scheduling.queue_state import LiveQueue
 from clusterscape.query.scheduling.simulations import SimulationQuery
 from clusterscape.query.scheduling.simulations_answers import (
     SimulationAnswer,
@@ -35,6 +36,7 @@ from clusterscape.query.scheduling.simulations_answers import (
 from clusterscape.query.scheduling.waiting import ModelCards, ReliabilityAnswer, WaitAnswer, WaitingForecasts, WaitQuery
 from clusterscape.query.traces import TraceQuery
 from clusterscape.query.traces.opened import OpenTrace
+from clusterscape.query.violations import ViolationQuery
 from clusterscape.query.visibility.veil import Veil
 from clusterscape.query.visibility.veiled_records import VeiledRecords
 from clusterscape.query.workloads import WorkloadQuery
@@ -46,8 +48,10 @@ from clusterscape.watch.watcher import Watch
 class SeenCluster(ClusterQuery):
     """The picture is veiled; numbers, units and metrics are everybody's."""
 
-    def __init__(self, context: QueryContext, watch: Watch, whole: ClusterQuery, veil: Veil) -> None:
-        super().__init__(context, watch)
+    def __init__(
+        self, context: QueryContext, watch: Watch, violations: ViolationQuery, whole: ClusterQuery, veil: Veil
+    ) -> None:
+        super().__init__(context, watch, violations)
         self._whole = whole
         self._veil = veil
 
@@ -60,13 +64,18 @@ class SeenCluster(ClusterQuery):
         return self._whole.tick(metrics, at_ms)
 
     def summary(self, at_ms: int | None = None) -> ClusterSummary:
-        """The numbers at the top of the page."""
-        return replace(self._whole.summary(at_ms), hides_names=True)
+        """The numbers at the top of the page; names of reservations name nobody."""
+        whole = self._whole.summary(at_ms)
+        return replace(whole, hides_names=True, reservations=_scrub_reservations(whole.reservations, self._veil))
 
     def nodes(self, at_ms: int | None = None) -> list[NodeAnswer]:
         """Every node; reasons name nobody."""
         scrub = self._veil.names.scrub
         return [replace(n, reason=scrub(n.reason)) if n.reason else n for n in self._whole.nodes(at_ms)]
+
+
+def _scrub_reservations(reservations: Sequence[ReservationAnswer], veil: Veil) -> list[ReservationAnswer]:
+    return [replace(each, name=veil.names.scrub(each.name)) for each in reservations]
 
 
 class SeenRules(RuleQuery):
@@ -94,7 +103,7 @@ class SeenNotes(RuleNotes):
 
     def comment(self, *, workload: str, author: str, text: str) -> CommentAnswer:
         """Write something about a workload that is one's own."""
-        self._check_workload(workload)
+        workload = self._resolve(workload)
         if not self._veiled.knows(WorkloadId(workload)):
             raise ForbiddenError(
                 f"{workload} is not yours to comment on", hint="Its owner, leads of its project and operators can."
@@ -145,17 +154,21 @@ class SeenWaits(WaitQuery):
 class SeenQueue(QueueQuery):
     """The plan and the forecasts are everybody's; the workloads in them are veiled."""
 
-    def __init__(self, context: QueryContext, whole: QueueQuery, waits: WaitQuery) -> None:
+    def __init__(self, context: QueryContext, whole: QueueQuery, waits: WaitQuery, veil: Veil) -> None:
         super().__init__(context, whole.promises, waits)
         self._whole = whole
+        self._veil = veil
+
+    def _reservations(self, queue: LiveQueue) -> list[ReservationAnswer]:
+        return _scrub_reservations(super()._reservations(queue), self._veil)
 
     def seen(self) -> Seen:
         """The queue now, planned once for all."""
         records = self._context.records
         return replace(self._whole.seen(), workloads={each.id: each for each in records.active_workloads()})
 
-    def run_quantiles(self) -> dict[str, tuple[float, "np.ndarray[tuple[int], np.dtype[np.float64]]"]]:
-        """Run times that the models foretell, by workload."""
+    def run_quantiles(self) -> Runs:
+        """Predicted run times, by workload."""
         return self._whole.run_quantiles()
 
     def _forecasts(self) -> tuple[dict[str, LikelyStart], bool]:
@@ -173,10 +186,10 @@ class SeenSimulations(SimulationQuery):
         """What can be chosen."""
         return self._whole.options()
 
-    def ask(self, asked: SimulationAsk, *, by: Viewer = ANYONE_HERE) -> SimulationAnswer:
+    def ask(self, asked: SimulationAsk, *, by: Viewer = ANYONE_HERE, user: str = "") -> SimulationAnswer:
         """Start what is asked, or find it."""
         self._traces.check(asked.trace)
-        return self._whole.ask(asked, by=by)
+        return self._whole.ask(asked, by=by, user=user)
 
     def find(self, simulation: str) -> SimulationAnswer:
         """How far it is, where its trace may be seen."""
@@ -188,10 +201,10 @@ class SeenSimulations(SimulationQuery):
         rows = self._whole.all().simulations
         return SimulationList(simulations=[row for row in rows if self._sees(row.asked)])
 
-    def stop(self, simulation: str) -> SimulationAnswer:
+    def stop(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> SimulationAnswer:
         """Do not go on with it."""
         self.find(simulation)
-        return self._whole.stop(simulation)
+        return self._whole.stop(simulation, by=by)
 
     def remove(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> None:
         """Forget a kept result, where its trace may be seen."""

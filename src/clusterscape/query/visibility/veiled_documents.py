@@ -9,7 +9,9 @@ from typing import Any
 
 from clusterscape.errors import ForbiddenError
 from clusterscape.model import WorkloadId
+from clusterscape.model.exporter_names import EXPORTER_QUESTIONS
 from clusterscape.model.observations import PRIORITY_PARTS
+from clusterscape.model.stored_runs import DETAIL_KIND, RUN_KIND, owner_of
 from clusterscape.query.ownership import OWNER
 from clusterscape.query.visibility.pseudonyms import USER
 from clusterscape.query.visibility.sights import Sight
@@ -20,7 +22,6 @@ _OWNERS = {"mute": "author", "rule-comment": "author"}
 """Kinds that name their owner otherwise."""
 
 PUBLIC_SITE_KEYS = frozenset({"start-view"})
-RUN, RUN_DETAIL = "run", "run-detail"
 
 
 class VeiledDocuments:
@@ -35,12 +36,13 @@ class VeiledDocuments:
             "view": self._see_view,
             "insight": self._see_view,
             "site": self._see_site,
-            RUN: self._see_run,
-            RUN_DETAIL: self._see_run_detail,
+            RUN_KIND: self._see_run,
+            DETAIL_KIND: self._see_run_detail,
             "mute": self._see_mute,
             "rule-comment": self._see_comment,
             "job_trace": self._see_upload,
             PRIORITY_PARTS: lambda document: document,
+            EXPORTER_QUESTIONS: lambda document: document,
         }
 
     def find(self, kind: str, key: str) -> Document | None:
@@ -82,11 +84,12 @@ class VeiledDocuments:
     def _see_run(self, document: Document) -> Document | None:
         """Runs are their owner's workspace: others' show only as workloads that hold GPUs."""
         about: Any = document.body.get("about")
-        told = about if isinstance(about, Mapping) else {}
-        return document if self._sight.knows(told.get("user"), told.get("workload")) else None
+        project = about.get("workload") if isinstance(about, Mapping) else None
+        is_known = self._sight.knows(owner_of(document.body), project if isinstance(project, str) else None)
+        return document if is_known else None
 
     def _see_run_detail(self, document: Document) -> Document | None:
-        return None if self.find(RUN, document.key) is None else document
+        return None if self.find(RUN_KIND, document.key) is None else document
 
     def _see_mute(self, document: Document) -> Document:
         """That a rule is mute is for all to know; who asked for it and why only where the workload is known."""

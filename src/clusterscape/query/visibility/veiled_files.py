@@ -54,6 +54,10 @@ class VeiledFiles:
         """Remove an artifact; False where there was none."""
         return self._is_seen(key) and self._artifacts.delete(key)
 
+    def remove_unfinished(self) -> None:
+        """Remove what writers left that were killed: of nobody in particular."""
+        self._artifacts.remove_unfinished()
+
     def _check(self, key: str) -> None:
         if not self._is_seen(key):
             raise NotFoundError(f"there is no artifact {key}", hint="GET /api/v1/traces lists traces.")

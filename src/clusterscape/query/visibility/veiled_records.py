@@ -3,7 +3,7 @@
 Questions by name (user, project, text) are asked by what the viewer sees: a foreign name finds nothing, its pseudonym does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
@@ -13,6 +13,7 @@ from clusterscape.errors import ForbiddenError
 from clusterscape.model import (
     Allocation,
     Node,
+    NodeId,
     NodeTurn,
     Partition,
     SourceStatus,
@@ -55,6 +56,10 @@ class VeiledRecords:
         """One workload, or None."""
         found = self._records.workload(workload)
         return None if found is None else self._see(found)
+
+    def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
+        """Those of ``workloads`` that are known."""
+        return [self._see(workload) for workload in self._records.find_workloads(workloads)]
 
     def active_workloads(self) -> list[Workload]:
         """Everything waiting, running or suspended; the same list until it changes."""
@@ -171,6 +176,12 @@ class VeiledRecords:
         turns = self._records.node_states(at_ms=at_ms)
         return [replace(turn, reason=scrub(turn.reason)) if turn.reason else turn for turn in turns]
 
+    def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
+        """How a node turned; reasons name nobody."""
+        scrub = self._veil.names.scrub
+        turns = self._records.node_turns(node, start_ms=start_ms)
+        return [replace(turn, reason=scrub(turn.reason)) if turn.reason else turn for turn in turns]
+
     def partitions(self) -> list[Partition]:
         """All partitions, by name."""
         return self._records.partitions()
@@ -214,7 +225,7 @@ class VeiledRecords:
         _refuse
     )
     remove_nodes = remove_partitions = remove_units = remove_sources = remove_violations = _refuse
-    replace_violations = remove_ended_before = _refuse
+    replace_violations = remove_ended_before = remove_workload = _refuse
 
     def close(self) -> None:
         """The site's own store is closed by the site."""

@@ -74,8 +74,8 @@ class Addresses:
         address = peer
         if is_proxied:
             address = self._first_foreign(headers.getlist("x-forwarded-for")) or peer
-            scheme = _last(headers.get("x-forwarded-proto")) or scheme
-            host = _last(headers.get("x-forwarded-host")) or host
+            scheme = _last(headers.getlist("x-forwarded-proto")) or scheme
+            host = _last(headers.getlist("x-forwarded-host")) or host
         origin = self._public_url or f"{'https' if scheme == 'https' else 'http'}://{host}"
         return Whence(address=address, origin=origin, host=host, is_proxied=is_proxied)
 
@@ -111,5 +111,6 @@ def neighborhood(address: str) -> str:
     return str(ip)
 
 
-def _last(header: str | None) -> str | None:
-    return None if header is None else header.rpartition(",")[2].strip().lower() or None
+def _last(lines: Sequence[str]) -> str | None:
+    """What the proxy added: it stands behind what the client may have sent, in the same header or in one of its own."""
+    return lines[-1].rpartition(",")[2].strip().lower() or None if lines else None

@@ -37,6 +37,7 @@ ACTIONS = {
     "set_start_view": "view.start",
     "save_insight": "insight.save",
     "remove_insight": "insight.remove",
+    "delete_run": "run.delete",
     "create_trace": "trace.create",
     "import_trace": "trace.import",
     "delete_trace": "trace.remove",

@@ -19,7 +19,7 @@ from clusterscape.serve.identity.origins import PAGE_HEADER, SAFE_METHODS, is_fo
 from clusterscape.serve.identity.security_headers import secure
 from clusterscape.serve.identity.throttle import Throttle
 from clusterscape.serve.identity.tokens import find_scopes
-from clusterscape.serve.problems import problem
+from clusterscape.serve.problems import problem_of
 from clusterscape.serve.state import VIEWER_KEY
 
 SESSION_ROUTE = "/api/v1/session"
@@ -57,7 +57,7 @@ class Gate:
         try:
             await self._admit(scope, whence)
         except ClusterScapeError as error:
-            refusal = problem(error.http_status, error.code, error.message, error.hint)
+            refusal = problem_of(error)
             if error.http_status == AccessError.http_status:
                 refusal.headers["WWW-Authenticate"] = "Bearer"
             await refusal(scope, receive, answer)

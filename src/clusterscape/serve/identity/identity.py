@@ -1,10 +1,8 @@
 """Finds out who asks, and lets people in: the one object that the gate and the routes of this area share."""
 
-import asyncio
 import hmac
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -12,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
 from clusterscape.errors import AccessError, ForbiddenError, SignInError
+from clusterscape.executors import ThreadPool
 from clusterscape.model import UnixMs
 from clusterscape.model.access import Account, Outcome, Way
 from clusterscape.model.viewers import ANYONE_HERE, Role, Viewer
@@ -24,6 +23,7 @@ from clusterscape.serve.identity.sessions import COOKIE, Sessions, cookie_name
 from clusterscape.serve.identity.throttle import SignInThrottle
 from clusterscape.serve.identity.tokens import ApiTokens, limit_viewer
 from clusterscape.settings import AuthSettings
+from clusterscape.settings.limits import ItemLimits
 from clusterscape.store.access import AccessStore
 
 if TYPE_CHECKING:
@@ -43,13 +43,22 @@ class Identity:
     """Who asks, by whichever ways the settings open."""
 
     def __init__(
-        self, store: AccessStore, auth: AuthSettings, *, static_token: str | None, clock: Callable[[], UnixMs]
+        self,
+        store: AccessStore,
+        auth: AuthSettings,
+        *,
+        static_token: str | None,
+        clock: Callable[[], UnixMs],
+        limits: ItemLimits | None = None,
     ) -> None:
+        limits = limits or ItemLimits()
         self.store = store
         self.auth = auth
         self.audit = AuditLog(store, clock)
-        self.sessions = Sessions(store, auth, clock=clock, static_token=static_token)
-        self.tokens = ApiTokens(store, auth, clock=clock)
+        self.sessions = Sessions(
+            store, auth, clock=clock, static_token=static_token, most_per_user=limits.sessions_per_user
+        )
+        self.tokens = ApiTokens(store, auth, clock=clock, limits=limits)
         self.addresses = Addresses(auth.trusted_proxies, auth.public_url)
         self.throttle = SignInThrottle(
             attempts=auth.login_attempts, window_s=auth.login_window_s, now_s=lambda: clock() / 1000
@@ -60,8 +69,8 @@ class Identity:
         self._proxy_users: OrderedDict[str, Account] = OrderedDict()
         # Apart from the threads that answer questions: a slow one must not keep people out. Each password takes 64 MiB
         # for a moment, so few at once.
-        self._lookups = ThreadPoolExecutor(max_workers=4, thread_name_prefix="access")
-        self._hashing = ThreadPoolExecutor(max_workers=2, thread_name_prefix="passwords")
+        self._lookups = ThreadPool("access", 4)
+        self._hashing = ThreadPool("passwords", 2)
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +93,7 @@ class Identity:
 
     async def look_up(self, work: Callable[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
         """Ask the store without holding up the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._lookups, lambda: work(*args, **kwargs))
+        return await self._lookups.run(work, *args, **kwargs)
 
     async def find_caller(self, headers: Headers, whence: Whence) -> Caller | None:
         """Who asks; None: nobody said. Raises AccessError where a token was sent that is not right."""
@@ -141,7 +150,7 @@ class Identity:
 
     async def hash(self, work: Callable[Asked, Answer], *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
         """Do what takes a whole core and much memory, few at once."""
-        return await asyncio.get_running_loop().run_in_executor(self._hashing, lambda: work(*args, **kwargs))
+        return await self._hashing.run(work, *args, **kwargs)
 
     def maintain(self) -> None:
         """Forget what is over."""
@@ -154,8 +163,8 @@ class Identity:
 
     def close(self) -> None:
         """Finish what is under way and release the store."""
-        self._lookups.shutdown(wait=True)
-        self._hashing.shutdown(wait=True)
+        self._lookups.close()
+        self._hashing.close()
         self.store.close()
 
     async def _try_sign_in(
@@ -200,7 +209,12 @@ class Identity:
             raise AccessError(
                 "the proxy did not name one user", hint=f"It must set {names.user_header} and drop it from requests."
             )
-        groups = [each.strip() for line in headers.getlist(names.groups_header) for each in line.split(",")]
+        for name in (names.groups_header, names.title_header):
+            if len(headers.getlist(name)) > 1:  # one of them may be the client's own
+                raise AccessError(
+                    f"there are two headers {name}", hint=f"The proxy must set {name} once and drop it from requests."
+                )
+        groups = [each.strip() for each in headers.get(names.groups_header, "").split(",")]
         standing = find_standing(groups, self.auth)
         if standing.role is None:
             raise ForbiddenError(f"{logins[0]} is in no group that may come in", hint="Ask an administrator.")
@@ -250,6 +264,8 @@ class Identity:
 
 
 def _bearer(headers: Headers) -> str | None:
+    if len(headers.getlist("authorization")) > 1:
+        raise AccessError("there are two headers Authorization", hint="Send one.")
     scheme, _, value = headers.get("authorization", "").partition(" ")
     return value.strip() if scheme.lower() == "bearer" else None
 

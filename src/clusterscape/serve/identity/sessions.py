@@ -16,6 +16,7 @@ COOKIE = "clusterscape_session"
 HOUR_MS = 3_600_000
 ID_BYTES = 32
 LONGEST_AGENT = 120
+STATIC_USERS = 100
 TOUCHED_EVERY = 1 / 60
 """Of the idle time: how exactly the last use is kept. A request writes no more often than that."""
 
@@ -52,9 +53,16 @@ class Sessions:
     """Opens, finds and ends sessions."""
 
     def __init__(
-        self, store: AccessStore, auth: AuthSettings, *, clock: Callable[[], UnixMs], static_token: str | None
+        self,
+        store: AccessStore,
+        auth: AuthSettings,
+        *,
+        clock: Callable[[], UnixMs],
+        static_token: str | None,
+        most_per_user: int = 50,
     ) -> None:
         self._store = store
+        self._most_per_user = most_per_user
         self._clock = clock
         self._static_token = static_token
         self._idle_ms = auth.session_idle_hours * HOUR_MS
@@ -64,6 +72,7 @@ class Sessions:
         """A new session, never one that the browser brought along; returns its id, which only the cookie may hold."""
         session_id = secrets.token_urlsafe(ID_BYTES)
         now = self._clock()
+        self._make_room(way, login)
         seal = None if way is not Way.STATIC else seal_of(self._static_token or "", session_id)
         self._store.add_session(
             Session(
@@ -79,6 +88,13 @@ class Sessions:
             )
         )
         return session_id
+
+    def _make_room(self, way: Way, login: str | None) -> None:
+        """End what has been unused for longest. Many people may share the static token."""
+        most = self._most_per_user * (STATIC_USERS if way is Way.STATIC else 1)
+        known = sorted(self._store.sessions(way, login), key=lambda session: session.seen_at)
+        for session in known[: max(0, len(known) - most + 1)]:
+            self._store.end_session(session.digest)
 
     def find(self, session_id: str) -> tuple[Session, Account | None] | None:
         """The session with its account, where it still holds; notes that it was used."""

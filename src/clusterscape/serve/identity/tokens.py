@@ -4,12 +4,13 @@ import re
 import secrets
 from collections.abc import Callable, Collection
 
-from clusterscape.errors import NotFoundError, QueryError
+from clusterscape.errors import NotFoundError, QueryError, TooLargeError
 from clusterscape.model import UnixMs
 from clusterscape.model.access import Account, ApiToken, Scope, Way
 from clusterscape.model.viewers import Role, Viewer
 from clusterscape.serve.identity.sessions import digest_of
 from clusterscape.settings import AuthSettings
+from clusterscape.settings.limits import ItemLimits
 from clusterscape.store.access import AccessStore
 
 PREFIX = "cst_"
@@ -34,7 +35,11 @@ _SENDERS_TOO = _READERS | _SENDERS
 class ApiTokens:
     """Makes, finds and revokes API tokens."""
 
-    def __init__(self, store: AccessStore, auth: AuthSettings, *, clock: Callable[[], UnixMs]) -> None:
+    def __init__(
+        self, store: AccessStore, auth: AuthSettings, *, clock: Callable[[], UnixMs], limits: ItemLimits | None = None
+    ) -> None:
+        """``limits``: None for commands of who runs the server."""
+        self._limits = limits
         self._store = store
         self._clock = clock
         self._max_days = auth.token_max_days
@@ -54,6 +59,7 @@ class ApiTokens:
             )
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         now = self._clock()
+        self._check_number(owner, now)
         token = ApiToken(
             key=secrets.token_hex(6),
             start=secret[:SHOWN],
@@ -66,6 +72,26 @@ class ApiTokens:
         )
         self._store.add_token(token, digest=digest_of(secret))
         return token, secret
+
+    def _check_number(self, owner: Account, now: UnixMs) -> None:
+        """Those that hold are few; and nobody fills the store by making and revoking."""
+        limits = self._limits
+        if limits is None:
+            return
+        known = self._store.tokens(owner.way, owner.login)
+        live = sum(token.is_live(now) for token in known)
+        if live >= limits.tokens_per_user:
+            raise TooLargeError(
+                f"{owner.login} has {live:,} tokens already",
+                setting="limits.items.tokens_per_user",
+                hint="Revoke one that is no longer used.",
+            )
+        if sum(now - token.created_at < DAY_MS for token in known) >= limits.new_tokens_per_day:
+            raise TooLargeError(
+                f"{owner.login} has made {limits.new_tokens_per_day:,} tokens within a day",
+                setting="limits.items.new_tokens_per_day",
+                hint="Use one token for many requests.",
+            )
 
     def find(self, secret: str) -> tuple[ApiToken, Account] | None:
         """The token with its owner, where both still hold; notes that it was used."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model.access import Account, Way
 from clusterscape.model.viewers import Role
+from clusterscape.query.bounds import Name
 from clusterscape.serve.identity.caller import AdminCaller, Caller, RequestWhence
 from clusterscape.serve.identity.passwords import MOST_CHARACTERS, check_login, check_new_password, hash_password
 from clusterscape.serve.routes.session import need_identity
@@ -40,7 +41,7 @@ class NewAccount(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    login: str
+    login: Name
     password: Secret
     role: Role
     projects: Projects = []
@@ -98,7 +99,7 @@ async def add_account(new: NewAccount, state: State, caller: AdminCaller, whence
 
 @router.put("/{way}/{login}")
 async def change_account(
-    way: Way, login: str, change: AccountChange, state: State, caller: AdminCaller, whence: RequestWhence
+    way: Way, login: Name, change: AccountChange, state: State, caller: AdminCaller, whence: RequestWhence
 ) -> AccountAnswer:
     """Change role, projects, name or password, or shut somebody out; sessions follow at once."""
     identity = need_identity(state)
@@ -138,7 +139,7 @@ async def change_account(
 
 
 @router.delete("/{way}/{login}", status_code=204)
-async def remove_account(way: Way, login: str, state: State, caller: AdminCaller, whence: RequestWhence) -> None:
+async def remove_account(way: Way, login: Name, state: State, caller: AdminCaller, whence: RequestWhence) -> None:
     """Forget an account with its sessions and tokens."""
     identity = need_identity(state)
     account = await identity.look_up(identity.store.account, way, login)

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits, Timeline, WasteAnswer
+from clusterscape.query.bounds import Moment, Name
 from clusterscape.query.picture import encode_strings
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
@@ -13,7 +14,7 @@ from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
 router = APIRouter(prefix="/api/v1", tags=["cluster"])
 
 PastMoment = Annotated[
-    int | None, Query(ge=0, description="Unix ms of a past moment, rounded down to the minute; by default the present.")
+    Moment | None, Query(description="Unix ms of a past moment, rounded down to the minute; by default the present.")
 ]
 
 
@@ -26,8 +27,8 @@ def get_cluster(state: State, at: PastMoment = None) -> ClusterSummary:
 @router.get("/timeline")
 def get_timeline(
     state: State,
-    start: Annotated[int | None, Query(ge=0, description="Unix ms; by default the begin of the history.")] = None,
-    end: Annotated[int | None, Query(ge=0, description="Unix ms; by default now.")] = None,
+    start: Annotated[Moment | None, Query(description="Unix ms; by default the begin of the history.")] = None,
+    end: Annotated[Moment | None, Query(description="Unix ms; by default now.")] = None,
     points: Annotated[int, Query(ge=1, le=2000, description="Steps, at most.")] = 300,
 ) -> Timeline:
     """Allocated and waiting GPUs and utilization at even steps of the stored history, as columns."""
@@ -54,7 +55,7 @@ def list_nodes(state: State, at: PastMoment = None) -> list[NodeAnswer]:
 
 
 @router.get("/nodes/{node}")
-def get_node(node: str, state: State, at: PastMoment = None) -> NodeDetail:
+def get_node(node: Name, state: State, at: PastMoment = None) -> NodeDetail:
     """One node and the workloads on it, now or at a past minute."""
     return state.queries.cluster.node(node, at)
 

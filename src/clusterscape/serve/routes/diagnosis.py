@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
+from clusterscape.query.bounds import ItemId, Moment, Name
 from clusterscape.query.diagnosis.answers import By, DiagnosisAnswer, Linkage, WorkloadEvent
 from clusterscape.query.diagnosis.query import Comparing, LineSummary
 from clusterscape.query.picture import encode_strings
@@ -14,9 +15,9 @@ from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_onc
 router = APIRouter(prefix="/api/v1/workloads/{workload}", tags=["diagnosis"])
 
 WindowStart = Annotated[
-    int | None, Query(alias="from", ge=0, description="Unix ms; by default the begin of the workload's life.")
+    Moment | None, Query(alias="from", description="Unix ms; by default the begin of the workload's life.")
 ]
-WindowEnd = Annotated[int | None, Query(alias="to", ge=0, description="Unix ms; by default its end, or now.")]
+WindowEnd = Annotated[Moment | None, Query(alias="to", description="Unix ms; by default its end, or now.")]
 Significance = Annotated[float, Query(gt=0, lt=1)]
 NameList = Annotated[str, Query(max_length=200_000, description="Names, separated by commas.")]
 UnitList = Annotated[
@@ -25,12 +26,14 @@ UnitList = Annotated[
 
 
 def read_comparing(
-    metric: Annotated[str | None, Query(description="By default the first that has samples.")] = None,
+    metric: Annotated[Name | None, Query(description="By default the first that has samples.")] = None,
     by: Annotated[By, Query(description="What GPUs are compared by.")] = "histogram",
     max_lag: Annotated[int, Query(ge=0, le=64, description="Of timelines, in steps of the grid.")] = 0,
     linkage: Linkage = "average",
-    count: Annotated[int | None, Query(ge=1, description="Clusters; by default chosen.")] = None,
-    height: Annotated[float | None, Query(ge=0, description="Where to cut the tree; by default chosen.")] = None,
+    count: Annotated[int | None, Query(ge=1, le=1_000_000, description="Clusters; by default chosen.")] = None,
+    height: Annotated[
+        float | None, Query(ge=0, le=1e15, description="Where to cut the tree; by default chosen.")
+    ] = None,
     significance: Significance = 0.05,
 ) -> Comparing:
     """How GPUs are compared, from the parameters that every question about clusters has."""
@@ -50,7 +53,7 @@ Compared = Annotated[Comparing, Depends(read_comparing)]
 
 @router.get("/diagnosis")
 def get_diagnosis(
-    workload: str, state: State, comparing: Compared, start: WindowStart = None, end: WindowEnd = None
+    workload: ItemId, state: State, comparing: Compared, start: WindowStart = None, end: WindowEnd = None
 ) -> DiagnosisAnswer:
     """Clusters of the workload's GPUs, odd ones, what they share, and findings in words."""
     return state.queries.diagnosis.diagnosis(workload, start_ms=start, end_ms=end, comparing=comparing)
@@ -59,9 +62,9 @@ def get_diagnosis(
 @router.get("/histograms", response_class=Response, responses=ARROW_RESPONSE)
 def get_workload_histograms(
     request: Request,
-    workload: str,
+    workload: ItemId,
     state: State,
-    metric: str,
+    metric: Name,
     start: WindowStart = None,
     end: WindowEnd = None,
     bins: Annotated[int, Query(ge=1, le=512)] = 40,
@@ -76,7 +79,7 @@ def get_workload_histograms(
 @router.get("/lines", response_class=Response, responses=ARROW_RESPONSE)
 def get_workload_lines(
     request: Request,
-    workload: str,
+    workload: ItemId,
     state: State,
     comparing: Compared,
     metrics: NameList,
@@ -109,10 +112,10 @@ def get_workload_lines(
 @router.get("/scatter", response_class=Response, responses=ARROW_RESPONSE)
 def get_workload_scatter(
     request: Request,
-    workload: str,
+    workload: ItemId,
     state: State,
-    x: str,
-    y: str,
+    x: Name,
+    y: Name,
     start: WindowStart = None,
     end: WindowEnd = None,
     units: UnitList = "",
@@ -144,7 +147,7 @@ def get_workload_scatter(
 
 @router.get("/events")
 def list_workload_events(
-    workload: str, state: State, start: WindowStart = None, end: WindowEnd = None
+    workload: ItemId, state: State, start: WindowStart = None, end: WindowEnd = None
 ) -> list[WorkloadEvent]:
     """Start, end, violations, XID errors, other workloads on the same GPUs, what people wrote."""
     return state.queries.diagnosis.events(workload, start_ms=start, end_ms=end)

@@ -13,23 +13,26 @@ router = APIRouter(tags=["health"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Alive; ``paused`` says why nothing is stored now."""
+    """Alive; ``paused`` says why nothing is stored now, ``failing`` which background loops fail: /api/v1/sources says why."""
 
     status: str
     version: str
     newest_sample_at: int | None
     paused: str | None
+    failing: list[str]
 
 
 @router.get("/healthz")
-def get_health(state: State) -> Health:
-    """Answers as soon as the server does; never asks a store."""
-    versions = state.queries.context.changes.versions
+async def get_health(state: State) -> Health:
+    """Answers as soon as the server does; never asks a store, nor waits for a thread."""
+    context = state.queries.context
+    versions, failing = context.changes.versions, context.loops.failing()
     return Health(
-        status="paused" if versions.paused else "ok",
+        status="paused" if versions.paused else "degraded" if failing else "ok",
         version=__version__,
         newest_sample_at=versions.newest_sample_at,
         paused=versions.paused,
+        failing=[loop.loop for loop in failing],
     )
 
 

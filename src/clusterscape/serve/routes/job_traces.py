@@ -1,21 +1,15 @@
 """Job traces: this cluster's own history and uploaded ones, described alone and side by side."""
 
 from functools import partial
-from tempfile import SpooledTemporaryFile
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.concurrency import run_in_threadpool
 
-from clusterscape.errors import QueryError
 from clusterscape.query.scheduling.description import JobTraceList, JobTraceRow, TracesDescription
 from clusterscape.serve.state import CurrentViewer, State
+from clusterscape.serve.uploads import SizeLimit, answer_refusal, read_pieces, stream_to_thread
 
 router = APIRouter(prefix="/api/v1/job-traces", tags=["scheduling"])
-
-MOST_BYTES = 1 << 30
-IN_MEMORY_BYTES = 16 << 20
-PIECE_BYTES = 1 << 20
 
 TraceId = Annotated[str, Path(description="`cluster`, or the id of an upload.", max_length=100)]
 Zone = Annotated[str, Query(max_length=64, description="Such as Europe/Berlin.")]
@@ -41,25 +35,24 @@ async def upload_job_trace(
     name: Annotated[str, Query(min_length=1, max_length=200, description="The file's name; it names the trace.")],
     format: Annotated[str | None, Query(max_length=32, description="By default the content decides.")] = None,
     timezone: Zone = "UTC",
-    total_units: Annotated[int | None, Query(ge=1, description="The machine's size, if the file has none.")] = None,
+    total_units: Annotated[
+        int | None, Query(ge=1, le=1_000_000_000, description="The machine's size, if the file has none.")
+    ] = None,
 ) -> JobTraceRow:
     """Upload a job trace as the raw body, compressed or not; the answer lists every reason for which rows were dropped."""
-    most = MOST_BYTES if state.traces is None else state.traces.max_upload_bytes
-    with SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
-        size = 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > most:
-                raise QueryError(
-                    f"a job trace may have {most:,} bytes here",
-                    hint="Compress it or cut it into parts; who runs the server can raise storage.max_upload_bytes.",
-                )
-            await run_in_threadpool(file.write, chunk)
-        file.seek(0)
-        pieces = iter(partial(file.read, PIECE_BYTES), b"")
-        upload = state.queries.job_traces.upload
-        keep = partial(upload, format=format, timezone=timezone, total_units=total_units, by=viewer)
-        return await run_in_threadpool(keep, name, pieces)
+    limit = SizeLimit(
+        "a job trace",
+        state.queries.context.uploads.job_trace_bytes,
+        setting="limits.uploads.job_trace_bytes",
+        hint="Compress it, or split it by time.",
+    )
+    upload = state.queries.job_traces.upload
+    keep = partial(upload, name, format=format, timezone=timezone, total_units=total_units, by=viewer)
+    threads, stall_s = state.limits.upload_threads, state.limits.upload_stall_s
+    async with answer_refusal(request):
+        limit.check_announced(request)
+        pieces = limit.bound(read_pieces(request, stall_s=stall_s))
+        return await stream_to_thread(threads, pieces, keep, stall_s=stall_s)
 
 
 @router.get("/{trace}/description")

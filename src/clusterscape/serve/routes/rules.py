@@ -4,18 +4,20 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Header, Path
+from fastapi import APIRouter, Depends, Header, Path
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from clusterscape.errors import ClusterScapeError
 from clusterscape.model.rules import Across, Junction, Operator, Severity, StatisticKind
+from clusterscape.query.bounds import LongText, Moment, Name
 from clusterscape.query.rule_answers import Completion, FormRow, RuleAnswer, RuleList, RuleReading, TrialAnswer
+from clusterscape.serve.admission import limit_stream
 from clusterscape.serve.state import State
 
 router = APIRouter(prefix="/api/v1", tags=["rules"])
 
-RuleKey = Annotated[str, Path(description="1 to 64 small letters, digits, - and _.")]
+RuleKey = Annotated[str, Path(max_length=100, description="1 to 64 small letters, digits, - and _.")]
 MOST_TEXT = 4000
 LINES = "application/x-ndjson"
 LEAST_STEP = 0.005
@@ -27,14 +29,14 @@ class FormField(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    metric: str
+    metric: Name
     statistic: StatisticKind
     operator: Operator
-    value: str
-    unit: str = ""
-    argument: str | None = None
-    argument_unit: str = ""
-    window_ms: int | None = None
+    value: Name
+    unit: Name = ""
+    argument: Name | None = None
+    argument_unit: Name = ""
+    window_ms: Moment | None = None
     across: Across | None = None
     junction: Junction = Junction.AND
 
@@ -50,17 +52,18 @@ class RuleForms(BaseModel):
 
     text: Annotated[str | None, Field(max_length=MOST_TEXT)] = None
     form: Annotated[list[FormField] | None, Field(max_length=50)] = None
-    document: dict[str, Any] | None = None
+    document: Annotated[dict[Name, Any] | None, Field(max_length=50)] = None
 
 
 class RuleChange(RuleForms):
     """What to change of a rule; what is not given stays as it is. A new rule needs one of its forms."""
 
-    name: str | None = None
+    name: Name | None = None
     severity: Severity | None = None
-    reason: str | None = None
-    color: Annotated[str | None, Field(description="Null: by severity.")] = None
-    owner: str | None = None
+    reason: LongText | None = None
+    advice: Annotated[LongText | None, Field(description="To the workload's user, in their words.")] = None
+    color: Annotated[Name | None, Field(description="Null: by severity.")] = None
+    owner: Name | None = None
     is_enabled: bool | None = None
 
 
@@ -73,14 +76,14 @@ class RuleTrial(RuleForms):
 class RuleOrder(BaseModel):
     """Keys of rules, first ones first; rules that are not named follow."""
 
-    keys: Annotated[list[str], Field(max_length=1000)]
+    keys: Annotated[list[Name], Field(max_length=1000)]
 
 
 class CompletionQuestion(BaseModel):
     """A text being typed, and where."""
 
     text: Annotated[str, Field(max_length=MOST_TEXT)]
-    cursor: int | None = None
+    cursor: Annotated[int | None, Field(ge=0, le=MOST_TEXT)] = None
 
 
 @router.get("/rules")
@@ -120,9 +123,14 @@ def complete_rule(question: CompletionQuestion, state: State) -> list[Completion
 
 
 @router.post(
-    "/rules/try", response_model=TrialAnswer, responses={200: {"content": {LINES: {"schema": {"type": "string"}}}}}
+    "/rules/try",
+    response_model=TrialAnswer,
+    responses={200: {"content": {LINES: {"schema": {"type": "string"}}}}},
+    dependencies=[Depends(limit_stream, scope="request")],
 )
-def try_rule(given: RuleTrial, state: State, accept: Annotated[str, Header()] = "") -> TrialAnswer | StreamingResponse:
+def try_rule(
+    given: RuleTrial, state: State, accept: Annotated[str, Header(max_length=1000)] = ""
+) -> TrialAnswer | StreamingResponse:
     """What a rule would have done in the last hours, before it is saved.
 
     With ``Accept: application/x-ndjson`` one JSON object a line: ``{"share": 0.42}`` while it is being found out, then
@@ -146,7 +154,8 @@ def _tell(trial: Iterator[float | TrialAnswer]) -> Iterator[bytes]:
                 said = step
                 yield orjson.dumps({"share": round(step, 4)}) + b"\n"
     except ClusterScapeError as error:
-        yield orjson.dumps({"error": {"code": error.code, "message": error.message, "hint": error.hint}}) + b"\n"
+        about = {"code": error.code, "message": error.public_message, "hint": error.public_hint}
+        yield orjson.dumps({"error": about}) + b"\n"
 
 
 @router.get("/rule-language")

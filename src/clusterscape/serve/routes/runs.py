@@ -6,24 +6,26 @@ import polars as pl
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
-from clusterscape.errors import QueryError, StoreError
+from clusterscape.errors import NotFoundError, StoreError
 from clusterscape.query.answers import SavedView, SavedViews
-from clusterscape.query.ownership import owner_for
+from clusterscape.query.bounds import Coordinate, ItemId, Name
+from clusterscape.query.ownership import deleter_for, owner_for
 from clusterscape.query.picture import encode_strings
 from clusterscape.query.runs.answers import RunAnswer, RunMetrics, RunRow, RunTree, RunWorkload
 from clusterscape.query.runs.series import LineRequest
 from clusterscape.serve.routes.views import ViewDocument, ViewName
 from clusterscape.serve.state import CurrentViewer, RunWriter, State
+from clusterscape.serve.uploads import read_body
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
 
 router = APIRouter(prefix="/api/v1", tags=["runs"])
 
 RunId = Annotated[str, Path(description="As `clusterscape runs list` shows it.", max_length=100)]
 FileName = Annotated[str, Path(description="A spool file of the run.", max_length=100)]
-RunIds = Annotated[list[str], Query(description="Runs.", max_length=2000)]
-MetricNames = Annotated[list[str], Query(description="Metrics, as `/api/v1/runs/metrics` lists them.", max_length=100)]
+RunIds = Annotated[list[ItemId], Query(description="Runs.", max_length=2000)]
+MetricNames = Annotated[list[Name], Query(description="Metrics, as `/api/v1/runs/metrics` lists them.", max_length=100)]
 Scope = Annotated[
     Literal["run", "tree", "process", "device", "mig", "host"] | None,
     Query(description="Only series of this scope; by default all."),
@@ -32,10 +34,9 @@ Axis = Annotated[
     Literal["time", "step", "epoch"],
     Query(description="Seconds since the start (or `phase`), the script's steps, or its epochs."),
 ]
-Phase = Annotated[str | None, Query(description="Over time: second 0 is the first begin of this phase.")]
+Phase = Annotated[Name | None, Query(description="Over time: second 0 is the first begin of this phase.")]
 Points = Annotated[int, Query(ge=2, le=20_000, description="Points a line, at most.")]
-Bound = Annotated[float | None, Query(description="Of the axis.")]
-MOST_BYTES = 64 * 2**20
+Bound = Annotated[Coordinate | None, Query(description="Of the axis.")]
 
 
 class RunFiles(BaseModel):
@@ -62,7 +63,7 @@ class RunWorkloadAnswer(BaseModel):
 @router.get("/runs")
 def list_runs(
     state: State,
-    experiment: str | None = None,
+    experiment: Name | None = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> list[RunRow]:
     """Runs, newest first."""
@@ -112,7 +113,10 @@ def read_run_series(
 def read_run_bands(
     request: Request,
     state: State,
-    group: Annotated[list[str], Query(description="Runs joined by commas; each group is one band.", max_length=200)],
+    group: Annotated[
+        list[Annotated[str, StringConstraints(max_length=20_000)]],
+        Query(description="Runs joined by commas; each group is one band.", max_length=200),
+    ],
     metric: MetricNames,
     band: Annotated[
         Literal["interval", "range", "deviation"],
@@ -158,6 +162,14 @@ def read_run(run: RunId, state: State) -> RunAnswer:
     return state.queries.runs.one(run)
 
 
+@router.delete("/runs/{run}", status_code=204)
+async def delete_run(run: RunId, state: State, viewer: CurrentViewer) -> None:
+    """Delete a run with its samples, for good. Its owner and admins can; nobody can send it again for a while."""
+    if not await run_in_threadpool(state.queries.runs.has, run):
+        raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
+    await _writer(state.runs).delete(run, user=deleter_for(viewer))
+
+
 @router.get("/runs/{run}/files")
 async def list_run_files(run: RunId, state: State) -> RunFiles:
     """How far a run was sent; a tracker goes on from there."""
@@ -172,13 +184,11 @@ async def send_run_file(
     request: Request,
     state: State,
     viewer: CurrentViewer,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Annotated[int, Query(ge=0, le=2**50)] = 0,
 ) -> RunPiece:
     """Whole frames of a spool file from an offset on; sent twice they change nothing. Researchers send runs of their own."""
-    length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > MOST_BYTES:
-        raise QueryError(f"a piece may have {MOST_BYTES} bytes", hint="Send smaller pieces.")
-    taken = await _writer(state.runs).take(run, file, offset, await request.body(), user=owner_for(viewer))
+    body = await read_body(request, stall_s=state.limits.upload_stall_s)
+    taken = await _writer(state.runs).take(run, file, offset, body, user=owner_for(viewer))
     return RunPiece(offset=taken.offset, samples=taken.samples, not_finite=taken.not_finite)
 
 

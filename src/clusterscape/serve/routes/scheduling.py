@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path
 
 from clusterscape.query.scheduling.queue_answers import QueueAnswer, WaitingStory
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfAnswer, WhatIfProgress
-from clusterscape.serve.state import State
+from clusterscape.serve.state import CurrentUser, CurrentViewer, State
 
 router = APIRouter(prefix="/api/v1/scheduling", tags=["scheduling"])
 
@@ -34,18 +34,18 @@ def simulate_what_if(what: QueueWhatIf, state: State) -> WhatIfAnswer:
 
 
 @router.post("/whatif/runs")
-def start_what_if(what: QueueWhatIf, state: State) -> WhatIfProgress:
+def start_what_if(what: QueueWhatIf, state: State, viewer: CurrentViewer, user: CurrentUser) -> WhatIfProgress:
     """The same, begun and answered at once: the answer says under which name to look how far it is."""
-    return state.queries.what_if_runs.start(what)
+    return state.queries.what_if_runs.start(what, by=viewer, user=user)
 
 
 @router.get("/whatif/runs/{run}")
-def read_what_if(run: WhatIfRun, state: State) -> WhatIfProgress:
+def read_what_if(run: WhatIfRun, state: State, viewer: CurrentViewer) -> WhatIfProgress:
     """How far a what-if is, and its answer once it is done."""
-    return state.queries.what_if_runs.find(run)
+    return state.queries.what_if_runs.find(run, by=viewer)
 
 
 @router.delete("/whatif/runs/{run}")
-def stop_what_if(run: WhatIfRun, state: State) -> WhatIfProgress:
-    """Do not go on with a what-if."""
-    return state.queries.what_if_runs.stop(run)
+def stop_what_if(run: WhatIfRun, state: State, viewer: CurrentViewer) -> WhatIfProgress:
+    """Do not go on with a what-if. Who began it may, and operators."""
+    return state.queries.what_if_runs.stop(run, by=viewer)

@@ -6,6 +6,7 @@ import polars as pl
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from clusterscape.query.bounds import ItemId, Moment, Name
 from clusterscape.query.picture import encode_strings
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW, arrow_once
@@ -21,12 +22,14 @@ router = APIRouter(prefix="/api/v1", tags=["series"])
 def get_series(
     request: Request,
     state: State,
-    metric: Annotated[list[str], Query(description="Metric names.")],
-    unit: Annotated[list[str] | None, Query(description="Units, or a workload, or a node.")] = None,
-    workload: str | None = None,
-    node: str | None = None,
-    start: Annotated[int | None, Query(description="Unix ms; of a workload, by default its start.")] = None,
-    end: Annotated[int | None, Query(description="Unix ms; by default now, or the workload's end.")] = None,
+    metric: Annotated[list[Name], Query(description="Metric names.", max_length=100)],
+    unit: Annotated[
+        list[ItemId] | None, Query(description="Units, or a workload, or a node.", max_length=10_000)
+    ] = None,
+    workload: ItemId | None = None,
+    node: Name | None = None,
+    start: Annotated[Moment | None, Query(description="Unix ms; of a workload, by default its start.")] = None,
+    end: Annotated[Moment | None, Query(description="Unix ms; by default now, or the workload's end.")] = None,
     points: Annotated[int, Query(ge=1, le=20_000, description="Steps a series, at most.")] = 300,
 ) -> Response:
     """``metric``, ``unit``, ``time_ms``, ``value``, ``min``, ``max``, sorted by metric, unit and time."""

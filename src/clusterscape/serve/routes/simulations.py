@@ -10,7 +10,7 @@ from clusterscape.query.scheduling.simulations_answers import (
     SimulationList,
     SimulatorOptions,
 )
-from clusterscape.serve.state import CurrentViewer, State
+from clusterscape.serve.state import CurrentUser, CurrentViewer, State
 
 router = APIRouter(prefix="/api/v1/simulations", tags=["scheduling"])
 
@@ -24,9 +24,11 @@ def list_simulator_options(state: State) -> SimulatorOptions:
 
 
 @router.post("")
-def simulate_job_trace(asked: SimulationAsk, state: State, viewer: CurrentViewer) -> SimulationAnswer:
+def simulate_job_trace(
+    asked: SimulationAsk, state: State, viewer: CurrentViewer, user: CurrentUser
+) -> SimulationAnswer:
     """Simulate every policy with every backfilling on a trace; the answer says under which name to look how far it is."""
-    return state.queries.simulations.ask(asked, by=viewer)
+    return state.queries.simulations.ask(asked, by=viewer, user=user)
 
 
 @router.get("")
@@ -36,9 +38,9 @@ def list_simulations(state: State) -> SimulationList:
 
 
 @router.delete("/{simulation}")
-def stop_simulation(simulation: SimulationName, state: State) -> SimulationAnswer:
-    """Do not go on with a simulation; the choices that are done stay readable."""
-    return state.queries.simulations.stop(simulation)
+def stop_simulation(simulation: SimulationName, state: State, viewer: CurrentViewer) -> SimulationAnswer:
+    """Do not go on with a simulation; the choices that are done stay readable. Who began it may, and operators."""
+    return state.queries.simulations.stop(simulation, by=viewer)
 
 
 @router.delete("/{simulation}/result", status_code=204)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from clusterscape.errors import ForbiddenError, NotFoundError, QueryError
 from clusterscape.model.access import Account, ApiToken, Scope, Way
 from clusterscape.model.viewers import Role
+from clusterscape.query.bounds import ItemId
 from clusterscape.serve.identity.caller import Caller, CurrentCaller, RequestWhence
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.routes.session import need_identity
@@ -100,7 +101,7 @@ async def create_token(new: NewToken, state: State, caller: CurrentCaller, whenc
 
 
 @router.delete("/{key}", status_code=204)
-async def revoke_token(key: str, state: State, caller: CurrentCaller, whence: RequestWhence) -> None:
+async def revoke_token(key: ItemId, state: State, caller: CurrentCaller, whence: RequestWhence) -> None:
     """End a token: one's own, or anybody's for administrators."""
     identity = need_identity(state)
     is_admin = caller.viewer.role.reaches(Role.ADMIN)

@@ -1,8 +1,6 @@
 """Imported traces: sent in pieces, listed, drawn. Reports are JSON; spans, steps and other tables Arrow."""
 
-import asyncio
-import queue
-from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -11,30 +9,32 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from clusterscape.errors import QueryError, StoreError
+from clusterscape.query.bounds import Count, ItemId, Nanoseconds
 from clusterscape.query.ownership import owner_for
 from clusterscape.query.traces import Change, Level, Merge
 from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
 from clusterscape.query.traces.flow_answers import FlowAnswer
 from clusterscape.serve.state import CurrentViewer, State, TraceWriter
+from clusterscape.serve.uploads import SizeLimit, answer_refusal, read_pieces, stream_to_thread
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
 
 router = APIRouter(prefix="/api/v1/traces", tags=["traces"])
 
 TraceId = Annotated[str, Path(description="As `clusterscape trace list` shows it.", max_length=100)]
+FilePath = Annotated[str, Path(max_length=1000, description="Below the trace's folder.")]
 WindowStart = Annotated[
-    float | None, Query(alias="from_ns", description="Nanoseconds since the trace's first start; by default that.")
+    Nanoseconds | None,
+    Query(alias="from_ns", description="Nanoseconds since the trace's first start; by default that."),
 ]
-WindowEnd = Annotated[float | None, Query(alias="to_ns", description="By default the trace's end.")]
+WindowEnd = Annotated[Nanoseconds | None, Query(alias="to_ns", description="By default the trace's end.")]
 Pixels = Annotated[int, Query(ge=16, le=20_000, description="Width of the picture.")]
-PIECES_WAITING = 8
-"""Pieces of an upload that wait for the disk."""
 
 
 class NewTrace(BaseModel):
     """A trace whose files are to be sent."""
 
     name: str = Field(min_length=1, max_length=200)
-    workload_id: str | None = None
+    workload_id: ItemId | None = None
 
 
 class SentFile(BaseModel):
@@ -51,10 +51,10 @@ class WhatIfChange(BaseModel):
     """
 
     kind: Literal["straggler", "balance", "link", "overlap", "compute", "schedule"]
-    rank: int | None = None
-    stage: int | None = None
+    rank: Count | None = None
+    stage: Count | None = None
     factor: float = Field(2.0, gt=0, le=1000)
-    process_group: str | None = None
+    process_group: ItemId | None = None
     micro_batches: int | None = Field(None, ge=1, le=10_000)
     schedule: Literal["gpipe", "1f1b"] | None = None
 
@@ -67,7 +67,7 @@ class WhatIfQuestion(BaseModel):
 
 @router.get("")
 def list_traces(
-    state: State, workload: Annotated[str | None, Query(description="Only those of this workload.")] = None
+    state: State, workload: Annotated[ItemId | None, Query(description="Only those of this workload.")] = None
 ) -> TraceList:
     """Traces, newest first."""
     return state.queries.traces.all(workload=workload)
@@ -77,33 +77,31 @@ def list_traces(
 def create_trace(new: NewTrace, state: State, viewer: CurrentViewer) -> TraceRow:
     """Announce a trace. Its files are sent to `files/` next, then `import` is asked for."""
     writer = _writer(state.traces)
-    if new.workload_id is not None:
-        state.queries.traces.check_workload(new.workload_id, viewer)
-    made = writer.create(new.name, new.workload_id, owned_by=owner_for(viewer))
+    workload = None if new.workload_id is None else state.queries.traces.check_workload(new.workload_id, viewer)
+    made = writer.create(new.name, workload, owned_by=owner_for(viewer))
     return state.queries.traces.row(made.trace_id)
 
 
 @router.put("/{trace}/files/{path:path}")
-async def send_trace_file(trace: TraceId, path: str, request: Request, state: State, viewer: CurrentViewer) -> SentFile:
+async def send_trace_file(
+    trace: TraceId, path: FilePath, request: Request, state: State, viewer: CurrentViewer
+) -> SentFile:
     """The raw content of one file, streamed to the disk; the folder it lies in may tell its rank."""
     writer = _writer(state.traces)
     await run_in_threadpool(state.queries.traces.check_change, trace, viewer)
-    most = writer.max_upload_bytes
-    length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > most:
-        raise _too_large(most)
-    pieces: queue.Queue[bytes | None] = queue.Queue(PIECES_WAITING)
-    writing = asyncio.create_task(asyncio.to_thread(writer.put_file, trace, path, _taken(pieces, most)))
-    finished = False
-    try:
-        async for piece in request.stream():
-            await _hand_over(pieces, piece, writing)
-        await _hand_over(pieces, b"", writing)
-        finished = True
-    finally:
-        if not finished:  # the client went away: what came is dropped
-            await _hand_over(pieces, None, writing)
-    return SentFile(path=path, size=await writing)
+    limit = SizeLimit(
+        "a file",
+        writer.max_upload_bytes,
+        setting="storage.max_upload_bytes",
+        hint="Send fewer steps of the trace.",
+    )
+    limits = state.limits
+    keep = partial(writer.put_file, trace, path)
+    async with answer_refusal(request):
+        limit.check_announced(request)
+        pieces = limit.bound(read_pieces(request, stall_s=limits.upload_stall_s))
+        size = await stream_to_thread(limits.upload_threads, pieces, keep, stall_s=limits.upload_stall_s)
+    return SentFile(path=path, size=size)
 
 
 @router.post("/{trace}/import", status_code=202)
@@ -179,7 +177,7 @@ def get_trace_marey(
 
 
 @router.get("/{trace}/spans/{span}")
-def read_trace_span(trace: TraceId, span: Annotated[int, Path(ge=0)], state: State) -> SpanAnswer:
+def read_trace_span(trace: TraceId, span: Annotated[int, Path(ge=0, le=2**40)], state: State) -> SpanAnswer:
     """One span: its collective's members with arrival, wait and transfer, its launch, the same operator on other ranks."""
     return state.queries.traces.span(trace, span)
 
@@ -197,7 +195,9 @@ def read_trace_flow(
         ),
     ] = None,
     text: Annotated[str, Query(max_length=200, description="Nodes tell how many of their operators have it.")] = "",
-    span: Annotated[int | None, Query(ge=0, description="`at` tells its node; a first picture shows it.")] = None,
+    span: Annotated[
+        int | None, Query(ge=0, le=2**40, description="`at` tells its node; a first picture shows it.")
+    ] = None,
 ) -> FlowAnswer:
     """The execution flow: nodes in the order of execution, edges with the sharding of their tensors, blocks cut at sends and
     receives. At most 2,000 nodes: namespaces that would be more stay closed.
@@ -261,31 +261,3 @@ def _writer(traces: TraceWriter | None) -> TraceWriter:
     if traces is None:
         raise StoreError("this server takes no traces in", hint="Use one that was started with `clusterscape serve`.")
     return traces
-
-
-async def _hand_over(pieces: queue.Queue[bytes | None], piece: bytes | None, writing: asyncio.Task[int]) -> None:
-    """Wait for room without holding up the event loop; a writer that failed takes nothing more."""
-    while not writing.done():
-        try:
-            pieces.put_nowait(piece)
-        except queue.Full:
-            await asyncio.sleep(0.005)
-        else:
-            return
-
-
-def _taken(pieces: queue.Queue[bytes | None], most: int) -> Iterator[bytes]:
-    size = 0
-    while piece := pieces.get():
-        size += len(piece)
-        if size > most:
-            raise _too_large(most)
-        yield piece
-    if piece is None:
-        raise QueryError("the file did not come whole", hint="Send it again.")
-
-
-def _too_large(most: int) -> QueryError:
-    return QueryError(
-        f"a file may have {most:,} bytes", hint="Raise storage.max_upload_bytes, or send fewer steps of the trace."
-    )

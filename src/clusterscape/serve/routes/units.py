@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from clusterscape.query.bounds import ItemId
 from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW_RESPONSE, PARQUET, parquet_once
@@ -69,7 +70,7 @@ def get_tick(
 class ChosenUnits(BaseModel):
     """Which units to write."""
 
-    units: Annotated[list[str], Field(max_length=400_000)]
+    units: Annotated[list[ItemId], Field(max_length=400_000)]
 
 
 @router.get("/units.parquet", response_class=Response, responses=_PARQUET_RESPONSE)

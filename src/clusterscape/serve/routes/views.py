@@ -1,31 +1,40 @@
 """Saved views, shared by everybody, and which of them the page opens with."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from clusterscape.query.answers import SavedView, SavedViews
+from clusterscape.query.bounds import Name
 from clusterscape.serve.state import CurrentViewer, State
 
 router = APIRouter(prefix="/api/v1", tags=["views"])
 
-ViewName = Annotated[str, Path(description="1 to 64 small letters, digits, - and _.")]
+ViewName = Annotated[str, Path(max_length=100, description="1 to 64 small letters, digits, - and _.")]
+MOST_PROPERTIES = 200
+"""Of a document; its size is the query's matter."""
 
 
 class ViewDocument(BaseModel):
     """A view as the page describes it: any JSON object of at most 64 KiB with these two fields."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, json_schema_extra={"maxProperties": MOST_PROPERTIES})
 
-    version: int = Field(ge=1, description="Of the document's format.")
+    version: int = Field(ge=1, le=1_000_000, description="Of the document's format.")
     title: str = Field(min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def _check_properties(self) -> Self:
+        if len(self.model_extra or {}) > MOST_PROPERTIES:
+            raise ValueError(f"a document may have {MOST_PROPERTIES} properties")
+        return self
 
 
 class StartView(BaseModel):
     """The view to open the page with: a saved one, ``builtin:…`` for one of the page's own, or null for its choice."""
 
-    name: str | None
+    name: Name | None
 
 
 @router.get("/views")

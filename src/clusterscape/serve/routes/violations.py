@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from clusterscape.model.viewers import Viewer
+from clusterscape.query.bounds import ItemId, LongText, Moment, Name
 from clusterscape.query.rule_answers import (
     CommentAnswer,
     MuteAnswer,
@@ -27,10 +28,10 @@ class MuteRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    rule: str
-    workload: str | None = None
-    reason: str
-    author: str
+    rule: Name
+    workload: ItemId | None = None
+    reason: LongText
+    author: Name
     hours: Annotated[float, Field(gt=0, le=24 * 366)]
 
 
@@ -39,20 +40,20 @@ class NewComment(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    workload: str
-    author: str
-    text: str
+    workload: ItemId
+    author: Name
+    text: LongText
 
 
 @router.get("/violations")
 def list_violations(
     state: State,
     hours: Hours = 24.0,
-    start: Annotated[int | None, Query(ge=0, description="Unix ms; instead of hours.")] = None,
-    end: Annotated[int | None, Query(ge=0, description="Unix ms; now where left out.")] = None,
-    rule: str | None = None,
-    user: str | None = None,
-    project: str | None = None,
+    start: Annotated[Moment | None, Query(description="Unix ms; instead of hours.")] = None,
+    end: Annotated[Moment | None, Query(description="Unix ms; now where left out.")] = None,
+    rule: Name | None = None,
+    user: Name | None = None,
+    project: Name | None = None,
     is_open: Annotated[bool | None, Query(description="Only those that go on, or only past ones.")] = None,
 ) -> ViolationList:
     """Violations of a time by workload and rule, most GPU-hours first; sums by user and project."""
@@ -72,14 +73,14 @@ def get_violation_timeline(
     state: State,
     hours: Hours = 24.0,
     steps: Annotated[int, Query(ge=1, le=2000)] = 96,
-    end: Annotated[int | None, Query(ge=0, description="Unix ms; now where left out.")] = None,
+    end: Annotated[Moment | None, Query(description="Unix ms; now where left out.")] = None,
 ) -> RuleTimeline:
     """How many GPUs broke each rule over the last hours, or those before a past moment."""
     return state.queries.violations.timeline(hours=hours, steps=steps, end=end)
 
 
 @router.get("/workloads/{workload}/rules")
-def get_workload_verdicts(workload: str, state: State) -> WorkloadVerdicts:
+def get_workload_verdicts(workload: ItemId, state: State) -> WorkloadVerdicts:
     """Every rule on every unit of a workload with the numbers behind it, and its violations."""
     return state.queries.violations.workload(workload)
 
@@ -97,13 +98,13 @@ def mute_rule(wanted: MuteRequest, state: State, viewer: CurrentViewer) -> MuteA
 
 
 @router.delete("/mutes/{key}", status_code=204)
-def unmute_rule(key: str, state: State) -> None:
+def unmute_rule(key: ItemId, state: State) -> None:
     """End a mute."""
     state.queries.rule_notes.unmute(key)
 
 
 @router.get("/comments")
-def list_comments(state: State, workload: str | None = None) -> list[CommentAnswer]:
+def list_comments(state: State, workload: ItemId | None = None) -> list[CommentAnswer]:
     """What people wrote, newest first."""
     return state.queries.rule_notes.comments(workload)
 
@@ -115,7 +116,7 @@ def write_comment(comment: NewComment, state: State, viewer: CurrentViewer) -> C
 
 
 @router.delete("/comments/{key}", status_code=204)
-def remove_comment(key: str, state: State, viewer: CurrentViewer) -> None:
+def remove_comment(key: ItemId, state: State, viewer: CurrentViewer) -> None:
     """Take back a comment."""
     state.queries.rule_notes.remove_comment(key, by=viewer)
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 
 from clusterscape.model import WorkloadState
 from clusterscape.query.answers import WorkloadDetail, WorkloadList
+from clusterscape.query.bounds import Count, ItemId, Name
 from clusterscape.query.workloads import MAX_LIMIT
 from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import State
@@ -16,14 +17,14 @@ router = APIRouter(prefix="/api/v1", tags=["workloads"])
 @router.get("/workloads")
 def list_workloads(
     state: State,
-    states: Annotated[list[WorkloadState] | None, Query(alias="state")] = None,
-    user: str | None = None,
-    project: str | None = None,
-    partition: str | None = None,
-    node: str | None = None,
+    states: Annotated[list[WorkloadState] | None, Query(alias="state", max_length=len(WorkloadState))] = None,
+    user: Name | None = None,
+    project: Name | None = None,
+    partition: Name | None = None,
+    node: Name | None = None,
     text: Annotated[str | None, Query(max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 100,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Count = 0,
     at: PastMoment = None,
 ) -> WorkloadList:
     """Workloads that match every given parameter, newest submission first; of a past minute, those active then."""
@@ -41,6 +42,6 @@ def list_workloads(
 
 
 @router.get("/workloads/{workload}")
-def get_workload(workload: str, state: State, at: PastMoment = None) -> WorkloadDetail:
+def get_workload(workload: ItemId, state: State, at: PastMoment = None) -> WorkloadDetail:
     """One workload and every unit it held; of a past minute, as it was then."""
     return state.queries.workloads.detail(workload, at)

@@ -7,10 +7,14 @@ from clusterscape.simulate.forecast.contract import LEVELS, RunQuantiles
 
 
 def sample_runs(quantiles: RunQuantiles, futures: int, random: np.random.Generator) -> Float64s:
-    """Whole run times, a row per future. Spread evenly over the levels (stratified), in an order of its own for each job."""
+    """Whole run times, a row per future. Spread evenly over the levels (stratified), in an order of its own for each job.
+
+    What is drawn for a job does not depend on how many jobs follow it.
+    """
     jobs = quantiles.run_s.shape[0]
-    strata = (np.arange(futures)[:, None] + random.random((futures, jobs))) / futures
-    levels = random.permuted(strata, axis=0)
+    order, within = random.spawn(2)
+    ranks = order.random((jobs, futures)).argsort(axis=1).argsort(axis=1)
+    levels = ((ranks + within.random((jobs, futures))) / futures).T
     high = np.clip(np.searchsorted(LEVELS, levels), 1, LEVELS.size - 1)
     low = high - 1
     share = np.clip((levels - LEVELS[low]) / (LEVELS[high] - LEVELS[low]), 0.0, 1.0)

@@ -2,9 +2,11 @@
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from clusterscape.model.samples import Int64s
 
+Bools = NDArray[np.bool_]
 NEVER = 2**62
 
 
@@ -60,13 +62,21 @@ def free_at(times: Int64s, free: Int64s, count: int, at: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def take_if_room(times: Int64s, free: Int64s, counts: Int64s, node: int, start: int, end: int, gpus: int) -> None:
+    """Take GPUs of a node during [start, end). A node with too many changes to follow is left out of the plan."""
+    if counts[node] + 2 <= times.shape[1]:
+        counts[node] = take(times[node], free[node], counts[node], start, end, gpus)
+    else:
+        free[node, : counts[node]] = 0
+
+
+@njit(cache=True, nogil=True)
 def plan_all(
     now: int,
     gpus: Int64s,
     models: Int64s,
-    held_node: Int64s,
-    held_gpus: Int64s,
-    held_end: Int64s,
+    taken: Int64s,
+    loses: Bools,
     asked: Int64s,
     members: Int64s,
     ends: Int64s,
@@ -75,26 +85,34 @@ def plan_all(
     chosen: Int64s,
     most_steps: int,
 ) -> None:
-    """Fill ``start`` and ``chosen``. ``asked``: a row per job of pool, models, nodes, GPUs, limit, ready time."""
-    times = np.zeros((gpus.size, most_steps), np.int64)
-    free = np.zeros((gpus.size, most_steps), np.int64)
-    counts = np.ones(gpus.size, np.int64)
-    times[:, 0], free[:, 0] = now, gpus
-    for at in range(held_node.size):
-        node = held_node[at]
-        if counts[node] + 2 <= most_steps and held_end[at] > now:
-            counts[node] = take(times[node], free[node], counts[node], now, held_end[at], held_gpus[at])
-        elif held_end[at] > now:
-            free[node, : counts[node]] = 0  # too many on one node to follow: it is left out
-    ready = np.empty(gpus.size, np.int64)
+    """Fill ``start`` and ``chosen``. ``asked``: rows of pool, models, nodes, GPUs, limit, ready time, class, hold, probe.
+
+    Each class of jobs has its own view of the nodes: those of class c are rows [c × nodes, (c + 1) × nodes) of the profile.
+    ``taken``: a row per node of a view, GPUs, begin, end. ``loses[d, c]``: what a job of class c gets is gone for class d.
+    """
+    count, classes = gpus.size, loses.shape[0]
+    times = np.zeros((classes * count, most_steps), np.int64)
+    free = np.zeros((classes * count, most_steps), np.int64)
+    counts = np.ones(classes * count, np.int64)
+    for view in range(classes):
+        times[view * count : (view + 1) * count, 0] = now
+        free[view * count : (view + 1) * count, 0] = gpus
+    for at in range(taken.shape[0]):
+        if taken[at, 3] > now:
+            take_if_room(times, free, counts, taken[at, 0], max(now, taken[at, 2]), taken[at, 3], taken[at, 1])
+    ready = np.empty(count, np.int64)
     for job in range(asked.shape[0]):
-        pool = asked[job, 0]
+        pool, view = asked[job, 0], asked[job, 6]
         here = members[ends[pool] : ends[pool + 1]]
-        begin = find_start(asked[job], here, models, times, free, counts, ready, max(now, asked[job, 5]), most_steps)
+        rows = slice(view * count, (view + 1) * count)
+        after = max(now, asked[job, 5])
+        begin = find_start(asked[job], here, models, times[rows], free[rows], counts[rows], ready, after, most_steps)
         if begin == NEVER:
             continue
         start[job] = begin
-        settle(asked[job], begin, here, times, free, counts, ready, chosen[first[job] :])
+        if asked[job, 8]:
+            continue  # only asked about: it takes nothing
+        settle(asked[job], begin, here, times, free, counts, ready, loses, chosen[first[job] :])
 
 
 @njit(cache=True, nogil=True)
@@ -146,17 +164,22 @@ def settle(
     free: Int64s,
     counts: Int64s,
     ready: Int64s,
+    loses: Bools,
     chosen: Int64s,
 ) -> None:
     """Give a job the fullest of the nodes that are ready at its start."""
-    needed, gpus, limit = asked[2], asked[3], asked[4]
+    needed, gpus, own, hold = asked[2], asked[3], asked[6], asked[7]
+    count = ready.size
     for at in range(needed):
         best, least = -1, NEVER
         for node in here:
             if ready[node] == begin:
-                left = free_at(times[node], free[node], counts[node], begin)
+                row = own * count + node
+                left = free_at(times[row], free[row], counts[row], begin)
                 if left < least:
                     best, least = node, left
         chosen[at] = best
         ready[best] = NEVER
-        counts[best] = take(times[best], free[best], counts[best], begin, begin + limit, gpus)
+        for view in range(loses.shape[0]):
+            if loses[view, own]:
+                take_if_room(times, free, counts, view * count + best, begin, begin + hold, gpus)

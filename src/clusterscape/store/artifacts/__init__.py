@@ -11,10 +11,18 @@ CACHE_FOLDER = "artifact-cache"
 """Both below ``storage.data_dir``."""
 
 
-def open_artifact_store(storage: StorageSettings) -> ArtifactStore:
-    """The store that the settings name. Nothing is asked or written yet."""
+def open_artifact_store(storage: StorageSettings, *, min_free_bytes: int = 0) -> ArtifactStore:
+    """The store that the settings name. Nothing is asked or written yet.
+
+    ``min_free_bytes``: what copies of artifacts that live elsewhere leave free, where that is more than the settings say.
+    """
     if storage.artifacts == "folder":
         return FolderArtifactStore(storage.data_dir / ARTIFACTS_FOLDER, min_free_bytes=storage.min_free_bytes)
     from clusterscape.store.artifacts.s3 import S3ArtifactStore  # its client is not free to import
 
-    return S3ArtifactStore(storage.artifacts, storage.s3, cache=storage.data_dir / CACHE_FOLDER)
+    return S3ArtifactStore(
+        storage.artifacts,
+        storage.s3,
+        cache=storage.data_dir / CACHE_FOLDER,
+        min_free_bytes=max(min_free_bytes, storage.min_free_bytes),
+    )

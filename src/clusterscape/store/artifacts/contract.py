@@ -44,3 +44,7 @@ class ArtifactStore(Protocol):
     def delete(self, key: str) -> bool:
         """Remove an artifact; False where there was none."""
         ...
+
+    def remove_unfinished(self) -> None:
+        """Remove what writers left that were killed."""
+        ...

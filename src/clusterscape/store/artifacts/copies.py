@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from clusterscape.errors import StoreError
-from clusterscape.store.metrics.embedded.files import storage_errors
+from clusterscape.store.metrics.embedded.files import need_space, storage_errors
 
 IN_USE_S = 3600.0
 """A copy that was asked for this recently may still be read by somebody, and stays."""
@@ -18,9 +18,10 @@ IN_USE_S = 3600.0
 class LocalCopies:
     """Copies in ``folder``: one folder for each key, in it one file for each version, under the artifact's own name."""
 
-    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int, min_free_bytes: int = 0) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
+        self._min_free_bytes = min_free_bytes
 
     def find(self, key: str, version: str, *, size: int, content: Callable[[], Iterator[bytes]]) -> Path:
         """The copy of this version of ``key``, made from ``content`` where there is none."""
@@ -33,6 +34,7 @@ class LocalCopies:
         with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._make_room(size)
+            need_space(path.parent, min_free_bytes=self._min_free_bytes + size)
             temporary = path.with_name(f".copying-{uuid.uuid4().hex}")
             try:
                 with temporary.open("wb") as file:

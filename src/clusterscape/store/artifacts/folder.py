@@ -1,5 +1,6 @@
 """Artifacts as files of one folder. Writes go to a temporary name, are synced and renamed; a crash leaves no half artifact."""
 
+import time
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from clusterscape.store.artifacts.keys import check_key, missing
 from clusterscape.store.metrics.embedded.files import make_folder, need_space, storage_errors, sync_folder
 
 TEMPORARY_PREFIX = ".writing-"
+UNFINISHED_AFTER_S = 600.0
 SPACE_CHECK_BYTES = 16 << 20
 """The free space is looked at again after so many bytes."""
 
@@ -94,6 +96,17 @@ class FolderArtifactStore:
             except OSError:  # others are in it
                 break
         return True
+
+    def remove_unfinished(self) -> None:
+        """Remove files that nobody has written to for a while: whoever writes one writes all the time."""
+        before_s = time.time() - UNFINISHED_AFTER_S
+        for folder, _, names in walk(self._folder):
+            for name in names:
+                if name.startswith(TEMPORARY_PREFIX):
+                    path = Path(folder, name)
+                    with suppress(OSError):
+                        if path.stat().st_mtime < before_s:
+                            path.unlink()
 
     def _path(self, key: str) -> Path:
         return self._folder.joinpath(*check_key(key).split("/"))

@@ -44,11 +44,11 @@ RETRY = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
 class S3ArtifactStore:
     """Implements ``ArtifactStore`` in ``address``, s3://BUCKET or s3://BUCKET/PREFIX."""
 
-    def __init__(self, address: str, settings: S3Settings, *, cache: Path) -> None:
+    def __init__(self, address: str, settings: S3Settings, *, cache: Path, min_free_bytes: int = 0) -> None:
         bucket, _, prefix = address.removeprefix("s3://").strip("/").partition("/")
         self._where = f"{settings.endpoint or 'Amazon S3'}, bucket {bucket}"
         self._part_bytes = settings.part_bytes
-        self._copies = LocalCopies(cache, max_bytes=settings.cache_bytes)
+        self._copies = LocalCopies(cache, max_bytes=settings.cache_bytes, min_free_bytes=min_free_bytes)
         options: dict[str, Any] = {"region": settings.region, "checksum_algorithm": "SHA256"}
         if settings.endpoint is not None:
             options |= {"endpoint": settings.endpoint.rstrip("/"), "virtual_hosted_style_request": False}
@@ -126,6 +126,9 @@ class S3ArtifactStore:
             obstore.delete(self._store, key)
         self._copies.forget(key)
         return True
+
+    def remove_unfinished(self) -> None:
+        """Parts of artifacts that were never finished are the store's own affair: a rule of the bucket removes them."""
 
     def read_range(self, key: str, e_tag: str | None, start: int, end: int) -> bytes:
         """Bytes [start, end) of an artifact; raises StoreError where it was replaced meanwhile."""

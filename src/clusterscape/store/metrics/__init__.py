@@ -7,6 +7,7 @@ from clusterscape.store.metrics.servers import open_server_store
 from clusterscape.store.metrics.spool import SampleSpool
 from clusterscape.store.metrics.spooled import SpooledMetricStore
 from clusterscape.store.metrics.victoria import VictoriaMetricStore
+from clusterscape.supervision import BackgroundLoops
 
 __all__ = [
     "EmbeddedMetricStore",
@@ -22,7 +23,12 @@ SPOOL_FOLDER = "spool"
 
 
 def open_metric_store(
-    storage: StorageSettings, retention: RetentionSettings, *, cluster: str | None = None, spools: bool = False
+    storage: StorageSettings,
+    retention: RetentionSettings,
+    *,
+    cluster: str | None = None,
+    spools: bool = False,
+    loops: BackgroundLoops | None = None,
 ) -> MetricStore:
     """The store that the settings name; ``cluster`` tells clusters apart that share one server.
 
@@ -35,4 +41,4 @@ def open_metric_store(
     if not spools or not server.spool_bytes or server.writes == "off":
         return store
     spool = SampleSpool(storage.data_dir / SPOOL_FOLDER, max_bytes=server.spool_bytes)
-    return SpooledMetricStore(store, spool, server=store.address)
+    return SpooledMetricStore(store, spool, server=store.address, loops=loops)

@@ -64,7 +64,7 @@ class MetricStore(Protocol):
     def latest(self, metrics: Sequence[str], *, at_ms: UnixMs, lookback_ms: int) -> pl.DataFrame:
         """The last value of each unit in [at − lookback, at]: ``unit`` (String) and one Float64 column per metric.
 
-        One row per unit that has any of the metrics; the order of rows is not defined.
+        One row per unit that has any of the metrics; the order of rows is not defined. Units of tracked runs may be left out.
         """
         ...
 
@@ -94,6 +94,13 @@ class MetricStore(Protocol):
         units: Sequence[UnitId] | None = None,
     ) -> pl.DataFrame:
         """``unit`` and one Float64 column per statistic, over all units that have samples or over those named."""
+        ...
+
+    def remove_unit(self, unit: UnitId, *, start_ms: UnixMs, end_ms: UnixMs) -> bool:
+        """Forget the samples of ``unit`` and of those below it (``unit/…``), which all lie in [start, end).
+
+        Safe beside reading and writing other units. Returns whether they are gone; False: this server removes nothing.
+        """
         ...
 
     def maintain(self, *, now_ms: UnixMs) -> None:

@@ -153,6 +153,15 @@ class PrometheusApi:
         }
         self._request("POST", path, request, headers)
 
+    def delete_series(self, selector: str) -> None:
+        """Delete series; NotSupportedError where the server has no such interface, or has it switched off."""
+        try:
+            self._post_form("/api/v1/admin/tsdb/delete_series", {"match[]": selector})
+        except StoreError as error:
+            if "admin APIs disabled" in error.message:
+                raise NotSupportedError(error.message, hint="Start it with --web.enable-admin-api.") from None
+            raise
+
     def is_range_closed(self, *, time_ms: int) -> bool:
         """Whether ``[5m]`` takes in a sample that is exactly five minutes old: so Prometheus 2, not so Prometheus 3.
 

@@ -16,6 +16,7 @@ from clusterscape.model import SampleBatch, UnitId, UnixMs
 from clusterscape.store.metrics.contract import MetricStore, MetricStoreInfo, Statistic
 from clusterscape.store.metrics.prometheus_api import RefusedSamplesError
 from clusterscape.store.metrics.spool import SampleSpool
+from clusterscape.supervision import BackgroundLoops
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,13 @@ class SpoolSender:
     """
 
     def __init__(
-        self, spool: SampleSpool, send: Callable[[SampleBatch], None], *, server: str, is_direct: bool = True
+        self,
+        spool: SampleSpool,
+        send: Callable[[SampleBatch], None],
+        *,
+        server: str,
+        is_direct: bool = True,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         """``is_direct``: while nothing waits, ``accept`` sends by itself; else it never waits for the server."""
         self._is_direct = is_direct
@@ -45,6 +52,12 @@ class SpoolSender:
         self._order = threading.Lock()  # held while a batch is sent at once, so that none overtakes it
         self._wake = threading.Event()
         self._is_stopping = False
+        self._loop = (loops or BackgroundLoops()).loop(
+            "sample spool" if is_direct else "remote write spool",
+            log,
+            fails=f"samples for {server} wait",
+            works=f"samples are sent to {server} again",
+        )
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
         self._thread.start()
 
@@ -82,10 +95,14 @@ class SpoolSender:
     def _run(self) -> None:
         pause_s = FIRST_PAUSE_S
         while not self._is_stopping:
-            try:
-                self._send_waiting()
-            except StoreError as error:
-                self._note_away(error)
+            is_away = False
+            with self._loop:
+                try:
+                    self._send_waiting()
+                except StoreError as error:  # the server's trouble, which the store reports as its own
+                    self._note_away(error)
+                    is_away = True
+            if is_away or self._loop.is_failing:
                 self._wake.clear()  # a new batch is no sign that the server is back
                 self._sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -128,9 +145,11 @@ class SpoolSender:
 class SpooledMetricStore:
     """A :class:`MetricStore` over one on a server."""
 
-    def __init__(self, store: MetricStore, spool: SampleSpool, *, server: str) -> None:
+    def __init__(
+        self, store: MetricStore, spool: SampleSpool, *, server: str, loops: BackgroundLoops | None = None
+    ) -> None:
         self._store = store
-        self._sender = SpoolSender(spool, store.append, server=server)
+        self._sender = SpoolSender(spool, store.append, server=server, loops=loops)
 
     def append(self, batch: SampleBatch) -> None:
         """Send ``batch``, or keep it on disk until the server is back."""
@@ -167,6 +186,10 @@ class SpooledMetricStore:
     ) -> pl.DataFrame:
         """One row per unit."""
         return self._store.statistics(metric, statistics, start_ms=start_ms, end_ms=end_ms, units=units)
+
+    def remove_unit(self, unit: UnitId, *, start_ms: UnixMs, end_ms: UnixMs) -> bool:
+        """Forget samples on the server; those that wait here still reach it."""
+        return self._store.remove_unit(unit, start_ms=start_ms, end_ms=end_ms)
 
     def maintain(self, *, now_ms: UnixMs) -> None:
         """Whatever the server's store needs."""

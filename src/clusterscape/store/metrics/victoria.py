@@ -275,6 +275,17 @@ class VictoriaMetricStore:
 
     # -- the rest ----------------------------------------------------------------------------------------------------
 
+    def remove_unit(self, unit: UnitId, *, start_ms: UnixMs, end_ms: UnixMs) -> bool:
+        """Ask the server to delete series; whole ones, since VictoriaMetrics deletes no parts of them."""
+        del start_ms, end_ms
+        cluster = "" if self._cluster is None else f",cluster={quote(self._cluster)}"
+        units = quote(f"{re.escape(unit)}(/.*)?")
+        try:
+            self._api.delete_series(f"{{__name__=~{quote(PREFIX + '.+')},unit=~{units}{cluster}}}")
+        except NotSupportedError:
+            return False
+        return True
+
     def maintain(self, *, now_ms: UnixMs) -> None:
         """Nothing to do: the server maintains itself."""
 

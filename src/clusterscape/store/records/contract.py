@@ -78,6 +78,10 @@ class RecordStore(Protocol):
         """Insert or replace states of the past (an import, the demo's); ``write_inventory`` notes those of now by itself."""
         ...
 
+    def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
+        """How a node turned since ``start_ms``, oldest first; the state it was in then comes before."""
+        ...
+
     def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
         """The last state of each node that was known at ``at_ms``, by node.
 
@@ -129,12 +133,20 @@ class RecordStore(Protocol):
         """One workload, or None."""
         ...
 
+    def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
+        """Those of ``workloads`` that are known, in no order."""
+        ...
+
     def active_workloads(self) -> list[Workload]:
         """Everything waiting, running or suspended."""
         ...
 
     def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
         """A page of workloads that match."""
+        ...
+
+    def remove_workload(self, workload: WorkloadId) -> None:
+        """Forget a workload with its allocations and violations, where there is one."""
         ...
 
     def open_allocations(self) -> list[Allocation]:
@@ -161,10 +173,11 @@ class RecordStore(Protocol):
         ...
 
     def workload_history(self) -> pl.DataFrame:
-        """Every workload as a row, in no order: what a job trace is made of.
+        """Every execution of every workload as a row, in no order: what a job trace is made of.
 
         Columns ``id``, ``kind``, ``state``, ``user``, ``project``, ``partition`` (String), ``gpus_requested``,
-        ``nodes_requested``, ``time_limit_s``, ``submitted_at``, ``started_at``, ``ended_at`` (Int64).
+        ``gpus_allocated``, ``nodes_requested``, ``time_limit_s``, ``submitted_at``, ``started_at``, ``ended_at``, ``suspended_s``
+        (Int64). A workload that never started has one row, too.
         """
         ...
 

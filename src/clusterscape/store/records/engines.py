@@ -20,17 +20,31 @@ _WRITER_LOCK = 0x636C7573746572
 
 def record_engine(storage: StorageSettings) -> Engine:
     """The engine that ``storage.records`` names; nothing is opened or written yet but SQLite's folder."""
+    file = find_sqlite_file(storage)
+    return postgres_engine(_address(storage), storage.postgres) if file is None else sqlite_engine(file)
+
+
+def find_sqlite_file(storage: StorageSettings) -> Path | None:
+    """The file that ``storage.records`` names; None where it is no SQLite."""
     if storage.records == "sqlite":
-        return sqlite_engine(storage.data_dir / "records.db")
+        return storage.data_dir / "records.db"
+    url = _address(storage)
+    if url.get_backend_name() != "sqlite":
+        return None
+    file = Path(url.database or "").expanduser()
+    if not file.is_absolute():  # a relative one would depend on where the command is called
+        raise ConfigError(
+            "storage.records does not name an SQLite file by its whole path",
+            hint="Write sqlite:////path/to/records.db, with four slashes.",
+        )
+    return file
+
+
+def _address(storage: StorageSettings) -> URL:
     try:
-        url = make_url(storage.records)
+        return make_url(storage.records)
     except (ArgumentError, ValueError) as error:  # ValueError: a port that is no number
         raise ConfigError(f"storage.records is no database address: {error}", hint=_ADDRESS_HINT) from None
-    if url.get_backend_name() == "sqlite":
-        if url.database in (None, "", ":memory:"):
-            raise ConfigError("storage.records names no SQLite file", hint="Write sqlite:////path/to/records.db.")
-        return sqlite_engine(Path(str(url.database)).expanduser())
-    return postgres_engine(url, storage.postgres)
 
 
 def sqlite_engine(path: Path) -> Engine:

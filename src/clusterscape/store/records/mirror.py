@@ -203,6 +203,14 @@ class MirroredRecordStore:
             self._store.write_workloads(written, at_ms=at_ms)
             self._active.put(written)
 
+    def remove_workload(self, workload: WorkloadId) -> None:
+        """Forget a workload with its allocations and violations."""
+        with self._writing:
+            self._store.remove_workload(workload)
+            self._active.keep_only(lambda active: active.id != workload)
+            self._open.keep_only(lambda held: held.workload != workload)
+            self._broken.keep_only(lambda broken: broken.workload != workload)
+
     def write_allocations(self, allocations: Iterable[Allocation]) -> None:
         """Insert or replace by (workload, unit, from_at)."""
         with self._writing:
@@ -262,6 +270,10 @@ class MirroredRecordStore:
         """One workload, or None."""
         return self._active.find(workload) or self._store.workload(workload)
 
+    def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
+        """Those of ``workloads`` that are known."""
+        return self._store.find_workloads(workloads)
+
     def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
         """A page of workloads that match."""
         return self._store.workloads(where, limit=limit, offset=offset)
@@ -307,6 +319,10 @@ class MirroredRecordStore:
     def write_node_states(self, states: Iterable[NodeTurn]) -> None:
         """Insert or replace states of the past."""
         self._store.write_node_states(states)
+
+    def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
+        """How a node turned since ``start_ms``, oldest first; the state it was in then comes before."""
+        return self._store.node_turns(node, start_ms=start_ms)
 
     def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
         """The last state of each node that was known at ``at_ms``, by node."""

@@ -6,15 +6,18 @@ Owns two threads and one connection. What a change means to this process (readin
 import logging
 import threading
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 import orjson
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
+from clusterscape.errors import StoreError
 from clusterscape.store.changes import Changes, Versions
+from clusterscape.supervision import BackgroundLoops
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +45,18 @@ class ChangeRelay:
         on_remote: Callable[[frozenset[str], Versions], None],
         *,
         collects: Callable[[], bool],
+        loops: BackgroundLoops | None = None,
     ) -> None:
+        loops = loops or BackgroundLoops()
+        self._sending = loops.loop(
+            "changes sent", log, fails="other processes are not notified", works="other processes are notified again"
+        )
+        self._hearing = loops.loop(
+            "changes received",
+            log,
+            fails="changes of other processes are not heard",
+            works="changes of other processes are heard again",
+        )
         self._engine = engine
         self._changes = changes
         self._on_remote = on_remote
@@ -85,48 +99,59 @@ class ChangeRelay:
             self._unsent.clear()
             if self._is_stopping:
                 return
-            versions = self._changes.versions
-            message = orjson.dumps({"from": self._origin, "collects": self._collects(), **asdict(versions)}).decode()
-            try:
-                with self._engine.begin() as connection:
-                    connection.execute(
-                        text("SELECT pg_notify(:channel, :message)"), {"channel": CHANNEL, "message": message}
-                    )
-            except Exception as error:
-                log.debug("changes are told later: %s", error)
+            with self._sending:
+                self._notify(self._changes.versions)
+            if self._sending.is_failing:
                 threading.Event().wait(RETRY_S)
                 self._unsent.set()
+
+    def _notify(self, versions: Versions) -> None:
+        message = orjson.dumps({"from": self._origin, "collects": self._collects(), **asdict(versions)}).decode()
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(
+                    text("SELECT pg_notify(:channel, :message)"), {"channel": CHANNEL, "message": message}
+                )
+        except SQLAlchemyError as error:
+            raise StoreError("PostgreSQL does not answer") from error
 
     # hearing
 
     def _hear(self) -> None:
+        is_first = True
+        while not self._is_stopping:
+            with self._hearing, self._listen() as session:
+                if not is_first:
+                    # What was told meanwhile was not heard.
+                    self._take(frozenset(_WATCHED), self._changes.versions)
+                    self._unsent.set()
+                is_first = False
+                self._follow(session)
+            if not self._is_stopping:
+                threading.Event().wait(RETRY_S)
+
+    @contextmanager
+    def _listen(self) -> Iterator[Any]:
+        """A session that is notified. Raises StoreError where PostgreSQL is away, or goes away meanwhile."""
         import psycopg
 
         url = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        is_first = True
-        while not self._is_stopping:
-            try:
-                with psycopg.connect(
-                    url,
-                    autocommit=True,
-                    connect_timeout=5,
-                    application_name="clusterscape relay",
-                    tcp_user_timeout=10_000,
-                ) as session:
-                    session.execute(f"LISTEN {CHANNEL}")
-                    if not is_first:
-                        # What was told meanwhile was not heard.
-                        self._take(frozenset(_WATCHED), self._changes.versions)
-                        self._unsent.set()
-                    is_first = False
-                    self._follow(session)
-            except psycopg.Error as error:
-                log.debug("changes of other processes are not heard: %s", error)
-                if not self._is_stopping:
-                    threading.Event().wait(RETRY_S)
+        try:
+            with psycopg.connect(
+                url,
+                autocommit=True,
+                connect_timeout=5,
+                application_name="clusterscape relay",
+                tcp_user_timeout=10_000,
+            ) as session:
+                session.execute(f"LISTEN {CHANNEL}")
+                yield session
+        except psycopg.Error as error:
+            raise StoreError("PostgreSQL does not answer") from error
 
     def _follow(self, session: Any) -> None:
         while not self._is_stopping:
+            self._hearing.succeed()
             heard = [each.payload for each in session.notifies(timeout=HEARD_EVERY_S)]
             for message in heard:
                 self._hear_one(message)

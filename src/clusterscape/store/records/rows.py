@@ -5,11 +5,13 @@ from dataclasses import fields
 from typing import Any, overload
 
 import orjson
+import polars as pl
 from sqlalchemy import Column, Table
 
 from clusterscape.model import (
     Allocation,
     AllocationSource,
+    Execution,
     Node,
     NodeState,
     NodeTurn,
@@ -48,7 +50,7 @@ WORKLOAD_COLUMNS = _columns(tables.workloads, Workload)
 ALLOCATION_COLUMNS = _columns(tables.allocations, Allocation)
 NODE_STATE_COLUMNS = _columns(tables.node_states, NodeTurn)
 VIOLATION_COLUMNS = _columns(tables.violations, Violation)
-SOURCE_COLUMNS = _columns(tables.sources, SourceStatus)
+SOURCE_COLUMNS = list(tables.sources.c)  # an exporter's address serves ingest alone
 DOCUMENT_COLUMNS = _columns(tables.documents, Document)
 
 
@@ -178,9 +180,15 @@ def workload_row(workload: Workload, seen_at: UnixMs) -> Row:
         "restarts": w.restarts,
         "nodes": json_text(w.nodes),
         "tags": json_text(w.tags),
+        "gpus_allocated": w.gpus_allocated,
+        "suspended_s": w.suspended_s,
+        "suspended_at": w.suspended_at,
+        "earlier": _executions_text(w.earlier),
+        "derived_exit_code": w.derived_exit_code,
+        "derived_exit_signal": w.derived_exit_signal,
         "begins_at": begins_at,
         "ends_at": ends_at,
-        "search": search_text(w.id, w.name, w.user, w.project, w.experiment),
+        "search": search_text(w.id, w.name, w.user, w.project, w.experiment, _number_text(w.tags.get("job_id"))),
         "seen_at": seen_at,
     }
 
@@ -213,7 +221,46 @@ def workload_of(row: Values) -> Workload:
         restarts=row[22],
         nodes=_tuple(row[23]),
         tags=orjson.loads(row[24]),
+        gpus_allocated=row[25],
+        suspended_s=row[26],
+        suspended_at=row[27],
+        earlier=executions_of(row[28]),
+        derived_exit_code=row[29],
+        derived_exit_signal=row[30],
     )
+
+
+def _executions_text(executions: Sequence[Execution]) -> str:
+    return orjson.dumps(executions).decode() if executions else "[]"
+
+
+def executions_of(text: str) -> tuple[Execution, ...]:
+    """The executions of a column ``earlier``."""
+    if text == "[]":
+        return ()
+    return tuple(Execution(**{**each, "state": _WORKLOAD_STATES[each["state"]]}) for each in orjson.loads(text))
+
+
+def list_executions(table: pl.DataFrame) -> pl.DataFrame:
+    """Workloads with a column ``earlier`` as rows of one execution each, without that column."""
+    restarted = table.filter(pl.col("earlier") != "[]")
+    former = [
+        {**row, **_execution_columns(execution)}
+        for row in restarted.iter_rows(named=True)
+        for execution in executions_of(row["earlier"])
+    ]
+    return pl.concat([table, pl.DataFrame(former, schema=table.schema)]).drop("earlier")
+
+
+def _execution_columns(execution: Execution) -> dict[str, object]:
+    return {
+        "state": execution.state.value,
+        "submitted_at": execution.submitted_at if execution.submitted_at is not None else execution.started_at,
+        "started_at": execution.started_at,
+        "ended_at": execution.ended_at,
+        "gpus_allocated": execution.gpus,
+        "suspended_s": execution.suspended_s,
+    }
 
 
 def allocation_row(allocation: Allocation) -> Row:
@@ -312,6 +359,11 @@ def source_of(row: Values) -> SourceStatus:
 def document_of(row: Values) -> Document:
     """The document of a row of DOCUMENT_COLUMNS."""
     return Document(kind=row[0], key=row[1], body=orjson.loads(row[2]), written_at=row[3])
+
+
+def _number_text(number: str | None) -> str | None:
+    """So that an array task is found by the number that it has as a job, and no other text by it."""
+    return None if number is None else f"job_id={number};"
 
 
 def search_text(*parts: str | None) -> str:

@@ -58,9 +58,11 @@ from clusterscape.store.records.upserts import Stored, changed, delete_each, ups
 Record = TypeVar("Record")
 HISTORY_COLUMNS = (
     *("id", "kind", "state", "user", "project", "partition", "gpus_requested", "nodes_requested", "time_limit_s"),
-    *("submitted_at", "started_at", "ended_at"),
+    *("submitted_at", "started_at", "ended_at", "gpus_allocated", "suspended_s", "earlier"),
 )
+FOUND_AT_ONCE = 500
 SERVES = "serves"
+UNHEARD_OF = (NodeState.UNKNOWN.value, None)
 Query = Select[Any] | CompoundSelect[Any]
 
 
@@ -104,6 +106,15 @@ class SqlRecordStore:
         is_last = and_(table.c.node == last.c.node, table.c.from_at == last.c.from_at)
         query = select(*rows.NODE_STATE_COLUMNS).join(last, is_last).order_by(table.c.node)
         return self._read(query, rows.node_turn_of)
+
+    def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
+        """How a node turned since ``start_ms``, oldest first; the state it was in then comes before."""
+        table = tables.node_states
+        before = select(func.max(table.c.from_at)).where(table.c.node == node, table.c.from_at <= start_ms)
+        query = select(*rows.NODE_STATE_COLUMNS).where(
+            table.c.node == node, table.c.from_at >= func.coalesce(before.scalar_subquery(), start_ms)
+        )
+        return self._read(query.order_by(table.c.from_at), rows.node_turn_of)
 
     def remove_nodes(self, nodes: Iterable[NodeId]) -> None:
         """Forget nodes and their units; workloads and allocations stay as history."""
@@ -171,6 +182,15 @@ class SqlRecordStore:
         found = self._read(select(*rows.WORKLOAD_COLUMNS).where(tables.workloads.c.id == workload), rows.workload_of)
         return found[0] if found else None
 
+    def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
+        """Those of ``workloads`` that are known."""
+        query, ids = select(*rows.WORKLOAD_COLUMNS), list(workloads)
+        found: list[Workload] = []
+        for start in range(0, len(ids), FOUND_AT_ONCE):
+            some = ids[start : start + FOUND_AT_ONCE]
+            found += self._read(query.where(tables.workloads.c.id.in_(some)), rows.workload_of)
+        return found
+
     def active_workloads(self) -> list[Workload]:
         """Everything waiting, running or suspended."""
         return self._read(select(*rows.WORKLOAD_COLUMNS).where(IS_ACTIVE), rows.workload_of)
@@ -220,8 +240,9 @@ class SqlRecordStore:
         return self._read_columns(select(*columns).where(or_(IS_ACTIVE, table.c.ends_at > since_ms)))
 
     def workload_history(self) -> pl.DataFrame:
-        """Every workload as a row of what a job trace is made of."""
-        return self._read_columns(select(*(tables.workloads.c[name] for name in HISTORY_COLUMNS)))
+        """Every execution of every workload as a row of what a job trace is made of."""
+        table = self._read_columns(select(*(tables.workloads.c[name] for name in HISTORY_COLUMNS)))
+        return rows.list_executions(table)
 
     def allocation_spans(self, *, start_ms: UnixMs, end_ms: UnixMs) -> pl.DataFrame:
         """Allocations that overlap [start, end) as columns."""
@@ -288,8 +309,17 @@ class SqlRecordStore:
             for table in (held, broken):
                 connection.execute(delete(table).where(table.c.workload.in_(select(workloads.c.id).where(is_old))))
             connection.execute(delete(held).where(held.c.to_at < at_ms, ~is_known))
+            is_hardware = or_(broken.c.workload.startswith("node:"), broken.c.workload.startswith("source:"))
+            connection.execute(delete(broken).where(broken.c.until < at_ms, is_hardware))
             connection.execute(_delete_states_before(at_ms))
             return connection.execute(delete(workloads).where(is_old)).rowcount
+
+    def remove_workload(self, workload: WorkloadId) -> None:
+        """Forget a workload with its allocations and violations."""
+        with self._writing() as connection:
+            for table in (tables.allocations, tables.violations):
+                connection.execute(delete(table).where(table.c.workload == workload))
+            connection.execute(delete(tables.workloads).where(tables.workloads.c.id == workload))
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
         """Insert or replace the document ``key`` of ``kind``."""
@@ -355,20 +385,24 @@ def _nodes_changed(row: rows.Row, stored: Stored) -> bool:
 
 
 def _find_turned(connection: Connection, nodes: Sequence[rows.Row], at_ms: UnixMs) -> list[rows.Row]:
-    """The new states of nodes that went out of service or came back; those that serve turn all the time."""
+    """The new states of nodes that went out of service or came back, or whose reason changed meanwhile.
+
+    Those that serve turn all the time, which is not kept. Nor is that nothing is known of a node that only an exporter has named.
+    """
     if not nodes:
         return []
-    stored = connection.execute(select(tables.nodes.c.id, tables.nodes.c.state)).fetchall()
-    known: dict[str, str] = {row[0]: row[1] for row in stored}
+    columns = tables.nodes.c
+    stored = connection.execute(select(columns.id, columns.state, columns.reason)).fetchall()
+    known = {row[0]: _service_of(row[1], row[2]) for row in stored}
     return [
         {"node": row["id"], "from_at": at_ms, "state": row["state"], "reason": row["reason"]}
         for row in nodes
-        if _service_of(known.get(str(row["id"]))) != _service_of(str(row["state"]))
+        if known.get(str(row["id"]), UNHEARD_OF) != _service_of(str(row["state"]), row["reason"])
     ]
 
 
-def _service_of(state: str | None) -> str | None:
-    return SERVES if state is not None and NodeState(state).is_available else state
+def _service_of(state: str, reason: object) -> tuple[str, object]:
+    return (SERVES, None) if NodeState(state).is_available else (state, reason)
 
 
 def _last_states_before(at_ms: UnixMs) -> Subquery:

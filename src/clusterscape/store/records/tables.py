@@ -6,7 +6,7 @@ A change here needs a migration beside it and the new REVISION; a test compares 
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql
 
-REVISION = "0004"
+REVISION = "0005"
 """The schema these tables describe: the newest revision under ``migrations/versions``."""
 
 VERSION_TABLE = "clusterscape_version"
@@ -104,6 +104,12 @@ workloads = Table(
     Column("restarts", BigInteger, nullable=False),
     Column("nodes", TEXT, nullable=False),  # JSON array
     Column("tags", TEXT, nullable=False),  # JSON object
+    Column("gpus_allocated", BigInteger),
+    Column("suspended_s", BigInteger, nullable=False),
+    Column("suspended_at", BigInteger),
+    Column("earlier", TEXT, nullable=False),  # JSON array of former executions
+    Column("derived_exit_code", BigInteger),
+    Column("derived_exit_signal", BigInteger),
     # Derived when a row is written, for filters and order; see rows.workload_row.
     Column("begins_at", BigInteger, nullable=False),
     Column("ends_at", BigInteger),

@@ -10,6 +10,7 @@ from pathlib import Path
 from clusterscape.track.listeners.nvml_instances import InstanceReading
 from clusterscape.track.listeners.nvml_rates import Part
 from clusterscape.track.listeners.nvml_reading import GpuReading, NvmlReader, ProcessReading
+from clusterscape.track.places import make_private_folder
 
 _STALE_TICKS = 3
 _TOO_SLOW = 1.5
@@ -33,7 +34,7 @@ class HostSampler:
 
     def open(self) -> None:
         """Raises what pynvml raises where there is no driver."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         if not self._lead():
             # Also who only reads along finds out now whether there is a driver.
             probe = NvmlReader()

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from clusterscape.track.places import make_private_folder
+from clusterscape.track.redaction import Redactor
 from clusterscape.track.spool import Spool
 
 if TYPE_CHECKING:
@@ -35,8 +37,9 @@ _EXPERIMENT = "1"
 class SpoolNotes:
     """Writes what a script says to MLflow into a spool file of its own, made when there is something to write."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, redactor: Redactor) -> None:
         self._folder = folder
+        self._redactor = redactor
         self._spool: Spool | None = None
         self._lock = threading.Lock()
         self._is_closed = False
@@ -68,7 +71,7 @@ class SpoolNotes:
             if self._is_closed:
                 return None
             if self._spool is None:
-                self._spool = Spool(self._folder / SPOOL_FILE)
+                self._spool = Spool(self._folder / SPOOL_FILE, self._redactor)
                 self._spool.event("process", pid=None, rank=None)
                 self._spool.start()
             return self._spool
@@ -77,12 +80,12 @@ class SpoolNotes:
 class MlflowGateway:
     """Serves the runs of one tracker on loopback, each behind a path that only it is told."""
 
-    def __init__(self, runs: Sequence[tuple[str, Path]]) -> None:
-        """``runs``: name and folder of each. Call before the scripts are forked: they find the socket open."""
-        self._runs = list(runs)
+    def __init__(self, runs: Sequence[tuple[str, Path, Redactor]]) -> None:
+        """``runs``: name, folder and redactor of each. Call before the scripts are forked: they find the socket open."""
+        self._runs = [(name, folder) for name, folder, _ in runs]
         self._paths = [secrets.token_urlsafe(12) for _ in runs]
         self._ids = [secrets.token_hex(16) for _ in runs]
-        self._notes = [SpoolNotes(folder) for _, folder in runs]
+        self._notes = [SpoolNotes(folder, redactor) for _, folder, redactor in runs]
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._stop_read, self._stop_write = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, name="mlflow", daemon=True)
@@ -237,7 +240,7 @@ def _make_server(listening: socket.socket, answers: _Answers) -> "ThreadingHTTPS
                 self._send(*answers.handle("PUT", self.path, b""))
                 return True
             try:
-                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(file.parent)
                 with file.open("wb") as opened:
                     while left > 0 and (piece := self.rfile.read(min(left, 2**20))):
                         opened.write(piece)

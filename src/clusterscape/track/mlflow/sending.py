@@ -17,10 +17,13 @@ from clusterscape.model.run_frames import NO_STEP, FrameKind, decode_event, deco
 from clusterscape.track.mlflow.gateway import ARTIFACTS_FOLDER
 from clusterscape.track.mlflow.naming import MOST_PARAM_VALUE, MOST_TAG_VALUE, clean, metric_of, status_of
 from clusterscape.track.mlflow.server import MlflowServer
+from clusterscape.track.places import make_private_folder
+from clusterscape.track.redaction import Redactor, redact_lines
 from clusterscape.track.spooled import spool_files
 from clusterscape.track.tracked_run import OUTPUT_FILE
 
 STATE_FILE = "mlflow.json"
+ENVIRONMENT_FILE = "environment.json"
 MOST_BYTES = 4 * 2**20
 DEFAULT_EXPERIMENT = "clusterscape"
 _OURS = "clusterscape"
@@ -129,16 +132,18 @@ class MlflowRuns:
             mine = sent.folder / ARTIFACTS_FOLDER
             for file in sorted(path for path in mine.rglob("*") if path.is_file()):
                 self._server.put_artifact(f"{base}/{file.relative_to(mine).as_posix()}", file)
-            for file in (sent.folder / OUTPUT_FILE, sent.folder / "environment.json"):
-                if file.is_file():
-                    self._server.put_artifact(f"{base}/{_OURS}/{file.name}", file)
+            if (output := sent.folder / OUTPUT_FILE).is_file():
+                with _masked_copy(output) as masked:
+                    self._server.put_artifact(f"{base}/{_OURS}/{output.name}", masked)
+            if (environment := sent.folder / ENVIRONMENT_FILE).is_file():
+                self._server.put_artifact(f"{base}/{_OURS}/{environment.name}", environment)
         sent.has_artifacts = True
         sent.write()
 
     @contextmanager
     def _parent(self, key: str) -> Iterator[dict[str, Any]]:
         """What is known of a workload's run, held against the other runs that send theirs."""
-        self._parents.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._parents)
         file = self._parents / f"{key}.json"
         fd = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -235,7 +240,7 @@ class _Piece:
         if isinstance(git, Mapping):
             told = {"commit": git.get("commit"), "branch": git.get("branch"), "repoURL": git.get("remote")}
             self.tags |= {f"mlflow.source.git.{key}": str(value) for key, value in told.items() if value}
-        _write_json(self._sent.folder / "environment.json", {key: event[key] for key in event if key != "event"})
+        _write_json(self._sent.folder / ENVIRONMENT_FILE, {key: event[key] for key in event if key != "event"})
 
     def _add_params(self, params: object) -> None:
         if isinstance(params, Mapping):
@@ -254,6 +259,19 @@ class _Piece:
             if value - value != 0.0:
                 number = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
             self.metrics.append({"key": name, "value": number, "timestamp": time_us // 1000, "step": told})
+
+
+@contextmanager
+def _masked_copy(file: Path) -> Iterator[Path]:
+    """The text of a file without secrets: a script may print what it should not."""
+    copy = file.with_suffix(".masked")
+    try:
+        with file.open(encoding="utf-8", errors="replace") as text, copy.open("w", encoding="utf-8") as into:
+            blocks = iter(lambda: "".join(text.readlines(MOST_BYTES)), "")
+            into.writelines(redact_lines(Redactor(os.environ), blocks))
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def _piece(file: Path, offset: int) -> bytes:

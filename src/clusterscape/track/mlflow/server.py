@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from clusterscape.errors import AccessError, ConfigError, SourceError
-from clusterscape.track.reproduce import mask_address
+from clusterscape.track.redaction import mask_address
 
 MOST_METRICS = 1000
 MOST_PARAMS = 100

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from clusterscape.errors import ConfigError, SourceError
 from clusterscape.track.devices import CPU
+from clusterscape.track.places import make_private_folder
 from clusterscape.track.plans.mig import parse_profile
 
 NONE = "-"
@@ -63,7 +64,7 @@ def collocate(kind: str, devices: Sequence[str], state: Path) -> Iterator[dict[s
         return
     if shutil.which(_CONTROL) is None:
         raise SourceError(f"{_CONTROL} is not installed", hint="It comes with the driver; or use collocation -.")
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(state)
     # A socket's path may have 108 bytes: the state folder can be too deep for it.
     with tempfile.TemporaryDirectory(prefix="clusterscape-mps-") as folder:
         environ = {

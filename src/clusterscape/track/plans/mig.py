@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from clusterscape.errors import ConfigError, SourceError
 from clusterscape.track.mig_instance import MigInstance
+from clusterscape.track.places import make_private_folder
 
 _PROFILE = re.compile(r"^(mig[ -])?(\d+[cg](\.\d+g)?\.\d+gb(\+[a-z.]+)?)$")
 _REMOVE_WITHIN_S = 10.0
@@ -111,7 +112,7 @@ class Journal:
         self._write(instance.gpu, [one for one in self.read(instance.gpu) if one != instance])
 
     def _write(self, gpu: int, instances: Sequence[MigInstance]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         temporary = self._file(gpu).with_suffix(".new")
         temporary.write_text(json.dumps(list(instances)))
         temporary.replace(self._file(gpu))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterscape.errors import ConfigError
+from clusterscape.track.places import make_private_folder
 from clusterscape.track.plans.plan import Plan, PlannedRun, make_run
 
 _TOP = ("experiment", "devices", "collocation", "listeners", "file", "params", "retries", "workload", "sweep")
@@ -59,7 +60,7 @@ class JsonBook:
     def write(self, updates: Mapping[str, tuple[str, str]]) -> None:
         """Replace the file."""
         self._states |= {key: list(pair) for key, pair in updates.items()}
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._file.parent)
         temporary = self._file.with_suffix(".new")
         temporary.write_text(json.dumps({"plan": str(self._plan.resolve()), "runs": self._states}, indent=1))
         temporary.replace(self._file)

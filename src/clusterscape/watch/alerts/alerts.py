@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from clusterscape.errors import StoreError
 from clusterscape.model.ids import UnixMs
 from clusterscape.model.rules import ViolationTurn
+from clusterscape.supervision import BackgroundLoops, SupervisedLoop
 from clusterscape.watch.alerts.contract import Channel, ChannelState
 from clusterscape.watch.alerts.delivery import Delivery
 from clusterscape.watch.alerts.spool import Spool
@@ -18,7 +18,7 @@ from clusterscape.watch.alerts.turns import AlertTurn, flatten
 log = logging.getLogger(__name__)
 
 LONGEST_SLEEP_S = 60.0  # the clock may be set meanwhile
-STORE_PAUSE_S = 10.0
+FAILURE_PAUSE_S = 10.0
 
 
 class Alerts:
@@ -31,6 +31,7 @@ class Alerts:
         *,
         clock: Callable[[], UnixMs],
         dice: random.Random | None = None,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         self._channels = channels
         self._clock = clock
@@ -38,6 +39,7 @@ class Alerts:
         self._spool.register({channel.name: channel.kind for channel in channels})
         dice = dice or random.Random()
         self._deliveries = [Delivery(channel, self._spool, clock, dice) for channel in channels]
+        self._loops = loops or BackgroundLoops()
         self._awake: dict[Delivery, asyncio.Event] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -84,20 +86,26 @@ class Alerts:
         self._loop = asyncio.get_running_loop()
         try:
             async with asyncio.TaskGroup() as group:
-                for delivery, awake in self._awake.items():
-                    group.create_task(self._follow(delivery, awake))
+                for channel, (delivery, awake) in zip(self._channels, self._awake.items(), strict=True):
+                    group.create_task(self._follow(delivery, awake, self._loop_of(channel)))
         finally:
             self._loop = None
 
-    async def _follow(self, delivery: Delivery, awake: asyncio.Event) -> None:
+    def _loop_of(self, channel: Channel) -> SupervisedLoop:
+        return self._loops.loop(
+            f"alerts {channel.name}",
+            log,
+            fails=f"alerts for {channel.name} wait",
+            works=f"alerts for {channel.name} are delivered again",
+        )
+
+    async def _follow(self, delivery: Delivery, awake: asyncio.Event, loop: SupervisedLoop) -> None:
         while True:
             awake.clear()
-            try:
+            pause_s = FAILURE_PAUSE_S
+            with loop:
                 due_at = await delivery.step()
                 pause_s = LONGEST_SLEEP_S if due_at is None else (due_at - self._clock()) / 1000
-            except StoreError as error:
-                log.warning("alerts wait: %s %s", error.message, error.hint or "")
-                pause_s = STORE_PAUSE_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(max(pause_s, 0.0), LONGEST_SLEEP_S)):
                     await awake.wait()

@@ -23,6 +23,7 @@ class Policy:
     is_stop_told: bool = True
     group_by: tuple[str, ...] = ("rule",)  # attributes of AlertTurn
     lane_by: tuple[str, ...] = ()  # of these, the ones that choose the addressee; order and rate are kept for each
+    array_interval_ms: int = 0  # between two messages of one array, where it is longer than ``group_interval_ms``
     group_wait_ms: int = 0
     group_interval_ms: int = 0
     hold_ms: int = 0
@@ -36,6 +37,11 @@ class Policy:
     def group_of(self, turn: AlertTurn) -> Group:
         """What the turn is told together with."""
         return tuple((name, getattr(turn, name)) for name in dict.fromkeys((*self.lane_by, *self.group_by)))
+
+    def interval_of(self, group: Group) -> int:
+        """Milliseconds between two messages of the group."""
+        is_array = any(name == "array" and value is not None for name, value in group)
+        return max(self.group_interval_ms, self.array_interval_ms if is_array else 0)
 
     def lane_of(self, group: Group) -> str:
         """The addressee within the channel; most have only one, the empty name."""

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from clusterscape import executors
 from clusterscape.model.ids import UnixMs
 from clusterscape.watch.alerts.contract import Answer, Channel, Firing, Message
 from clusterscape.watch.alerts.firing import advance
@@ -32,9 +33,9 @@ class Delivery:
 
     async def step(self) -> UnixMs | None:
         """Make messages, send what is due, repeat what fires. Returns when something is due next; None: nothing waits."""
-        planned_at = await asyncio.to_thread(self._plan)
+        planned_at = await executors.UPKEEP.run(self._plan)
         while True:
-            head, ready_at = await asyncio.to_thread(self._choose)
+            head, ready_at = await executors.UPKEEP.run(self._choose)
             if head is None:
                 break
             await self._finish_even_if_cancelled(head)
@@ -84,19 +85,19 @@ class Delivery:
 
     async def _send(self, head: Head) -> None:
         name = self._channel.name
-        message, attempts = await asyncio.to_thread(self._spool.begin, head.id)
+        message, attempts = await executors.UPKEEP.run(self._spool.begin, head.id)
         fires: Sequence[Firing] = ()
         if self._channel.refresh_every_ms is not None:
-            before = await asyncio.to_thread(self._spool.firing, name)
+            before = await executors.UPKEEP.run(self._spool.firing, name)
             message = replace(message, firing=advance(before, message.turns))
             fires = list(message.firing.values())
         answer = await self._ask(message)
         now = self._clock()
         if answer.is_accepted:
-            await asyncio.to_thread(self._spool.finish, name, head.id, answer, now, fires)
+            await executors.UPKEEP.run(self._spool.finish, name, head.id, answer, now, fires)
             return
         next_at = next_attempt_at(answer, attempts, now, self._dice)
-        await asyncio.to_thread(self._spool.fail, name, head.id, answer, now, next_at)
+        await executors.UPKEEP.run(self._spool.fail, name, head.id, answer, now, next_at)
         if attempts == 1 or answer.is_lasting:
             log.warning("alerts cannot be sent to %s: %s", name, answer.text)
 
@@ -114,12 +115,12 @@ class Delivery:
         every_ms = self._channel.refresh_every_ms
         if every_ms is None:
             return None
-        firing = await asyncio.to_thread(self._spool.firing, self._channel.name)
+        firing = await executors.UPKEEP.run(self._spool.firing, self._channel.name)
         if not firing:
             return None
         now = self._clock()
         if self._refreshed_at is None or now - self._refreshed_at >= every_ms:
             self._refreshed_at = now
             answer = await self._channel.refresh(list(firing.values()))
-            await asyncio.to_thread(self._spool.note_refresh, self._channel.name, answer, now)
+            await executors.UPKEEP.run(self._spool.note_refresh, self._channel.name, answer, now)
         return UnixMs(self._refreshed_at + every_ms)

@@ -37,7 +37,7 @@ def plan_messages(waiting: Sequence[Waiting], last_told: Mapping[Group, UnixMs],
         groups.setdefault(policy.group_of(each.turn), []).append(each)
     for group, members in groups.items():
         ready = _ready(members, policy, now)
-        due_at = _due_at(ready, last_told.get(group), policy)
+        due_at = _due_at(ready, last_told.get(group), policy, policy.interval_of(group))
         if due_at is not None and due_at <= now:
             plan.messages.append((group, [each.seq for each in ready]))
             due_at = None
@@ -109,9 +109,9 @@ def _released_at(each: Waiting, policy: Policy) -> UnixMs:
     return UnixMs(min(each.turn.at, each.posted_at) + policy.hold_ms) if each.turn.is_start else each.posted_at
 
 
-def _due_at(ready: Sequence[Waiting], told_at: UnixMs | None, policy: Policy) -> UnixMs | None:
+def _due_at(ready: Sequence[Waiting], told_at: UnixMs | None, policy: Policy, interval_ms: int) -> UnixMs | None:
     if not ready:
         return None
     first = ready[0]
     due_at = max(first.posted_at, _released_at(first, policy)) + policy.group_wait_ms
-    return UnixMs(due_at if told_at is None else max(due_at, told_at + policy.group_interval_ms))
+    return UnixMs(due_at if told_at is None else max(due_at, told_at + interval_ms))

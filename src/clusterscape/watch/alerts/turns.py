@@ -33,6 +33,9 @@ class AlertTurn:
     values: Mapping[str, float] = field(default_factory=dict)
     rule_text: str = ""
     readings: str = ""  # ``values`` in words
+    name: str | None = None  # of the workload
+    array: str | None = None
+    advice: str = ""  # for the workload's user
 
     @property
     def is_start(self) -> bool:
@@ -95,6 +98,9 @@ def flatten(turn: ViolationTurn) -> AlertTurn:
         values=dict(turn.values),
         rule_text=format_rule(rule),
         readings=format_values(rule, turn.values),
+        name=turn.name,
+        array=turn.array,
+        advice=rule.advice,
     )
 
 

@@ -1,5 +1,7 @@
 """Any rule the language can say, for hypothesis."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from clusterscape.analyze.rules.checking import join
@@ -10,6 +12,7 @@ from clusterscape.model.rules import (
     Basis,
     Condition,
     Expression,
+    Joined,
     Junction,
     Operator,
     Quantifier,
@@ -19,6 +22,7 @@ from clusterscape.model.rules import (
     Severity,
     Statistic,
     StatisticKind,
+    Subject,
 )
 
 numbers = st.one_of(
@@ -78,6 +82,41 @@ def scopes(draw: st.DrawFn) -> Scope:
         share=share,
     )
 
+
+@st.composite
+def hardware_scopes(draw: st.DrawFn) -> Scope:
+    """Of rules on GPUs, nodes and sources, which have no users, no age, and of which only GPUs can be blamed together."""
+    subject = draw(st.sampled_from([each for each in Subject if each.is_hardware]))
+    is_gpu = subject is Subject.GPUS
+    quantifier = draw(st.sampled_from(Quantifier)) if is_gpu else Quantifier.EACH
+    share = draw(st.floats(0, 1, exclude_min=True)) if quantifier is Quantifier.SHARE else None
+    has_places = subject is not Subject.SOURCES
+    return Scope(
+        partitions=draw(names) if has_places else (),
+        machine_types=draw(names) if has_places else (),
+        names=draw(names),
+        min_age_ms=0,
+        min_samples=draw(st.integers(1, 10**8)),
+        quantifier=quantifier,
+        share=share,
+        subject=subject,
+    )
+
+
+def _with_windows(expression: Expression) -> Expression:
+    if isinstance(expression, Joined):
+        return replace(expression, terms=tuple(_with_windows(term) for term in expression.terms))
+    return replace(expression, window_ms=expression.window_ms or 60_000)
+
+
+hardware_rules = st.builds(
+    Rule,
+    key=st.just("hardware"),
+    name=st.just("hardware"),
+    severity=st.sampled_from(Severity),
+    expression=expressions.map(_with_windows),
+    scope=hardware_scopes(),
+)
 
 rules = st.builds(
     Rule,

@@ -1,6 +1,6 @@
 """Ended workloads from Slurm's accounting."""
 
-from unit.collect.slurm.documents import END_S, HISTORY, NODES, START_S, ended, history_job, jobs, tres
+from unit.collect.slurm.documents import END_S, HISTORY, NODES, START_S, SUBMIT_S, ended, history_job, jobs, tres
 
 from clusterscape.collect.slurm.parse_history import parse_history
 from clusterscape.collect.slurm.parse_nodes import parse_nodes
@@ -29,17 +29,51 @@ def test_whole_node_is_an_allocation_when_the_job_had_all_its_gpus() -> None:
 
 def test_no_allocation_is_given_when_the_queue_knows_better_or_accounting_too_little() -> None:
     some = history_job(21, tres={"requested": tres(gpu=2), "allocated": tres(gpu=2)})
-    parsed = parse_history(jobs(history_job(20), some), INVENTORY, NOW, without_allocations={WorkloadId("slurm:20")})
+    told = {(WorkloadId("slurm:20"), UnixMs(1_700_000_060_000))}
+    parsed = parse_history(jobs(history_job(20), some), INVENTORY, NOW, without_allocations=told)
     assert len(parsed.workloads) == 2
     assert not parsed.allocations
 
 
 def test_active_jobs_are_left_to_the_queue_when_accounting_lists_them() -> None:
-    parsed = parse_history(
-        jobs(history_job(1, "RUNNING"), history_job(2, ["PENDING"]), history_job(3, "REQUEUED")), INVENTORY, NOW
-    )
+    parsed = parse_history(jobs(history_job(1, "RUNNING"), history_job(2, ["PENDING"])), INVENTORY, NOW)
     assert not parsed.workloads
     assert not parsed.dropped
+
+
+def record(state: str, submit: int, start: int, end: int, *, suspended: int = 0, gpus: int = 8) -> dict[str, object]:
+    """One execution of job 3, by seconds after SUBMIT_S."""
+    times = {"submission": SUBMIT_S + submit, "eligible": SUBMIT_S + submit, "start": SUBMIT_S + start}
+    elapsed = {"end": SUBMIT_S + end, "elapsed": end - start - suspended, "suspended": suspended, "limit": 60}
+    return history_job(3, state, time=times | elapsed, tres={"requested": tres(gpu=8), "allocated": tres(gpu=gpus)})
+
+
+def test_all_executions_are_kept_when_a_job_was_requeued_and_preempted() -> None:
+    entries = [
+        record("COMPLETED", 500, 600, 1600, suspended=100),
+        record("REQUEUED", 0, 10, 110, gpus=4),
+        record("PREEMPTED", 110, 200, 500),
+    ]
+    (workload,) = parse_history(jobs(*entries), INVENTORY, NOW).workloads
+    assert (workload.state, workload.started_at) == (WorkloadState.COMPLETED, (SUBMIT_S + 600) * 1000)
+    assert [(each.gpus, each.run_s, each.state, each.word) for each in workload.earlier] == [
+        (4, 100, WorkloadState.UNKNOWN, "REQUEUED"),
+        (8, 300, WorkloadState.PREEMPTED, None),
+    ]
+    assert workload.run_s(NOW) == 900
+    assert workload.gpu_s(NOW) == 4 * 100 + 8 * 300 + 8 * 900
+
+
+def test_only_earlier_executions_are_told_when_a_requeued_job_goes_on() -> None:
+    (workload,) = parse_history(jobs(record("REQUEUED", 0, 10, 110)), INVENTORY, NOW).workloads
+    assert (workload.state, workload.started_at) == (WorkloadState.UNKNOWN, None)
+    assert workload.gpu_s(NOW) == 800
+
+
+def test_a_resized_job_is_counted_by_parts_when_its_record_was_split() -> None:
+    entries = [record("RESIZING", 0, 10, 110), record("COMPLETED", 0, 110, 310, gpus=4)]
+    (workload,) = parse_history(jobs(*entries), INVENTORY, NOW).workloads
+    assert workload.gpu_s(NOW) == 8 * 100 + 4 * 200
 
 
 def test_array_tasks_are_taken_apart_when_cancelled_together() -> None:

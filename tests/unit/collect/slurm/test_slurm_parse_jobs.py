@@ -41,6 +41,18 @@ def held(parsed: ParsedJobs) -> list[tuple[str, str, AllocationSource]]:
 INDEX, WHOLE = AllocationSource.SCHEDULER_INDEX, AllocationSource.WHOLE_NODE
 
 
+def test_suspended_time_is_left_out_when_a_job_was_suspended() -> None:
+    times = {"start_time": START_S, "suspend_time": START_S + 500, "pre_sus_time": 300}
+    running = one(old_job(1, "RUNNING", nodes="gpu01", **times))
+    assert (running.suspended_s, running.suspended_at) == (200, None)
+    assert running.run_s(UnixMs((START_S + 800) * 1000)) == 600
+    suspended = one(old_job(1, "SUSPENDED", nodes="gpu01", **times))
+    assert suspended.suspended_at == (START_S + 500) * 1000
+    assert suspended.run_s(UnixMs((START_S + 800) * 1000)) == 300
+    never = one(old_job(1, "RUNNING", nodes="gpu01", start_time=START_S, suspend_time=0, pre_sus_time=0))
+    assert never.run_s(UnixMs((START_S + 800) * 1000)) == 800
+
+
 def test_meaning_is_the_same_when_shape_is_old_or_new() -> None:
     old, new = parse_jobs(OLD_JOBS, INVENTORY, NOW), parse_jobs(NEW_JOBS, INVENTORY, NOW)
     assert old == new
@@ -78,6 +90,7 @@ def test_running_job_is_read_whole_when_undamaged() -> None:
         eligible_at=UnixMs(SUBMIT_S * 1000),
         started_at=UnixMs(START_S * 1000),
         nodes=("gpu01", "gpu02"),
+        gpus_allocated=3,
     )
 
 

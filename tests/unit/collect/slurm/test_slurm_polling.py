@@ -29,6 +29,7 @@ from clusterscape.model import (
     HistoryObserved,
     InventoryObserved,
     Observation,
+    PreemptionRules,
     QueueObserved,
     SourceStatus,
     UnixMs,
@@ -48,6 +49,7 @@ class StoredAnswers:
         self.history: Document | SourceError = HISTORY
         self.windows: list[tuple[int, int]] = []
         self.priorities: dict[str, dict[str, int]] | SourceError | None = None
+        self.reservations: Document | SourceError = {"reservations": []}
 
     async def fetch_jobs(self) -> Document:
         return _or_raise(self.jobs)
@@ -66,6 +68,12 @@ class StoredAnswers:
         if isinstance(self.priorities, SourceError):
             raise self.priorities
         return self.priorities
+
+    async def fetch_reservations(self) -> Document:
+        return _or_raise(self.reservations)
+
+    async def fetch_preemption(self) -> PreemptionRules | None:
+        return None
 
     def describe(self) -> str:
         return "stored answers"
@@ -210,7 +218,8 @@ async def test_missing_command_is_named_when_not_on_path(monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(tmp_path))
     collector = SlurmCollector(SlurmSettings(mode="cli", history_days=1), lambda: NOW)
     found = [status for status in await poll(collector) if isinstance(status, SourceStatus)]
-    assert {status.source for status in found} == {"slurm nodes", "slurm partitions", "slurm queue", "slurm accounting"}
+    parts = ("nodes", "partitions", "queue", "reservations", "accounting")
+    assert {status.source for status in found} == {f"slurm {part}" for part in parts}
     assert not any(status.is_ok for status in found)
     assert any("squeue is not installed" in (status.message or "") for status in found)
     assert all("slurm-client" in (status.hint or "") for status in found)
@@ -288,6 +297,6 @@ async def test_one_search_for_the_version_is_enough_when_slurmrestd_is_away(unus
     collector = SlurmCollector(settings, lambda: NOW)
     found = [status for status in await poll(collector) if isinstance(status, SourceStatus)]
     await collector.close()
-    assert len(found) == 4
+    assert len(found) == 5
     assert all(not status.is_ok and "does not listen" in (status.message or "") for status in found)
     assert all("collect.slurm.url" in (status.hint or "") for status in found)

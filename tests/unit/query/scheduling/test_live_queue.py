@@ -26,7 +26,7 @@ def test_rows_are_in_queue_order_when_priorities_differ(queued_cluster: QueuedCl
     assert answer.gpus_asked == 24
     assert answer.longest_wait_s == 3 * HOUR_S
     main = next(each for each in answer.partitions if each.name == "main")
-    assert (main.waiting, main.held, main.gpus_free) == (3, 1, 0)
+    assert (main.waiting, main.held, main.blocked, main.gpus_free) == (3, 0, 1, 0)
 
 
 def test_story_names_who_is_ahead_and_who_holds_the_space_when_all_is_busy(queued_cluster: QueuedCluster) -> None:

@@ -13,9 +13,10 @@ from clusterscape.analyze.jobs.wait_intervals import WaitBins
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import Node, NodeId, NodeState, Partition, UnixMs, Workload, WorkloadId, WorkloadState
 from clusterscape.query import Queries
+from clusterscape.query.scheduling.live_queue import read_live_queue
+from clusterscape.query.scheduling.queue_state import free_by_node
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.waiting_log import KIND, ForecastLog, LoggedForecast
-from clusterscape.query.scheduling.waiting_pools import find_pools
 from clusterscape.serve.app import create_app
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.metrics import open_metric_store
@@ -87,27 +88,20 @@ def ended(place: int, random: np.random.Generator) -> Workload:
     )
 
 
-def test_partitions_are_pools_when_the_queue_is_read(site: SmallCluster) -> None:
-    gpu, old = find_pools(site.records, NOW)
-    assert (gpu.partition, gpu.total, gpu.free, gpu.machine_type) == ("gpu", 8, 2, "A100-80G")
-    assert [w.id for w in gpu.waiting] == ["slurm:2", "slurm:3"]  # by priority, then submission
-    assert (old.total, old.free, old.waiting) == (4, 4, ())
-    assert [pool.partition for pool in find_pools(site.records, NOW, machine_type="a100")] == ["gpu"]
+def test_waiting_workloads_are_in_order_and_nodes_hold_what_runs_when_the_queue_is_read(site: SmallCluster) -> None:
+    queue = read_live_queue(site.queries.context)
+    assert [job.workload for job in queue.waiting] == ["slurm:2", "slurm:3"]  # by priority, then submission
+    assert free_by_node(queue) == {"a1": 1, "a2": 1, "v1": 4}
 
 
-def test_free_gpus_count_with_their_neighbors_when_the_scheduler_leaves_a_fitting_job_waiting(
-    site: SmallCluster,
-) -> None:
-    held = [replace(waiting("8", 1), pending_reason="Dependency"), replace(waiting("7", 1), pending_reason="Resources")]
+def test_nobody_starts_at_once_when_free_gpus_lie_on_different_nodes(site: SmallCluster) -> None:
+    held = [replace(waiting("8", 1), pending_reason="Dependency"), replace(waiting("7", 2), pending_reason="Resources")]
     site.records.write_workloads(held, at_ms=NOW)
-    gpu = find_pools(site.records, NOW)[0]
-    assert [w.id for w in gpu.waiting] == ["slurm:2", "slurm:3", "slurm:7"]
-    assert gpu.left_out == 1
-    # Two GPUs are free, and a workload that asks for one has waited for half an hour: neither is usable.
-    assert (gpu.free, gpu.running[0][1]) == (0, 8)
     answer = WaitQuery(site.queries.context).waiting()
+    assert [each.workload for each in answer.workloads] == ["slurm:2", "slurm:3", "slurm:7"]
     assert answer.left_out == 1
-    assert not any(one.start.is_at_once for one in answer.workloads)
+    # Two GPUs are free, one on each node: no workload that asks for two on one node can have them.
+    assert not any(each.start.is_at_once for each in answer.workloads)
 
 
 def test_a_start_is_foretold_with_alternatives_when_the_queue_is_long(site: SmallCluster) -> None:

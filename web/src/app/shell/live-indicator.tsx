@@ -103,7 +103,9 @@ function SourcesButton() {
   const [isOpen, setOpen] = useState(false);
   const live = useLive();
   const now = useNow();
-  const failing = useCluster().value?.failing_sources ?? 0;
+  const cluster = useCluster().value;
+  const failing = cluster?.failing_sources ?? 0;
+  const questions = cluster?.open_questions ?? 0;
   const liveness = judgeLiveness(live, now);
   const sampledAt = live.version?.newest_sample_at ?? null;
   const age = sampledAt === null ? null : formatShortDuration((now - sampledAt) / 1000);
@@ -117,6 +119,11 @@ function SourcesButton() {
             {age !== null && liveness !== "connecting" && <span className={styles.age}> · {age} ago</span>}
           </span>
           {failing > 0 && <b data-tip={`${failing} failing`}>{failing}</b>}
+          {questions > 0 && (
+            <b className={styles.questions} data-tip={`${questions} open questions about names of nodes`}>
+              ?
+            </b>
+          )}
         </button>
       </Popover.Trigger>
       <Popover.Portal>

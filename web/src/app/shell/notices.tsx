@@ -1,9 +1,10 @@
 // What the reader must know before believing the page: that the server is gone, that nothing is stored, that part of the
 // link was left out. Said above everything, until mended or put away.
 
-import { useState } from "react";
+import { useState, useSyncExternalStore } from "react";
 import { toSentence } from "../../base/problem.ts";
 import { formatExact } from "../../base/time.ts";
+import { readWarmUp, subscribeWarmUp } from "../../base/warm-up.ts";
 import type { LiveState } from "../../data/live-store.ts";
 import { useLive } from "../../data/services.ts";
 import { useLinkNotices } from "../../state/use-screen.ts";
@@ -37,7 +38,8 @@ export function Notices() {
   const [putAway, setPutAway] = useState<readonly string[]>([]);
   const notices = [...listTroubles(live, now), ...link];
   const shown = notices.filter((notice) => !putAway.includes(notice));
-  if (shown.length === 0) return null;
+  const warmUp = useSyncExternalStore(subscribeWarmUp, readWarmUp);
+  if (shown.length === 0) return warmUp === null ? null : <WarmingUp message={warmUp} />;
   return (
     <div className={styles.notices} role="status">
       <Icon name="alert" size={14} />
@@ -47,6 +49,18 @@ export function Notices() {
         ))}
       </ul>
       <IconButton icon="close" label="Put away" onClick={() => setPutAway([...putAway, ...shown])} />
+    </div>
+  );
+}
+
+/** Goes by itself, so it cannot be put away. */
+function WarmingUp({ message }: { message: string }) {
+  return (
+    <div className={styles.notices} role="status">
+      <Icon name="recent" size={14} />
+      <ul>
+        <li>{toSentence(message)}</li>
+      </ul>
     </div>
   );
 }

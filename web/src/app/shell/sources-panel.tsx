@@ -8,6 +8,7 @@ import { Facts } from "../../widgets/facts.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { Tag } from "../../widgets/tag.tsx";
+import { NameQuestions } from "./name-questions.tsx";
 import styles from "./sources-panel.module.css";
 
 const MOST_FAILURES = 8;
@@ -32,6 +33,7 @@ function Content({ sources }: { sources: Sources }) {
           <Group key={group.kind} group={group} />
         ))}
       </section>
+      <NameQuestions questions={sources.questions} nodesWithoutExporter={sources.nodes_without_exporter} />
       <section>
         <h2>Not stored</h2>
         {sources.dropped.length === 0 ? (
@@ -83,7 +85,7 @@ function Group({ group }: { group: SourceGroup }) {
           {group.last_at === null ? "never" : <RelativeTime at={group.last_at} />}
         </small>
         {group.failing === 0 ? (
-          <Tag tone="ok">well</Tag>
+          <Tag tone={group.limited === 0 ? "ok" : "warn"}>{group.limited === 0 ? "well" : "beyond a limit"}</Tag>
         ) : (
           <Tag tone="bad">{group.total > 1 ? `${formatCount(group.failing)} failing` : "failing"}</Tag>
         )}
@@ -95,6 +97,12 @@ function Group({ group }: { group: SourceGroup }) {
         </div>
       ))}
       {hidden > 0 && <p>and {formatCount(hidden)} more</p>}
+      {group.notes.slice(0, MOST_FAILURES).map((note) => (
+        <div key={note.source} className={styles.note}>
+          <b>{note.node ?? note.source}</b> {note.message}
+          {note.hint && <small>{note.hint}</small>}
+        </div>
+      ))}
     </div>
   );
 }

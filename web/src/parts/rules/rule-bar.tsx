@@ -36,7 +36,8 @@ interface RuleBarProps {
 const CHIP_GAP = 4;
 const CHIP_PADDING = 38;
 const LONGEST_NAME = 112;
-const MORE_WIDTH = 46;
+/** "+12". */
+const MORE_WIDTH = 54;
 const ADD_WIDTH = 32;
 /** "10 rules", where no name has a place. */
 const ALL_WIDTH = 76;

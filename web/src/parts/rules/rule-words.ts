@@ -1,19 +1,30 @@
 // What is said of a rule in the bar and in lists.
 
-import type { RuleAnswer, RuleCounts } from "../../api/generated.ts";
+import type { RuleAnswer, RuleCounts, Subject } from "../../api/generated.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
 
 /** The tip of a chip. `counts`: at the minute the screen is of. */
 export function describeRule(rule: RuleAnswer, counts: RuleCounts | null): string {
-  return [`${rule.name}: ${rule.text}`, describeCounts(counts)].join(" — ");
+  return [`${rule.name}: ${rule.text}`, describeCounts(counts, rule.subject)].join(" — ");
 }
 
-export function describeCounts(counts: RuleCounts | null): string {
+export function describeCounts(counts: RuleCounts | null, subject: Subject = "workloads"): string {
   if (counts === null) return "not judged yet";
-  const { workloads, units, unjudged } = counts;
-  const broken =
-    workloads === 0
-      ? "nobody breaks it"
-      : `broken by ${formatPlural(workloads, "workload")} on ${formatPlural(units, "GPU")}`;
+  const { workloads, unjudged } = counts;
+  const broken = workloads === 0 ? "nobody breaks it" : `broken by ${describeBroken(counts, subject)}`;
   return unjudged > 0 ? `${broken}, ${formatCount(unjudged)} not judged yet` : broken;
+}
+
+/** Who breaks a rule, in numbers. */
+export function describeBroken({ workloads: count, units }: RuleCounts, subject: Subject): string {
+  switch (subject) {
+    case "workloads":
+      return `${formatPlural(count, "workload")} on ${formatPlural(units, "GPU")}`;
+    case "gpus":
+      return `${formatPlural(units, "GPU")} of ${formatPlural(count, "node")}`;
+    case "nodes":
+      return `${formatPlural(count, "node")} with ${formatPlural(units, "GPU")}`;
+    case "sources":
+      return formatPlural(count, "source");
+  }
 }

@@ -58,8 +58,17 @@ async function restore(
   rule: RuleAnswer,
   keys: readonly string[],
 ): Promise<void> {
-  const { name, severity, color, reason, owner, is_enabled } = rule;
-  await actions.save(rule.key, { name, severity, color, reason, owner, is_enabled, document: partsOf(rule.document) });
+  const { name, severity, color, reason, advice, owner, is_enabled } = rule;
+  await actions.save(rule.key, {
+    name,
+    severity,
+    color,
+    reason,
+    advice,
+    owner,
+    is_enabled,
+    document: partsOf(rule.document),
+  });
   await actions.order(keys);
 }
 

@@ -1,7 +1,7 @@
 // Two workloads, or two times of one, side by side: what differs in numbers and words, then their GPUs, courses and findings.
 
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
-import { formatCount, formatPlural } from "../../base/format.ts";
+import { formatCount, formatHours, formatPlural } from "../../base/format.ts";
 import { useDiagnosis } from "../../data/diagnosis.ts";
 import type { Compared, DiagnosticsPage } from "../../state/diagnostics.ts";
 import { Frame } from "../../widgets/frame.tsx";
@@ -9,7 +9,7 @@ import styles from "./comparison.module.css";
 import { sayDifferences } from "./differences.ts";
 import { Findings } from "./findings.tsx";
 import { GpuPanel } from "./gpu-panel.tsx";
-import { sayEnergy, sayHours } from "./head.tsx";
+import { sayEnergy } from "./head.tsx";
 import { type SetPage, SetPageContext, useSetPage } from "./shown.ts";
 import { TimelinePanel } from "./timeline-panel.tsx";
 import { sayWindow } from "./words.ts";
@@ -80,8 +80,8 @@ const ROWS: readonly Row[] = [
     say: ({ gpus, nodes, machine_types }) =>
       `${formatCount(gpus)} × ${machine_types.join(", ")}, ${formatPlural(nodes, "node")}`,
   },
-  { name: "GPU-hours", say: ({ gpu_hours }) => sayHours(gpu_hours) },
-  { name: "wasted", say: ({ wasted_gpu_hours }) => sayHours(wasted_gpu_hours) },
+  { name: "GPU-hours", say: ({ gpu_hours }) => formatHours(gpu_hours) },
+  { name: "wasted", say: ({ wasted_gpu_hours }) => formatHours(wasted_gpu_hours) },
   { name: "energy", say: ({ energy_joules }) => sayEnergy(energy_joules) },
   {
     name: "clusters",

@@ -2,7 +2,7 @@
 
 import type { ReactNode } from "react";
 import type { DiagnosisAnswer, RuleAnswer } from "../../api/generated.ts";
-import { formatCount, formatPlural, isKnown, MISSING } from "../../base/format.ts";
+import { formatCount, formatHours, formatPlural, isKnown, MISSING } from "../../base/format.ts";
 import { formatDuration, formatExact } from "../../base/time.ts";
 import { colorRules, toCssColor } from "../../parts/rules/rule-colors.ts";
 import { select } from "../../state/changes.ts";
@@ -85,9 +85,9 @@ function Figures({ answer }: { answer: DiagnosisAnswer }) {
         name={ended_at === null ? "running" : `ran, ${answer.state.replaceAll("_", " ")}`}
         tip={started_at === null ? "It never started" : `Since ${formatExact(started_at)}`}
       />
-      <Figure value={sayHours(gpu_hours)} name={`GPU-hours${of}`} tip="Held in the window shown below" />
+      <Figure value={formatHours(gpu_hours)} name={`GPU-hours${of}`} tip="Held in the window shown below" />
       <Figure
-        value={sayHours(wasted_gpu_hours)}
+        value={formatHours(wasted_gpu_hours)}
         name={`wasted${of}`}
         tip="GPU-hours held while idle, in the window shown below"
         isBad={isWasted}
@@ -99,11 +99,6 @@ function Figures({ answer }: { answer: DiagnosisAnswer }) {
       />
     </dl>
   );
-}
-
-export function sayHours(hours: number | null): string {
-  if (!isKnown(hours)) return MISSING;
-  return hours < 10 ? hours.toFixed(1) : formatCount(hours);
 }
 
 export function sayEnergy(joules: number | null): string {

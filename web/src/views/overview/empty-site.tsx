@@ -40,10 +40,13 @@ function NoUnits() {
   );
 }
 
-function Why({ sources: { groups } }: { sources: Sources }) {
+function Why({ sources: { groups, awaited } }: { sources: Sources }) {
   const total = sum(groups.map((group) => group.total));
   const failing = sum(groups.map((group) => group.failing));
   const [failure] = groups.flatMap((group) => group.failures);
+  if (awaited.length > 0 && failing === 0) {
+    return <p>The server has just started. First answers are awaited from {awaited.join(" and ")}.</p>;
+  }
   if (total === 0) {
     return (
       <>

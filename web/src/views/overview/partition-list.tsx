@@ -28,6 +28,11 @@ export function PartitionList({ partitions, chosen, onToggle }: PartitionListPro
             <b title={partition.name}>{partition.name}</b>
             {!partition.is_up && <Tag tone="bad">closed</Tag>}
             <small title={partition.machine_types.join(", ")}>{partition.machine_types.join(", ")}</small>
+            {partition.shared_nodes > 0 && (
+              <small className={styles.shared} data-tip={sharedTip(partition)}>
+                shared
+              </small>
+            )}
             <span data-tip="GPUs allocated, of all">
               {formatCount(partition.units.allocated)}
               <small>/{formatCount(partition.units.total)}</small>
@@ -52,6 +57,11 @@ export function PartitionList({ partitions, chosen, onToggle }: PartitionListPro
       ))}
     </section>
   );
+}
+
+function sharedTip({ shared_nodes, nodes, shared_with }: PartitionSummary): string {
+  const some = shared_nodes === nodes ? "All its nodes are" : `${formatPlural(shared_nodes, "node")} of ${nodes} are`;
+  return `${some} in ${shared_with.join(", ")}, too: the picture shows each GPU once, and each partition counts it`;
 }
 
 function waitingTip({ waiting, waiting_gpus }: PartitionSummary): string {

@@ -37,6 +37,14 @@ export const UNIT_TONES: Readonly<Record<UnitState, Tone>> = {
   requested: "warn",
 };
 
+export const UNIT_STATE_WORDS: Readonly<Record<UnitState, string>> = {
+  allocated: "allocated",
+  free: "free",
+  unavailable: "out of service",
+  stale: "stale",
+  requested: "requested",
+};
+
 export const SOURCE_WORDS: Readonly<Record<AllocationSource, string>> = {
   scheduler_index: "the scheduler names node and GPU",
   pod_resources: "the kubelet names the device",

@@ -8,6 +8,7 @@ import { useViolations } from "../../data/violations.ts";
 import { colorRules } from "../../parts/rules/rule-colors.ts";
 import { useRuleChanges } from "../../parts/rules/use-rule-changes.ts";
 import { TimeBar } from "../../parts/time/time-bar.tsx";
+import type { Selection } from "../../state/screen.ts";
 import { useScreen, useScreenStore } from "../../state/use-screen.ts";
 import type { RulesPage } from "../../state/violations.ts";
 import { Frame } from "../../widgets/frame.tsx";
@@ -15,6 +16,7 @@ import { Toast } from "../../widgets/toast.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { RuleBookPane } from "./book/rule-book-pane.tsx";
 import { Controls } from "./controls.tsx";
+import { NodeFaults, SourceFaults } from "./details/hardware-details.tsx";
 import { ViolationDetails } from "./details/violation-details.tsx";
 import { narrow } from "./narrow.ts";
 import styles from "./rules.module.css";
@@ -42,7 +44,7 @@ export default function Rules() {
         controls={
           <Controls page={page} rules={rules} colors={colors} violations={violations.value} narrowed={narrowed} />
         }
-        details={selection?.kind === "workload" ? <ViolationDetails workload={selection.key} rule={page.rule} /> : null}
+        details={selection && <Details selection={selection} rule={page.rule} />}
         time={<TimeBar />}
       >
         <Timeline page={page} rules={rules} colors={colors} />
@@ -69,6 +71,15 @@ export default function Rules() {
       <Toast notice={changes.notice} onDismiss={changes.dismiss} />
     </>
   );
+}
+
+const SOURCE = "source:";
+
+function Details({ selection, rule }: { selection: Selection; rule: string | null }) {
+  if (selection.kind === "node") return <NodeFaults node={selection.key} rule={rule} />;
+  if (selection.kind !== "workload") return null;
+  if (selection.key.startsWith(SOURCE)) return <SourceFaults source={selection.key.slice(SOURCE.length)} rule={rule} />;
+  return <ViolationDetails workload={selection.key} rule={rule} />;
 }
 
 /** Typing stays quick however many violations there are. */

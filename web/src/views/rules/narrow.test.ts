@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MuteAnswer, ViolationAnswer } from "../../api/generated.ts";
 import { INITIAL_RULES_PAGE, type RulesPage } from "../../state/violations.ts";
-import { narrow, severityOrder, stateOf, sumUp } from "./narrow.ts";
+import { isOfHardware, narrow, severityOrder, stateOf, sumUp } from "./narrow.ts";
 
 const MUTE: MuteAnswer = {
   key: "m",
@@ -23,6 +23,7 @@ function violation(changes: Partial<ViolationAnswer>): ViolationAnswer {
     user: "ann",
     project: "nlp",
     partition: "main",
+    node: null,
     units: ["n1:0"],
     gpus: 1,
     since: 0,
@@ -77,6 +78,20 @@ describe("narrowing violations", () => {
     expect(Object.fromEntries(counts.rule)).toEqual({ idle: 1, stall: 1 });
     expect(Object.fromEntries(counts.state)).toEqual({ now: 2 });
     expect(anyUser).toEqual(ALL);
+  });
+});
+
+describe("violations by hardware", () => {
+  const fault = violation({ workload: "node:n1", workload_name: null, node: "n1", user: null, project: null });
+  const away = violation({ workload: "source:slurm", workload_name: null, user: null, project: null });
+
+  it("are nobody's, and are found by the node's name", () => {
+    const { rows, counts, anyUser } = narrow([...ALL, fault, away], INITIAL_RULES_PAGE);
+    expect(rows).toHaveLength(ALL.length + 2);
+    expect(counts.user).toEqual(narrow(ALL, INITIAL_RULES_PAGE).counts.user);
+    expect(anyUser).toEqual(ALL);
+    expect(narrow([...ALL, fault], { ...INITIAL_RULES_PAGE, text: "node:n1" }).rows).toEqual([fault]);
+    expect([fault, away, violation({})].map(isOfHardware)).toEqual([true, true, false]);
   });
 });
 

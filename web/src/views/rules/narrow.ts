@@ -21,6 +21,13 @@ export function stateOf({ mute, until }: Pick<ViolationAnswer, "mute" | "until">
   return until === null ? "now" : "past";
 }
 
+const SOURCE = "source:";
+
+/** Whether a node, a GPU of it, or a source broke the rule: nobody's workload. */
+export function isOfHardware({ node, workload }: Pick<ViolationAnswer, "node" | "workload">): boolean {
+  return node !== null || workload.startsWith(SOURCE);
+}
+
 export function narrow(violations: readonly ViolationAnswer[], page: RulesPage): Narrowed {
   const isMeant = makeSearch(page.text, listWords, readNamed);
   const rows: ViolationAnswer[] = [];
@@ -37,10 +44,12 @@ export function narrow(violations: readonly ViolationAnswer[], page: RulesPage):
     const failed = findFailed(each, page, isMeant);
     if (failed === null) continue;
     if (failed === "none") rows.push(each);
-    if (failed === "none" || failed === "user") anyUser.push(each);
-    if (failed === "none" || failed === "project") anyProject.push(each);
+    const isOwned = !isOfHardware(each);
+    if (isOwned && (failed === "none" || failed === "user")) anyUser.push(each);
+    if (isOwned && (failed === "none" || failed === "project")) anyProject.push(each);
     for (const dimension of ["rule", "severity", "user", "project", "state"] as const) {
       if (failed !== "none" && failed !== dimension) continue;
+      if (!isOwned && (dimension === "user" || dimension === "project")) continue;
       const value = nameIn(each, dimension);
       counts[dimension].set(value, (counts[dimension].get(value) ?? 0) + 1);
     }
@@ -81,13 +90,13 @@ function findFailed(
 }
 
 function listWords(each: ViolationAnswer): readonly (string | null | undefined)[] {
-  const { rule, rule_name, workload, workload_name, user, project, partition, readings, mute } = each;
-  return [rule, rule_name, workload, workload_name, user, project, partition, readings, mute?.reason];
+  const { rule, rule_name, workload, workload_name, node, user, project, partition, readings, mute } = each;
+  return [rule, rule_name, workload, workload_name, node, user, project, partition, readings, mute?.reason];
 }
 
 function readNamed(each: ViolationAnswer, name: string): string | number | null | undefined {
-  const { rule, severity, workload, user, project, partition, gpus, gpu_hours } = each;
-  const named = { rule, severity, workload, user, project, partition, gpus, gpu_hours, state: stateOf(each) };
+  const { rule, severity, workload, node, user, project, partition, gpus, gpu_hours } = each;
+  const named = { rule, severity, workload, node, user, project, partition, gpus, gpu_hours, state: stateOf(each) };
   return Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
 }
 

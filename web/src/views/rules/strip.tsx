@@ -7,7 +7,7 @@ import { changeRulesPage } from "../../state/changes.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { SPANS } from "../../state/violations.ts";
 import { Segmented } from "../../widgets/segmented.tsx";
-import type { Narrowed } from "./narrow.ts";
+import { isOfHardware, type Narrowed } from "./narrow.ts";
 import styles from "./rules.module.css";
 import { formatHours, SPAN_WORDS } from "./words.ts";
 
@@ -22,7 +22,8 @@ export function Strip({ violations, rules, narrowed }: StripProps) {
   const change = useChangeScreen();
   const all = violations?.violations ?? [];
   const open = all.filter(({ until }) => until === null);
-  const workloads = new Set(open.map(({ workload }) => workload)).size;
+  const workloads = new Set(open.filter((each) => !isOfHardware(each)).map(({ workload }) => workload)).size;
+  const faulty = new Set(open.filter(isOfHardware).map(({ workload }) => workload)).size;
   const broken = new Set(open.map(({ rule }) => rule)).size;
   const muted = all.filter(({ mute }) => mute !== null).length;
   const enabled = rules.filter(({ is_enabled }) => is_enabled).length;
@@ -41,6 +42,14 @@ export function Strip({ violations, rules, narrowed }: StripProps) {
         tip="Show what goes on"
         onClick={() => change(changeRulesPage({ shows: "violations", state: "now" }))}
       />
+      {faulty > 0 && (
+        <Figure
+          value={formatCount(faulty)}
+          label={faulty === 1 ? "node or source with a fault now" : "nodes or sources with faults now"}
+          tip="Errors of GPUs, missing GPUs, silent exporters, nodes out of service, schedulers that are away"
+          onClick={() => change(changeRulesPage({ shows: "violations", state: "now" }))}
+        />
+      )}
       <Figure
         className={styles.wide}
         value={

@@ -1,7 +1,6 @@
 // Wordings of the rules page.
 
 import type { Severity } from "../../api/generated.ts";
-import { formatCount } from "../../base/format.ts";
 import type { Span, ViolationState } from "../../state/violations.ts";
 import type { Tone } from "../../widgets/tag.tsx";
 
@@ -18,11 +17,5 @@ export const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = { critical: "bad
 
 export const UNKNOWN_NAME = "not known";
 
-/** Small sums keep a digit: 0.4 of an hour is not nothing. */
-export function formatHours(hours: number): string {
-  if (hours === 0) return "0";
-  if (hours > 0 && hours < 0.05) return "<0.1";
-  return hours < 9.95 ? hours.toFixed(1) : formatCount(hours);
-}
-
+export { formatHours } from "../../base/format.ts";
 export { nativeId } from "../../base/workload-id.ts";

@@ -3,12 +3,14 @@
 import type { ReactNode } from "react";
 import type { RunAnswer, RunRow } from "../../api/generated.ts";
 import { formatPlural, MISSING } from "../../base/format.ts";
-import { useRun } from "../../data/runs.ts";
+import { useOwns } from "../../data/access.ts";
+import { useRun, useRunRemoval } from "../../data/runs.ts";
 import { TraceButton } from "../../parts/traces/trace-button.tsx";
 import { diagnose } from "../../state/diagnostics.ts";
-import { closeRun } from "../../state/runs.ts";
+import { closeRun, forgetRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
+import { ConfirmDialog } from "../../widgets/confirm-dialog.tsx";
 import { Facts } from "../../widgets/facts.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
@@ -33,6 +35,7 @@ const TONES: Readonly<Record<string, Tone>> = { completed: "ok", running: "accen
 function Content({ answer }: { answer: RunAnswer }) {
   const change = useChangeScreen();
   const { row } = answer;
+  const owns = useOwns(row.user);
   return (
     <>
       <header className={styles.head}>
@@ -56,6 +59,7 @@ function Content({ answer }: { answer: RunAnswer }) {
         <div className={styles.ways}>
           <Button onClick={() => change(diagnose(row.workload))}>Diagnostics</Button>
           <TraceButton workload={row.workload} />
+          {owns && <DeleteRun row={row} />}
         </div>
       </header>
       <Card title="What it cost">
@@ -93,6 +97,25 @@ function Content({ answer }: { answer: RunAnswer }) {
       </Card>
       <Troubles answer={answer} />
     </>
+  );
+}
+
+function DeleteRun({ row }: { row: RunRow }) {
+  const change = useChangeScreen();
+  const remove = useRunRemoval();
+  return (
+    <ConfirmDialog
+      trigger={<Button>Delete run…</Button>}
+      title={`Delete ${sayRun(row)}?`}
+      verb="Delete run"
+      onConfirm={async () => {
+        await remove(row.run);
+        change(forgetRun(row));
+      }}
+    >
+      Run {row.run} goes with all of its samples, for everybody and for good. What the machine that ran it has recorded
+      stays there, but cannot be sent again for some weeks.
+    </ConfirmDialog>
   );
 }
 
@@ -185,13 +208,14 @@ function sayListener([name, { state, message, missed }]: [string, ListenerState]
 }
 
 function Troubles({ answer }: { answer: RunAnswer }) {
-  const { exceptions, listeners, not_finite, dropped, leftovers } = answer;
+  const { exceptions, listeners, not_finite, dropped, leftovers, left_out } = answer;
   const lines = [
     ...exceptions,
     ...Object.entries(listeners as Readonly<Record<string, ListenerState>>).flatMap(sayListener),
     not_finite > 0 ? `${not_finite} values were not finite and are not shown.` : null,
     dropped > 0 ? `${dropped} values could not be kept.` : null,
     leftovers > 0 ? `${leftovers} processes outlived the run.` : null,
+    ...Object.entries(left_out).map(([what, count]) => `${count} ${what} were left out: more than the server keeps.`),
   ].filter((line) => line !== null);
   if (lines.length === 0) return null;
   return (

@@ -4,7 +4,7 @@ Owns pivoting and selecting of such tables. Knows nothing of files. NaN never le
 nulls or no row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,13 @@ from numpy.typing import NDArray
 from clusterscape.model.samples import Float64s, Int32s, Int64s
 
 Bools = NDArray[np.bool_]
+LAST_MS = 4_102_444_800_000
+"""2100: no clock shows a later time, nor one before 1970. Files are kept by days, and named after them."""
+
+
+def is_possible(time_ms: Int64s) -> Bools:
+    """Which times a clock can have shown."""
+    return (time_ms >= 0) & (time_ms < LAST_MS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +206,23 @@ def take_rows(block: Block, keep: Bools) -> Block:
     offsets = np.concatenate(([0], np.cumsum(lengths[left])))
     kept = Keys(keys.units[left], offsets, keys.time_ms[keep])
     return Block(kept, {name: column[keep] for name, column in block.columns.items()})
+
+
+def count_merged_cells(tables: Iterable[tuple[int, Iterable[str]]]) -> int:
+    """How many cells one table has in the place of several (rows, names): all rows times all names."""
+    rows = 0
+    names: set[str] = set()
+    for table_rows, table_names in tables:
+        rows += table_rows
+        names.update(table_names)
+    return rows * len(names)
+
+
+def drop_impossible_times(block: Block) -> tuple[Block, int]:
+    """The block without rows of times that no clock shows, and how many those are."""
+    keep = is_possible(block.keys.time_ms)
+    kept = take_rows(block, keep)
+    return (kept if len(kept) else EMPTY), len(keep) - int(keep.sum())
 
 
 def join_columns(blocks: Sequence[Block]) -> list[Block]:

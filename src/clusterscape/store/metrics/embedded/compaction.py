@@ -12,17 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
-from clusterscape.model.samples import Float64s
-from clusterscape.store.metrics.embedded.blocks import Block, take_rows
+from clusterscape.model.samples import Float64s, Int32s
+from clusterscape.store.metrics.embedded.blocks import Block, count_merged_cells, take_rows
 from clusterscape.store.metrics.embedded.coarse import add_late, coarse_columns, coarse_metrics, downsample
 from clusterscape.store.metrics.embedded.files import make_folder
 from clusterscape.store.metrics.embedded.manifest import SegmentEntry
 from clusterscape.store.metrics.embedded.merging import Merge, merge_blocks
 from clusterscape.store.metrics.embedded.reading import DAY_MS, View, damage_of, read_segment
-from clusterscape.store.metrics.embedded.recent import Ring
-from clusterscape.store.metrics.embedded.segments import Segment, UnitNames, write_segment
+from clusterscape.store.metrics.embedded.recent import SPARSE_CELLS, RecentBlock, Ring
+from clusterscape.store.metrics.embedded.segments import RUNS_SUFFIX, Segment, UnitNames, write_segment
 
 _OVERDUE = 4
+_GROUPS_TRIED = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,21 @@ class Compactor:
     def write_waiting(self, view: View) -> tuple[list[SegmentEntry], int]:
         """Segments of all recent writes, and the number of the last of them."""
         waiting = view.ring.waiting(view.compacted_seq)
-        block = merge_blocks([recent.block for recent in waiting], self._units.rank())
-        return self.write_raw(block, seq=waiting[-1].seq), waiting[-1].seq
+        rank = self._units.rank()
+        others = [recent for recent in waiting if not recent.is_of_runs]
+        groups = [others] if others else []
+        groups += _group_alike([recent for recent in waiting if recent.is_of_runs])
+        with self._all_or_nothing() as entries:
+            for group in groups:
+                block = merge_blocks([recent.block for recent in group], rank)
+                entries += self.write_raw(block, seq=group[-1].seq, is_of_runs=group[0].is_of_runs)
+        return entries, waiting[-1].seq
 
-    def write_raw(self, block: Block, *, seq: int) -> list[SegmentEntry]:
+    def write_raw(self, block: Block, *, seq: int, is_of_runs: bool = False) -> list[SegmentEntry]:
         """Segments of ``block``, which is in the order of :class:`Merge`: one or more for each day."""
         with self._all_or_nothing() as entries:
             for day, part in self._split(block):
-                entries.append(self._write(f"raw/{_day_name(day)}", part, seq))
+                entries.append(self._write(f"raw/{_day_name(day)}", part, seq, is_of_runs=is_of_runs))
         return entries
 
     @contextmanager
@@ -90,12 +98,9 @@ class Compactor:
             raise
 
     def _split(self, block: Block) -> Iterator[tuple[int, Block]]:
-        time_ms = block.keys.time_ms
-        first_day, last_day = day_of(int(time_ms.min())), day_of(int(time_ms.max()))
-        for day in range(first_day, last_day + 1):
-            of_day = block if first_day == last_day else _between(block, day * DAY_MS, (day + 1) * DAY_MS)
-            if not len(of_day):
-                continue
+        days = np.unique(block.keys.time_ms // DAY_MS).tolist()
+        for day in days:
+            of_day = block if len(days) == 1 else _between(block, day * DAY_MS, (day + 1) * DAY_MS)
             start_ms, last_ms = int(of_day.keys.time_ms.min()), int(of_day.keys.time_ms.max())
             pieces = -(-of_day.cells // self._policy.segment_cells)
             width_ms = -(-(last_ms + 1 - start_ms) // pieces)
@@ -111,7 +116,10 @@ class Compactor:
         ordered = sorted(raw, key=lambda segment: segment.entry.start_ms)
         for day, of_day in groupby(ordered, key=lambda segment: day_of(segment.entry.start_ms)):
             is_complete = now_ms >= (day + 1) * DAY_MS + self._policy.late_ms
-            groups += self._find_in_day(list(of_day), is_complete=is_complete)
+            segments = list(of_day)
+            for of_runs in (False, True):
+                alike = [segment for segment in segments if segment.is_of_runs == of_runs]
+                groups += self._find_in_day(alike, is_complete=is_complete)
         return groups
 
     def _find_in_day(self, segments: list[Segment], *, is_complete: bool) -> list[list[Segment]]:
@@ -120,7 +128,7 @@ class Compactor:
         groups: list[list[Segment]] = []
         group: list[Segment] = []
         for segment in segments:
-            fits = sum(member.cells for member in group) + segment.cells <= self._policy.segment_cells
+            fits = self._fit([*group, segment])
             is_alike = is_complete or not group or self._tier(group[-1]) == self._tier(segment)
             if not (fits and is_alike):
                 groups.append(group)
@@ -128,6 +136,12 @@ class Compactor:
             group.append(segment)
         groups.append(group)
         return [group for group in groups if len(group) >= fan_in and not _is_interleaved(group, segments)]
+
+    def _fit(self, segments: Sequence[Segment]) -> bool:
+        """Whether these make one segment that is neither too large nor mostly empty."""
+        merged = count_merged_cells((segment.entry.rows, segment.entry.metrics) for segment in segments)
+        most = max(SPARSE_CELLS, 2 * sum(segment.cells for segment in segments))
+        return merged <= min(most, self._policy.segment_cells)
 
     def _tier(self, segment: Segment) -> int:
         return max(0, int(np.log(segment.cells / self._policy.small_cells) / np.log(self._policy.fan_in)))
@@ -146,28 +160,47 @@ class Compactor:
         merge = Merge(keys, self._units.rank())
         columns = {name: merge.column(parts.pop(name)) for name in names}
         folder = f"raw/{_day_name(day_of(segments[0].entry.start_ms))}"
-        return self._write(folder, Block(merge.keys, columns), segments[-1].entry.seq)
+        block = Block(merge.keys, columns)
+        return self._write(folder, block, segments[-1].entry.seq, is_of_runs=segments[0].is_of_runs)
+
+    def write_without(self, segment: Segment, units: Int32s) -> list[SegmentEntry]:
+        """A segment with the rows of all other units; none where there are none."""
+        segment.check()  # what is rotten must not be copied on
+        entry = segment.entry
+        block = read_segment(segment, entry.metrics, entry.start_ms, entry.last_ms + 1)
+        kept = take_rows(block, np.repeat(~np.isin(block.keys.units, units), block.keys.lengths))
+        if not len(kept):
+            return []
+        folder = entry.file.rpartition("/")[0]
+        return [self._write(folder, kept, entry.seq, step_ms=entry.step_ms, is_of_runs=segment.is_of_runs)]
 
     def write_coarse(self, view: View, day: int, *, beside: Sequence[Segment] = ()) -> list[SegmentEntry]:
         """The coarse values of a day from all its raw samples, together with those of ``beside`` (from samples long gone)."""
         start_ms, end_ms = day * DAY_MS, (day + 1) * DAY_MS
         view = replace(view, ring=Ring())  # what is not compacted yet would be taken in twice
         raw = [segment for segment in view.raw if segment.overlaps(start_ms, end_ms)]
-        names = {name for segment in raw for name in segment.entry.metrics}
-        names |= {name for segment in beside for name in coarse_metrics(segment.entry.metrics)}
+        of_others = {name for segment in raw if not segment.is_of_runs for name in segment.entry.metrics}
+        of_others |= {name for segment in beside for name in coarse_metrics(segment.entry.metrics)}
+        of_runs = {name for segment in raw if segment.is_of_runs for name in segment.entry.metrics} - of_others
         rows = sum(segment.entry.rows for segment in raw)
-        at_once = max(1, self._policy.segment_cells // rows)
+        rows_of_runs = sum(segment.entry.rows for segment in raw if segment.is_of_runs)
         seq = max(segment.entry.seq for segment in raw)
+        batches = [(metrics, rows) for metrics in self._batches(of_others, rows)]
+        batches += [(metrics, rows_of_runs) for metrics in self._batches(of_runs, rows_of_runs)]
         with self._all_or_nothing() as entries:
-            for metrics in _batched(sorted(names), at_once):
+            for metrics, most_rows in batches:
                 columns = [column for metric in metrics for column in coarse_columns(metric)]
                 kept = [read_segment(segment, columns, start_ms, end_ms) for segment in beside]
                 old = merge_blocks(kept, self._units.rank())
-                new = self._downsample(view, metrics, start_ms, end_ms, rows)
+                new = self._downsample(view, metrics, start_ms, end_ms, most_rows)
                 block = add_late(old, new, self._step_ms, self._units.rank())
                 if len(block):
                     entries.append(self._write(f"coarse/{_day_name(day)}", block, seq, step_ms=self._step_ms))
         return entries
+
+    def _batches(self, names: set[str], rows: int) -> Iterator[Sequence[str]]:
+        """As many metrics at once as fit into a segment."""
+        return _batched(sorted(names), max(1, self._policy.segment_cells // max(1, rows)))
 
     def _downsample(self, view: View, metrics: Sequence[str], start_ms: int, end_ms: int, rows: int) -> Block:
         """Window by window, so that no more than about ``segment_cells`` are in memory."""
@@ -179,9 +212,12 @@ class Compactor:
             parts.append(downsample(merge_blocks(blocks, self._units.rank()), self._step_ms))
         return merge_blocks(parts, self._units.rank())
 
-    def _write(self, folder: str, block: Block, seq: int, *, step_ms: int = 0) -> SegmentEntry:
+    def _write(
+        self, folder: str, block: Block, seq: int, *, step_ms: int = 0, is_of_runs: bool = False
+    ) -> SegmentEntry:
         make_folder(self._folder / folder)
-        names = (f"{folder}/{seq:010d}-{number}.parquet" for number in count())
+        suffix = RUNS_SUFFIX if is_of_runs else ".parquet"
+        names = (f"{folder}/{seq:010d}-{number}{suffix}" for number in count())
         file = next(name for name in names if not (self._folder / name).exists())
         size_bytes, crc32 = write_segment(self._folder / file, block, self._units, is_kept=True)
         return SegmentEntry(
@@ -200,6 +236,35 @@ class Compactor:
 
 def _day_name(day: int) -> str:
     return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
+
+
+class _Group:
+    """Blocks of runs that become one table."""
+
+    def __init__(self, first: RecentBlock) -> None:
+        self.blocks = [first]
+        self._rows = len(first.block)
+        self._names = set(first.block.columns)
+        self._cells = first.block.cells
+
+    def take(self, block: RecentBlock) -> bool:
+        """Add ``block``, unless most of the table would then be empty: runs with other names share no columns."""
+        rows, cells = self._rows + len(block.block), self._cells + block.block.cells
+        names = self._names | block.block.columns.keys()
+        if rows * len(names) > max(SPARSE_CELLS, 2 * cells):
+            return False
+        self.blocks.append(block)
+        self._rows, self._names, self._cells = rows, names, cells
+        return True
+
+
+def _group_alike(blocks: Sequence[RecentBlock]) -> list[list[RecentBlock]]:
+    """Blocks of runs by what fits together; those of one run stay in their order."""
+    groups: list[_Group] = []
+    for block in blocks:
+        if not any(group.take(block) for group in groups[-_GROUPS_TRIED:]):
+            groups.append(_Group(block))
+    return [group.blocks for group in groups]
 
 
 def _between(block: Block, start_ms: int, end_ms: int) -> Block:

@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from clusterscape.model.run_units import is_run_unit
+from clusterscape.model.samples import Int32s
+from clusterscape.store.metrics.embedded.blocks import drop_impossible_times
 from clusterscape.store.metrics.embedded.files import TEMPORARY_SUFFIX
 from clusterscape.store.metrics.embedded.kept_columns import KeptColumns
 from clusterscape.store.metrics.embedded.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
@@ -75,7 +78,8 @@ class LiveFiles:
         recent = [block for path in self._recent_paths() if (block := self._load_recent(path))]
         newest_ms = max([b.last_ms for b in recent] + [s.entry.last_ms for s in self._view.raw], default=0)
         border_ms = newest_ms - self._ring_ms
-        tails = [tail for segment in self._view.raw if (tail := self._load_tail(segment, border_ms))]
+        others = [segment for segment in self._view.raw if not segment.is_of_runs]
+        tails = [tail for segment in others if (tail := self._load_tail(segment, border_ms))]
         ring = Ring(tuple(sorted(tails, key=lambda block: block.seq)), border_ms if self._view.raw else 0)
         for block in recent:
             ring = ring.add(block, sealed_seq=self._sealed_seq)
@@ -87,7 +91,14 @@ class LiveFiles:
         except UNREADABLE as error:
             self._move_aside(path, error)
             return None
-        return RecentBlock.of(block, seq=int(path.stem), size_bytes=path.stat().st_size)
+        possible, left_out = drop_impossible_times(block)
+        if left_out:  # as earlier versions took them: no day can be named after such a time
+            _log.warning("%s: %d rows are left out: their times are before 1970 or after 2100", path, left_out)
+        if not len(possible):
+            self._move_aside(path, "no time in it is possible")
+            return None
+        of_runs = all(map(is_run_unit, self._units.decode(possible.keys.units)))
+        return RecentBlock.of(possible, seq=int(path.stem), size_bytes=path.stat().st_size, is_of_runs=of_runs)
 
     def _load_tail(self, segment: Segment, border_ms: int) -> RecentBlock | None:
         try:
@@ -143,6 +154,16 @@ class LiveFiles:
             ring = ring.trim(compacted_seq=view.compacted_seq, keep_ms=self._ring_ms)
             with self._lock:
                 if self._view is view and self._sealed_seq == sealed_seq:
+                    self._view = replace(view, ring=ring)
+                    return
+
+    def forget_units(self, units: Int32s) -> None:
+        """Take units out of the blocks in memory, which must be compacted."""
+        while True:
+            view = self._view
+            ring = view.ring.without(units)
+            with self._lock:
+                if self._view is view:
                     self._view = replace(view, ring=ring)
                     return
 

@@ -4,16 +4,15 @@ A segment lives only while the manifest names it, and a recent file only while i
 rename of the manifest puts new segments in the place of old files, and a crash before or after it loses and doubles nothing.
 """
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from clusterscape.errors import StoreBusyError, StoreError, StoreVersionError
-from clusterscape.store.metrics.embedded.files import storage_errors, write_file
+from clusterscape.errors import StoreError, StoreVersionError
+from clusterscape.store.locks import hold_lock
+from clusterscape.store.metrics.embedded.files import write_file
 
 FORMAT_VERSION = 1
 
@@ -79,23 +78,8 @@ def create(folder: Path) -> None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the store against other processes (and other stores of this process)."""
-    path = folder / "lock"
-    with storage_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.pread(descriptor, 32, 0).decode("ascii", errors="replace").strip() or "unknown"
-            raise StoreBusyError(
-                f"{folder} is in use by process {holder}",
-                hint=f"Stop that ClusterScape (kill {holder}), or give this one another `storage.data_dir`.",
-            ) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+    with hold_lock(folder / "lock", guards=folder):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def read_manifest(folder: Path) -> Manifest:

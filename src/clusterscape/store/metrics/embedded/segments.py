@@ -22,6 +22,8 @@ from clusterscape.store.metrics.embedded.manifest import SegmentEntry
 
 UNIT, TIME = "unit", "time_ms"
 _ESCAPE = "metric:"
+RUNS_SUFFIX = "-runs.parquet"
+"""Of files with samples of tracked runs: their names of metrics are many, so that they are never put beside others."""
 ROW_GROUP_ROWS = 16_384
 _GAP_ROWS = 2 * ROW_GROUP_ROWS  # reading on over a gap this short is cheaper than opening the file again
 _MAX_SLICES = 24  # beyond this, decoding whole columns is cheaper
@@ -59,6 +61,12 @@ class UnitNames:
         """The codes of those names that are known."""
         codes = (self._names.find(name) for name in names)
         return np.array([code for code in codes if code is not None], dtype=np.int32)
+
+    def find_below(self, name: str) -> Int32s:
+        """The codes of ``name`` and of all names below it (``name/…``)."""
+        values = self._names.values[:]
+        codes = [code for code, value in enumerate(values) if value == name or value.startswith(f"{name}/")]
+        return np.array(codes, dtype=np.int32)
 
     def decode(self, codes: Int32s) -> list[str]:
         """The name of each code."""
@@ -123,6 +131,11 @@ class Segment:
 
     def __repr__(self) -> str:
         return f"Segment({self.entry.file})"
+
+    @property
+    def is_of_runs(self) -> bool:
+        """Whether it holds samples of tracked runs."""
+        return self.entry.file.endswith(RUNS_SUFFIX)
 
     @property
     def cells(self) -> int:

@@ -4,6 +4,7 @@ Owns the order of things: appending, and when to compact, downsample and drop. O
 one maintains, any number read.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -13,12 +14,13 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from clusterscape.errors import ConfigError, StoreError, StoreFullError
+from clusterscape.errors import ConfigError, StoreError
 from clusterscape.model import Names, SampleBatch, UnitId, UnixMs
+from clusterscape.model.run_units import is_run_unit
 from clusterscape.model.samples import Int32s
 from clusterscape.settings import RetentionSettings
 from clusterscape.store.metrics.contract import DayContents, MetricStoreInfo, Statistic
-from clusterscape.store.metrics.embedded.blocks import Block, join_columns, pivot, select
+from clusterscape.store.metrics.embedded.blocks import Block, is_possible, join_columns, pivot, select
 from clusterscape.store.metrics.embedded.compaction import CompactionPolicy, Compactor, day_of
 from clusterscape.store.metrics.embedded.files import make_folder, need_space
 from clusterscape.store.metrics.embedded.live import FOREVER_MS, LiveFiles
@@ -27,6 +29,7 @@ from clusterscape.store.metrics.embedded.merging import merge_blocks
 from clusterscape.store.metrics.embedded.reading import (
     DAY_MS,
     View,
+    damage_of,
     read_latest,
     read_series,
     read_statistics,
@@ -34,6 +37,7 @@ from clusterscape.store.metrics.embedded.reading import (
 from clusterscape.store.metrics.embedded.recent import RecentBlock
 from clusterscape.store.metrics.embedded.segments import DamagedSegmentError, Segment, UnitNames, write_segment
 
+_log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 RING_MS = 15 * 60_000
@@ -92,7 +96,8 @@ class EmbeddedMetricStore:
             except BaseException:
                 path.unlink(missing_ok=True)  # renamed, but not durably
                 raise
-            self._live.add_recent(RecentBlock.of(block, seq=seq, size_bytes=size_bytes))
+            of_runs = all(map(is_run_unit, batch.units.values))
+            self._live.add_recent(RecentBlock.of(block, seq=seq, size_bytes=size_bytes, is_of_runs=of_runs))
             if self._compactor.is_overdue(self._live.view):
                 with self._maintenance_lock:
                     self._compact()
@@ -116,7 +121,12 @@ class EmbeddedMetricStore:
 
     def _pivot(self, batch: SampleBatch) -> Block:
         codes = self._translate(batch.units)
-        return pivot(codes[batch.unit], batch.metric, batch.time_ms, batch.value, batch.metrics.values)
+        keep = is_possible(batch.time_ms)
+        unit, metric, time_ms, value = batch.unit, batch.metric, batch.time_ms, batch.value
+        if not keep.all():
+            _log.warning("%d samples were left out: their times are before 1970 or after 2100", int((~keep).sum()))
+            unit, metric, time_ms, value = unit[keep], metric[keep], time_ms[keep], value[keep]
+        return pivot(codes[unit], metric, time_ms, value, batch.metrics.values)
 
     def _translate(self, units: Names) -> Int32s:
         """The store's code of each of the batch's unit codes. Batches share their dictionary, so it is kept."""
@@ -213,20 +223,50 @@ class EmbeddedMetricStore:
     # -- maintenance -------------------------------------------------------------------------------------------------
 
     def maintain(self, *, now_ms: UnixMs) -> None:
-        """Compact, downsample complete days, drop what is too old. Raises StoreFullError after doing what it can."""
+        """Compact, downsample complete days, drop what is too old. Raises after doing what it can: steps are independent."""
         with self._maintenance_lock:
             self._check_open()
-            full: StoreFullError | None = None
+            failure: Exception | None = None
             for step in (self._drop_coarse, self._compact_when_due, self._settle_days, self._merge_segments):
                 try:
                     step(now_ms)
                 except DamagedSegmentError as error:
                     self._live.set_aside(error.segment, error)  # this step is done next time
-                except StoreFullError as error:
-                    full = error
+                except Exception as error:
+                    failure = failure or error
             self._live.delete_retired()
-            if full:
-                raise full
+            if failure is not None:
+                raise failure
+
+    def remove_unit(self, unit: UnitId, *, start_ms: UnixMs, end_ms: UnixMs) -> bool:
+        """Write the segments that hold them anew, without them."""
+        with self._maintenance_lock:
+            self._check_open()
+            self._compact()
+            while True:
+                try:
+                    self._write_without(unit, start_ms, end_ms)
+                    break
+                except DamagedSegmentError as error:
+                    self._live.set_aside(error.segment, error)
+            self._live.forget_units(self._units.find_below(unit))
+            self._live.delete_retired()
+        return True
+
+    def _write_without(self, unit: str, start_ms: int, end_ms: int) -> None:
+        view = self._live.view
+        for is_raw, segments in ((True, view.raw), (False, view.coarse)):
+            for segment in segments:
+                if not segment.overlaps(start_ms, end_ms):
+                    continue
+                with damage_of(segment):
+                    units, _ = segment.runs()
+                gone = self._units.find_below(unit)  # known once the segment's names are
+                if np.isin(units, gone).any():
+                    entries = self._compactor.write_without(segment, gone)
+                    self._live.publish(
+                        raw=entries if is_raw else (), coarse=() if is_raw else entries, without=[segment]
+                    )
 
     def _compact_when_due(self, now_ms: int) -> None:
         if self._compactor.is_due(self._live.view, now_ms):

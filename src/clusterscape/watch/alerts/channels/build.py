@@ -22,6 +22,9 @@ from clusterscape.watch.alerts.channels.slack import SlackChannel
 from clusterscape.watch.alerts.channels.webhook import WebhookChannel
 from clusterscape.watch.alerts.contract import Channel, Policy
 
+ARRAY_INTERVAL_MS = 24 * 3_600_000
+"""Tasks of an array break a rule one after another, for one cause: its user is told once, and of the rest a day later."""
+
 _SMTP_PORTS = {"plain": 25, "starttls": 587, "tls": 465}
 
 
@@ -108,8 +111,9 @@ def _policy(settings: ChannelSettings) -> Policy:
         severities=frozenset(settings.severities),
         rules=settings.rules,
         is_stop_told=settings.tell_stops,
-        group_by=settings.group_by,
+        group_by=(*settings.group_by, "array") if is_personal else settings.group_by,
         lane_by=("user",) if is_personal else (),
+        array_interval_ms=ARRAY_INTERVAL_MS if is_personal else 0,
         group_wait_ms=int(settings.group_wait_s * 1000),
         group_interval_ms=int(settings.group_interval_s * 1000),
         hold_ms=int(settings.hold_s * 1000),

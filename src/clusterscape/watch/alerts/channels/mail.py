@@ -1,6 +1,5 @@
 """E-mail over SMTP: text and HTML, one mail per message; to fixed addresses, or to the workload's user."""
 
-import asyncio
 import html
 import re
 import smtplib
@@ -10,15 +9,17 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
 
+from clusterscape import executors
 from clusterscape.model.ids import UnixMs
 from clusterscape.watch.alerts.channels.letterhead import Letterhead
+from clusterscape.watch.alerts.channels.user_words import Letter, word_for_user
 from clusterscape.watch.alerts.channels.words import (
     Wording,
     describe,
     describe_tally,
     put_into_words,
 )
-from clusterscape.watch.alerts.contract import Answer, Firing, Message, Policy
+from clusterscape.watch.alerts.contract import Answer, Firing, Message, MessageKind, Policy
 from clusterscape.watch.alerts.turns import AlertTurn
 
 _LISTED_TURNS = 200
@@ -61,8 +62,9 @@ class MailChannel:
         recipients = self._recipients(message.lane or None)
         if not recipients:
             return Answer(is_accepted=False, is_lasting=True, text="no recipient: `to` names only the workload's user")
-        mail = compose(message, self.letterhead, sender=self.sender, recipients=recipients)
-        return await asyncio.to_thread(self._submit, mail, recipients)
+        is_personal = any(PERSONAL in address for address in self.to)
+        mail = compose(message, self.letterhead, sender=self.sender, recipients=recipients, is_personal=is_personal)
+        return await executors.UPKEEP.run(self._submit, mail, recipients)
 
     async def refresh(self, firing: Sequence[Firing]) -> Answer:
         """Nothing: a mail is told changes."""
@@ -112,20 +114,29 @@ def _text(said: bytes | str) -> str:
     return said.decode("utf-8", errors="replace") if isinstance(said, bytes) else said
 
 
-def compose(message: Message, letterhead: Letterhead, *, sender: str, recipients: Sequence[str]) -> EmailMessage:
-    """The mail; its Message-ID is the message's key, and the same at every attempt."""
+def compose(
+    message: Message, letterhead: Letterhead, *, sender: str, recipients: Sequence[str], is_personal: bool = False
+) -> EmailMessage:
+    """The mail; its Message-ID is the message's key, and the same at every attempt. ``is_personal``: in users' words."""
     words = put_into_words(message, letterhead.cluster, most=_LISTED_TURNS)
+    if is_personal and message.kind is not MessageKind.TEST:
+        return _address(word_for_user(message, letterhead), message, sender, recipients)
+    plain, page = _plain(words, letterhead, message.key), _html(words, letterhead, message.key)
+    return _address(Letter(words.subject, plain, page), message, sender, recipients)
+
+
+def _address(letter: Letter, message: Message, sender: str, recipients: Sequence[str]) -> EmailMessage:
     mail = EmailMessage()
     mail["From"] = sender
     mail["To"] = ", ".join(recipients)
-    mail["Subject"] = " ".join(words.subject.split())
+    mail["Subject"] = " ".join(letter.subject.split())
     mail["Date"] = formatdate(message.created_at / 1000)
     domain = re.sub(r"[^A-Za-z0-9.-]", "", sender.rpartition("@")[2]) or "clusterscape.invalid"
     mail["Message-ID"] = f"<{message.key}@{domain}>"
     # Keeps holiday replies away (RFC 3834).
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(_plain(words, letterhead, message.key))
-    mail.add_alternative(_html(words, letterhead, message.key), subtype="html")
+    mail.set_content(letter.plain)
+    mail.add_alternative(letter.html, subtype="html")
     return mail
 
 

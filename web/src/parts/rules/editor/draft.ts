@@ -31,6 +31,8 @@ export interface Draft {
   readonly severity: Severity;
   readonly color: string | null;
   readonly reason: string;
+  /** To the user of the workload. */
+  readonly advice: string;
   /** The form that was typed into last: the others follow it. */
   readonly source: Tab;
   readonly rows: readonly FormRow[];
@@ -71,6 +73,7 @@ export function makeDraft(rule: RuleAnswer | null): Draft {
       severity: "warning",
       color: null,
       reason: "",
+      advice: "",
       source: "form",
       rows: [EMPTY_ROW],
       scope: SCOPE_DEFAULTS,
@@ -78,12 +81,13 @@ export function makeDraft(rule: RuleAnswer | null): Draft {
       json: "",
     };
   }
-  const { name, severity, color, reason, text, form, document } = rule;
+  const { name, severity, color, reason, advice, text, form, document } = rule;
   return {
     name,
     severity,
     color,
     reason,
+    advice,
     source: form ? "form" : "text",
     rows: form ?? [],
     scope: toScopeFields(document.scope),

@@ -132,6 +132,15 @@ function Naming({ state: { draft, change } }: { state: DraftState }) {
           onChange={(event) => change({ reason: event.target.value })}
         />
       </label>
+      <label className={styles.field}>
+        <span>Advice</span>
+        <textarea
+          rows={2}
+          placeholder="To the user of the workload: what they can do"
+          value={draft.advice}
+          onChange={(event) => change({ advice: event.target.value })}
+        />
+      </label>
     </section>
   );
 }
@@ -184,9 +193,9 @@ function Saving({ rule, rules, state, onRemove, onClose }: SavingProps) {
     if (reading?.document == null) return;
     const keys = rules.map(({ key }) => key);
     const key = isNew || rule === null ? nameView(name || "rule", keys) : rule.key;
-    const { severity, color, reason } = draft;
+    const { severity, color, reason, advice } = draft;
     const document = partsOf(reading.document);
-    const change: RuleChange = { name: name || key, severity, color, reason, document };
+    const change: RuleChange = { name: name || key, severity, color, reason, advice, document };
     setSaving(true);
     try {
       await actions.save(key, change);

@@ -1,4 +1,4 @@
-// One node: its state, its units, who is on it, and its metrics of the last hours.
+// One node: its state, its units, what is wrong with it, who is on it, and its metrics of the last hours.
 
 import { useContext, useMemo } from "react";
 import type { NodeDetail } from "../../../api/generated.ts";
@@ -6,6 +6,7 @@ import { formatBytes, formatCount, formatPlural } from "../../../base/format.ts"
 import { groupRows } from "../../../data/aggregate.ts";
 import { useNode } from "../../../data/queries.ts";
 import { useUnits } from "../../../data/units.ts";
+import { FaultList, TurnList } from "../../../parts/faults/fault-list.tsx";
 import { Card, OpenLink, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
 import { select } from "../../../state/changes.ts";
 import { toMinute } from "../../../state/time.ts";
@@ -35,7 +36,7 @@ export function NodeDetails({ name }: { name: string }) {
   );
 }
 
-function Content({ detail: { node, workloads } }: { detail: NodeDetail }) {
+function Content({ detail: { node, workloads, faults, turns } }: { detail: NodeDetail }) {
   const change = useChangeScreen();
   const units = useUnits().value;
   const rows = units ? (groupRows(units.snapshot.names("node")).get(node.node) ?? []) : [];
@@ -64,6 +65,11 @@ function Content({ detail: { node, workloads } }: { detail: NodeDetail }) {
           />
         </Card>
       )}
+      {faults.length > 0 && (
+        <Card title="Faults in 30 days">
+          <FaultList faults={faults} namesUnits />
+        </Card>
+      )}
       {workloads.length > 0 && (
         <Card title={formatPlural(workloads.length, "workload")}>
           <ul className={styles.workloads}>
@@ -87,6 +93,11 @@ function Content({ detail: { node, workloads } }: { detail: NodeDetail }) {
           {...(units && rows.length > 0 ? { tops: findLimits(units, rows) } : {})}
         />
       </Card>
+      {turns.length > 0 && (
+        <Card title="In and out of service">
+          <TurnList turns={turns} />
+        </Card>
+      )}
       <Card title="Host">
         <Facts
           facts={[

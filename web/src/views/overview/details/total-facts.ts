@@ -1,6 +1,13 @@
 // Totals of units as names and values: the same in the card of a group and in the tip beside it.
 
-import { formatCount, formatGpuHours, formatPlural, formatRatio, formatWatts } from "../../../base/format.ts";
+import {
+  formatCount,
+  formatGpuHours,
+  formatHours,
+  formatPlural,
+  formatRatio,
+  formatWatts,
+} from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import { WASTE_HOURS } from "../../../data/waste.ts";
 import type { UnitTotals } from "./unit-totals.ts";
@@ -48,6 +55,5 @@ function powerWords({ powerWatts, powerLimitWatts }: UnitTotals): string {
 }
 
 function wasteWords({ wastedHours, recentHours }: UnitTotals): string {
-  const wasted = wastedHours === 0 ? "0" : formatGpuHours(wastedHours).replace(/\s*GPU-hours$/, "");
-  return `${wasted} of ${formatGpuHours(recentHours)}`;
+  return `${formatHours(wastedHours)} of ${formatGpuHours(recentHours)}`;
 }

@@ -4,13 +4,15 @@ import { nameAt, numberAt } from "../../../api/columns.ts";
 import type { UnitNameColumn, UnitNumberColumn } from "../../../api/snapshot.ts";
 import { formatBytes, formatCount, formatQuantity, formatRatio, formatWatts } from "../../../base/format.ts";
 import { mapLoadable } from "../../../base/loadable.ts";
+import { useNode } from "../../../data/queries.ts";
 import { findMetric, type UnitMetric, type Units, useUnits } from "../../../data/units.ts";
+import { FaultList } from "../../../parts/faults/fault-list.tsx";
 import { Card, OpenLink, Panel, PanelHead } from "../../../parts/panel/panel.tsx";
 import { Facts } from "../../../widgets/facts.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { Tag } from "../../../widgets/tag.tsx";
-import { toUnitState, UNIT_TONES } from "../words.ts";
+import { toUnitState, UNIT_STATE_WORDS, UNIT_TONES } from "../words.ts";
 import { findLimits } from "./limits.ts";
 import { MetricHistory } from "./metric-history.tsx";
 import { useRecentRange } from "./node-details.tsx";
@@ -53,9 +55,12 @@ function Content({ units, row, name }: { units: Units; row: number; name: string
       <PanelHead
         kind={word("kind") === "mig" ? "MIG instance" : state === "requested" ? "Requested GPU" : "GPU"}
         title={name}
-        tag={<Tag tone={UNIT_TONES[state]}>{state}</Tag>}
-        detail={[word("machine_type"), word("mig_profile"), word("partition")].filter(Boolean).join(" · ")}
+        tag={<Tag tone={UNIT_TONES[state]}>{UNIT_STATE_WORDS[state]}</Tag>}
+        detail={[word("machine_type"), word("mig_profile"), word("node_partitions") ?? word("partition")]
+          .filter(Boolean)
+          .join(" · ")}
       />
+      <UnitFaults unit={name} node={word("node")} />
       <Card title="Held by">
         <Holder units={units} row={row} />
       </Card>
@@ -83,6 +88,20 @@ function Content({ units, row, name }: { units: Units; row: number; name: string
         </>
       )}
     </>
+  );
+}
+
+function UnitFaults({ unit, node }: { unit: string; node: string | null }) {
+  return node === null ? null : <FaultsOf unit={unit} node={node} />;
+}
+
+function FaultsOf({ unit, node }: { unit: string; node: string }) {
+  const faults = useNode(node).value?.faults.filter((fault) => fault.unit === unit) ?? [];
+  if (faults.length === 0) return null;
+  return (
+    <Card title="Faults in 30 days">
+      <FaultList faults={faults} namesUnits={false} />
+    </Card>
   );
 }
 

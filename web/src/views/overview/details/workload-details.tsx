@@ -1,7 +1,7 @@
 // One workload: who, what, where, since when, how well, and why it waits.
 
-import type { WorkloadAnswer, WorkloadDetail } from "../../../api/generated.ts";
-import { formatCount, formatPlural } from "../../../base/format.ts";
+import type { ExecutionAnswer, WorkloadAnswer, WorkloadDetail } from "../../../api/generated.ts";
+import { formatCount, formatGpuHours, formatHours, formatPlural } from "../../../base/format.ts";
 import { formatDuration, formatExact } from "../../../base/time.ts";
 import { groupRows } from "../../../data/aggregate.ts";
 import { useWorkload } from "../../../data/queries.ts";
@@ -54,6 +54,7 @@ function Content({ detail }: { detail: WorkloadDetail }) {
       <Card label="Facts">
         <Facts facts={facts(detail)} />
       </Card>
+      {detail.executions.length > 0 && <Executions executions={detail.executions} />}
       {units && rows.length > 0 && workload.state !== "waiting" && (
         <Card title={formatPlural(rows.length, "unit")}>
           <UnitMarks
@@ -148,7 +149,8 @@ function facts({ workload, allocations }: WorkloadDetail): readonly Fact[] {
     { name: "submitted", value: workload.submitted_at === null ? null : <RelativeTime at={workload.submitted_at} /> },
     { name: "ended", value: ended ? <RelativeTime at={workload.ended_at} /> : null },
     { name: "exit", value: exitWords(workload) },
-    { name: "GPU-hours", value: workload.gpu_hours === null ? null : formatCount(workload.gpu_hours) },
+    { name: "GPU-hours", value: hoursWords(workload) },
+    { name: "suspended", value: workload.suspended_s > 0 ? formatDuration(workload.suspended_s) : null },
     { name: "priority", value: workload.priority === null ? null : formatCount(workload.priority) },
     { name: "quality of service", value: workload.qos },
     { name: "restarts", value: workload.restarts > 0 ? formatCount(workload.restarts) : null },
@@ -168,9 +170,48 @@ function gpuWords({ gpus_requested, resource_type, nodes, nodes_requested }: Wor
   return `${formatCount(gpus_requested)}${machine ? ` × ${machine}` : ""}${where}`;
 }
 
-function exitWords({ exit_code, exit_signal }: WorkloadAnswer): string | null {
-  if (exit_signal) return `signal ${exit_signal}`;
-  return exit_code ? `code ${exit_code}` : null;
+/** `4.2, 1.1 of them before it started again`. */
+function hoursWords({ gpu_hours, earlier_gpu_hours }: WorkloadAnswer): string | null {
+  if (gpu_hours === null) return null;
+  const before = earlier_gpu_hours > 0 ? `, ${formatHours(earlier_gpu_hours)} of them in earlier executions` : "";
+  return `${formatHours(gpu_hours)}${before}`;
+}
+
+/** `code 3`, `signal 9; worst step: code 5`; null where all went well, or nobody knows. */
+function exitWords(workload: WorkloadAnswer): string | null {
+  const own = codeWords(workload.exit_code, workload.exit_signal);
+  const step = codeWords(workload.derived_exit_code, workload.derived_exit_signal);
+  const ofStep = step === null || step === own ? null : `worst step: ${step}`;
+  return own === null && ofStep === null ? null : [own, ofStep].filter(Boolean).join("; ");
+}
+
+function codeWords(code: number | null, signal: number | null): string | null {
+  if (signal) return `signal ${signal}`;
+  return code ? `code ${code}` : null;
+}
+
+/** Executions that are over while the workload went on, the newest first. */
+function Executions({ executions }: { executions: readonly ExecutionAnswer[] }) {
+  return (
+    <Card title="Earlier executions">
+      <ul className={styles.executions}>
+        {[...executions].reverse().map((each) => (
+          <li key={each.started_at} data-tip={executionTip(each)}>
+            <RelativeTime at={each.started_at} />
+            <span>{(each.scheduler_state ?? stateWords(each.state)).toLowerCase()}</span>
+            <span>{formatDuration(each.run_s)}</span>
+            <b>{formatGpuHours(each.gpu_hours)}</b>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function executionTip({ started_at, ended_at, gpus, suspended_s, is_estimated }: ExecutionAnswer): string {
+  const suspended = suspended_s > 0 ? `, suspended for ${formatDuration(suspended_s)}` : "";
+  const estimated = is_estimated ? "; the accounting has not confirmed its end yet" : "";
+  return `${formatExact(started_at)} to ${formatExact(ended_at)} on ${formatPlural(gpus, "GPU")}${suspended}${estimated}`;
 }
 
 function NodeLinks({ nodes }: { nodes: readonly string[] }) {

@@ -7,7 +7,7 @@ import { ATTRIBUTES } from "../../../state/attributes.ts";
 import { parseWhere } from "../../../state/where.ts";
 import { applyWhere, listPassing } from "./apply-where.ts";
 import { type FilterColumns, toNameColumn } from "./filter-columns.ts";
-import { nodeColumns, workloadColumns } from "./table-columns.ts";
+import { nodeColumns, unitColumns, workloadColumns } from "./table-columns.ts";
 
 const UNITS = [
   { node: "n1", user: "ada", unit_state: "allocated", workload: "w1", util: 0.2 },
@@ -23,6 +23,9 @@ function makeUnits(): Units {
     user: toNameColumn(UNITS, (unit) => unit.user),
     unit_state: toNameColumn(UNITS, (unit) => unit.unit_state),
     workload: toNameColumn(UNITS, (unit) => unit.workload),
+    // Held units stand in the partition of their workload; n1 is in two.
+    partition: toNameColumn(UNITS, (unit) => (unit.node === "n1" ? "long" : "gpu")),
+    node_partitions: toNameColumn(UNITS, (unit) => (unit.node === "n1" ? "gpu + long" : "gpu")),
   };
   const snapshot: Snapshot = {
     inventoryVersion: 1,
@@ -116,4 +119,10 @@ describe("whether rows have an attribute", () => {
       }
     }
   });
+});
+
+it("takes a unit of a node in several partitions for one of each", () => {
+  const passing = (partition: string) => pass(unitColumns(makeUnits()), `partition:${partition}`);
+  expect(passing("gpu")).toEqual([0, 1, 2, 3]);
+  expect(passing("long")).toEqual([0, 1]);
 });

@@ -1,8 +1,9 @@
 // What units, workloads and nodes can be filtered by. A workload has the mean of a metric over its GPUs, a node that over
 // its held ones; a node has every name that a unit of it has.
 
-import type { NameColumn, NumberColumn } from "../../../api/columns.ts";
+import { type NameColumn, type NumberColumn, nameAt } from "../../../api/columns.ts";
 import type { NodeAnswer, WorkloadAnswer } from "../../../api/generated.ts";
+import { SHARED_MARK, type Snapshot } from "../../../api/snapshot.ts";
 import { aggregateBy } from "../../../data/aggregate.ts";
 import { readAttribute, readNames, readNumbers } from "../../../data/unit-attributes.ts";
 import type { Units } from "../../../data/units.ts";
@@ -17,6 +18,7 @@ import {
   type FilterColumn,
   type FilterColumns,
   keepColumns,
+  type NamedColumn,
   type NameLists,
   toNameColumn,
   toNameLists,
@@ -37,12 +39,30 @@ export function unitColumns(units: Units): FilterColumns {
   return {
     rowCount: units.snapshot.rowCount,
     has: () => true,
-    find: (attribute) => readAttribute(units, attribute),
+    find: (attribute) => (attribute === "partition" ? listPartitions(units) : readAttribute(units, attribute)),
     get searched() {
       return SEARCHED_OF_UNITS.map((name) => readNames(units, name));
     },
   };
 }
+
+/** A unit of a node in several partitions is in each of them, whoever holds it. */
+function listPartitions(units: Units): NamedColumn {
+  const { snapshot } = units;
+  const known = partitionsOf.get(snapshot);
+  if (known) return known;
+  const own = readNames(units, "partition");
+  const places = snapshot.names("node_partitions");
+  const isShared = places.names.some((name) => name?.includes(SHARED_MARK));
+  const rows = Array.from({ length: isShared ? snapshot.rowCount : 0 }, (_, row) => row);
+  const namesOf = (row: number) => (nameAt(places, row) ?? nameAt(own, row))?.split(SHARED_MARK) ?? [];
+  const made = isShared ? toNameLists(rows, namesOf) : own;
+  partitionsOf.set(snapshot, made);
+  return made;
+}
+
+/** Made once for each snapshot: filters ask for it with every tick. */
+const partitionsOf = new WeakMap<Snapshot, NamedColumn>();
 
 type Reader<Row, T> = (row: Row) => T;
 

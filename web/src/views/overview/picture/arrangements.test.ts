@@ -33,6 +33,7 @@ function makeColumns(): UnitColumns {
       ["unit_state", name((row) => (isRequested(row) ? "requested" : held(row) ? "allocated" : "free"))],
       ["node", name((row) => `gpu-${Math.floor(row / PER_NODE)}`)],
       ["partition", name((row) => (row % 16 < 8 ? "a100" : "v100"))],
+      ["node_partitions", name((row) => (row % 16 < 8 ? "a100" : "v100"))],
       ["workload", name(workload)],
       ["user", name((row) => (workload(row) === null ? null : "ada"))],
       ["project", name((row) => (workload(row) === null ? null : "nlp"))],
@@ -62,6 +63,15 @@ describe("the arrangements of the picture", () => {
     expect(layout.size.filter((size) => size > 0).length).toBe(expected);
     expect(Math.max(...layout.x) + 1).toBeLessThanOrEqual(layout.bounds.width + 1e-3);
     expect(Math.max(...layout.y) + 1).toBeLessThanOrEqual(layout.bounds.height + 1e-3);
+  });
+
+  it("keep room for the names of hosts where these fit, and none where they do not", () => {
+    const hosts = BUILTIN_VIEWS.find(({ key }) => key === "fragmentation-by-host")?.view;
+    if (!hosts) throw new Error("no view");
+    const roomIn = (width: number, height: number) =>
+      layoutToFit({ view: hosts, columns: makeColumns(), space: { width, height } }).groups.labelHeight[2] ?? 0;
+    expect(roomIn(1000, 600)).toBeGreaterThan(0);
+    expect(roomIn(120, 80)).toBe(0);
   });
 
   it.each(BUILTIN_VIEWS)("keep room for the names of their outer groups: $title", ({ view }) => {
@@ -126,6 +136,6 @@ describe("a group of the picture", () => {
     expect(keys).toContainEqual({ kind: "group", key: "gpus/project=nlp" });
     expect(keys).toContainEqual({ kind: "group", key: "gpus/project=nlp/user=ada" });
     expect(keys).toContainEqual({ kind: "workload", key: "job-0" });
-    expect(keys.filter((key) => key?.key === "gpus/project").length).toBe(3);
+    expect(keys.filter((key) => key?.key === "gpus/project/unit_state=free").length).toBe(3);
   });
 });

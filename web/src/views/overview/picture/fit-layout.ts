@@ -7,6 +7,7 @@ import type { View } from "../../../layout/grammar.ts";
 import { layoutUnits, type UnitLayout } from "../../../layout/layout.ts";
 import { findAttribute } from "../../../state/attributes.ts";
 import { sayNumber } from "../filter/number-words.ts";
+import { UNIT_STATE_WORDS } from "../words.ts";
 import { fitScale, type Size } from "./camera.ts";
 
 export interface LayoutRequest {
@@ -24,16 +25,30 @@ const STANDING_LABEL_PX = 76;
 /** Groups that are narrower than this on average cannot show a name when seen whole. */
 const NARROWEST_LABELED_PX = 44;
 
+/** Names of hosts are cut to `gpu…0123`, and written small where they would not fit. */
+const LETTERS_OF_CUT_NAME = 8;
+const SMALL_LETTER_PX = 5;
+const HOST_MARGIN_PX = 6;
+
 const WORDS = {
   missing: "none",
   missingOf: new Map([
-    ["workload", "unused"],
-    ["user", "unused"],
-    ["project", "unused"],
+    ["workload", "not known"],
+    ["user", "not known"],
+    ["project", "not known"],
     ["resource_type", "any"],
     ["node", "not placed"],
   ]),
   other: "other",
+  apart: {
+    attributes: new Set(["workload", "user", "project"]),
+    by: "unit_state",
+    words: new Map([
+      ["free", UNIT_STATE_WORDS.free],
+      ["unavailable", UNIT_STATE_WORDS.unavailable],
+      ["stale", UNIT_STATE_WORDS.stale],
+    ]),
+  },
 };
 
 /**
@@ -45,12 +60,20 @@ export function layoutToFit({ view, columns, space, filtered = null }: LayoutReq
   const first = layoutUnits({ ...input, options: { words: WORDS } });
   const scale = fitScale(first.bounds, space);
   const labelHeights = view.layers.map((layer, index) => {
-    const isNarrow = meanWidth(first, index + 1) * scale < NARROWEST_LABELED_PX;
+    const isNarrow = meanWidth(first, index + 1) * scale < narrowestLabeled(first, index);
     if (isNarrow && layer.layout === "fillX") return STANDING_LABEL_PX / scale;
     if (isNarrow && index > 0) return 0;
     return (LABEL_PX[index] ?? LABEL_PX[1]) / scale;
   });
   return sayLimits(layoutUnits({ ...input, options: { words: WORDS, labelHeights } }));
+}
+
+/** What a group must have to show its name when seen whole; of hosts, whose names are short and alike, the name itself. */
+function narrowestLabeled({ layers }: UnitLayout, index: number): number {
+  const layer = layers[index];
+  if (layer?.attribute !== "node") return NARROWEST_LABELED_PX;
+  const longest = layer.labels.reduce((most, label) => Math.max(most, label.length), 0);
+  return Math.min(longest, LETTERS_OF_CUT_NAME) * SMALL_LETTER_PX + HOST_MARGIN_PX;
 }
 
 /** Bins by their limits with their unit: the layout knows only numbers. */

@@ -27,6 +27,8 @@ const FONT_SHARE = 0.78;
 const SMALLEST_BOX_PX = 4;
 const FEWEST_LETTERS = 3;
 const SMALLEST_INDENT_PX = 8;
+/** Of its size: what a letter of a host's name takes on average. */
+const WIDEST_LETTER = 0.6;
 const STANDING_FONT_PX = 12;
 /** Names that differ only in their number keep it when they are cut. */
 const NUMBER_AT_END = /[-_.:]?\d{1,4}$/;
@@ -120,10 +122,18 @@ function paintLabel(
   const isOuter = depth === 1;
   context.textBaseline = "alphabetic";
   context.font = `${isOuter ? 600 : 400} ${size}px ${FONT}`;
-  const name = cutText(labelOf(layout, group), width, (text) => context.measureText(text).width);
+  const whole = labelOf(layout, group);
+  const isHost = layout.layers[depth - 1]?.attribute === "node";
+  if (isHost) {
+    // Rather a small name than half of one; by its letters, so that names of the same length are of the same size.
+    const fitting = Math.max(SMALLEST_FONT_PX, Math.floor(width / (whole.length * WIDEST_LETTER)));
+    context.font = `400 ${Math.min(size, fitting)}px ${FONT}`;
+  }
+  const name = cutText(whole, width, (text) => context.measureText(text).width);
   if (name === "") return;
   context.fillStyle = toCss(isOuter ? tokens.text : tokens.muted);
   context.fillText(name, Math.round(left), baseline);
+  if (isHost) return; // hosts are alike, and their GPUs can be counted by eye
   const used = context.measureText(name).width + size * 0.5;
   const count = formatCount(groups.unitCount[group] ?? 0);
   context.font = `400 ${size * 0.9}px ${FONT}`;

@@ -75,18 +75,21 @@ export function listGroupRows({ groups, group: groupOf, size }: UnitLayout, grou
  */
 export function selectionOfGroup(layout: UnitLayout, group: number, scope: ShownUnits): Selection | null {
   const steps: { attribute: string; name: string | null }[] = [];
+  let apart: { attribute: string; name: string } | undefined;
   for (const at of listAncestry(layout, group)) {
     const layer = layout.layers[(layout.groups.depth[at] ?? 0) - 1];
     const key = layer?.keys[layout.groups.key[at] ?? 0];
     if (layer === undefined || (key?.kind !== "name" && key?.kind !== "missing")) return null;
     steps.push({ attribute: layer.attribute, name: key.kind === "name" ? key.name : null });
+    if (key.kind === "missing") apart = key.apart ?? apart;
   }
   const last = steps.at(-1);
   if (last === undefined) return null;
   if ((last.attribute === "workload" || last.attribute === "node") && last.name !== null) {
     return { kind: last.attribute, key: last.name };
   }
-  return { kind: "group", key: encodeGroup({ scope, steps: steps.filter(isNews) }) };
+  const told = steps.filter(isNews);
+  return { kind: "group", key: encodeGroup({ scope, steps: apart === undefined ? told : [...told, apart] }) };
 }
 
 /** Units without a project have no user and no workload, either: to say so once is enough. */

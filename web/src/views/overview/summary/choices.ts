@@ -7,6 +7,7 @@ import type { Screen } from "../../../state/screen.ts";
 export type Shown =
   | { readonly kind: "all" }
   | { readonly kind: "state"; readonly states: readonly string[] }
+  | { readonly kind: "health"; readonly health: readonly string[] }
   | { readonly kind: "use" }
   | { readonly kind: "waste" }
   | { readonly kind: "queue" }
@@ -22,6 +23,8 @@ export function showUnits(shown: Shown): ScreenChange {
       return showGpus();
     case "state":
       return showGpus(setNames("unit_state", shown.states));
+    case "health":
+      return showGpus(setNames("unit_health", shown.health));
     case "use":
       return showGpus(setNames("unit_state", ["allocated"]), colorBy("gpu_util_ratio"));
     case "waste":

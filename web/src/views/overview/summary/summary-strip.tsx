@@ -3,11 +3,12 @@
 
 import type { ReactNode } from "react";
 import type { ClusterSummary } from "../../../api/generated.ts";
-import { formatCount, formatPlural, formatRatio, formatWatts } from "../../../base/format.ts";
+import { formatCount, formatHours, formatPlural, formatRatio, formatWatts } from "../../../base/format.ts";
 import { rampColor } from "../../../base/ramp.ts";
 import { useWaste } from "../../../data/queries.ts";
+import { ReservationFigure } from "../../../parts/scheduling/reservation-figure.tsx";
 import { useChangeScreen } from "../../../state/use-screen.ts";
-import { describeShare, StackedBar } from "../../../widgets/stacked-bar.tsx";
+import { StackedBar } from "../../../widgets/stacked-bar.tsx";
 import { type Shown, showUnits } from "./choices.ts";
 import { StartableFigure } from "./startable-figure.tsx";
 import styles from "./summary-strip.module.css";
@@ -22,7 +23,6 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
   const change = useChangeScreen();
   const { units } = cluster;
   const show = (shown: Shown) => () => change(showUnits(shown));
-  const out = units.unavailable + units.stale;
   return (
     <div className={styles.strip}>
       <Figure
@@ -36,12 +36,28 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
         <span className={styles.states}>
           <State count={units.allocated} title="allocated" onClick={show({ kind: "state", states: ["allocated"] })} />
           <State count={units.free} title="free" onClick={show({ kind: "state", states: ["free"] })} />
-          {out > 0 && (
+          {units.unavailable > 0 && (
             <State
-              count={out}
-              title="down"
-              tip={describeShare(units)}
-              onClick={show({ kind: "state", states: ["unavailable", "stale"] })}
+              count={units.unavailable}
+              title="out of service"
+              tip="Their node is down, drained or draining, and nobody holds them"
+              onClick={show({ kind: "state", states: ["unavailable"] })}
+            />
+          )}
+          {units.faulty > 0 && (
+            <State
+              count={units.faulty}
+              title="faulty"
+              tip="GPUs with an error of the hardware, or missing, held or not"
+              onClick={show({ kind: "health", health: ["faulty"] })}
+            />
+          )}
+          {units.silent > 0 && (
+            <State
+              count={units.silent}
+              title="silent"
+              tip="GPUs of exporters that do not answer, held or not"
+              onClick={show({ kind: "health", health: ["silent"] })}
             />
           )}
         </span>
@@ -80,6 +96,7 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
         isShort={cluster.stranded > 0}
         onClick={show({ kind: "stranded" })}
       />
+      <ReservationFigure reservations={cluster.reservations} nowMs={cluster.at} className={styles.figure ?? ""} />
       {children && <div className={styles.end}>{children}</div>}
     </div>
   );
@@ -92,9 +109,9 @@ function WasteFigure({ onClick }: { onClick: () => void }) {
   const share = wasted === null || held === 0 ? "" : ` (${formatRatio(wasted / held)})`;
   return (
     <Figure
-      value={formatCount(wasted)}
+      value={formatHours(wasted)}
       label="GPU-hours wasted, 24 h"
-      tip={`Of ${formatCount(held)} GPU-hours held in the last 24 hours, ${formatCount(wasted)}${share} went to workloads that used their GPU less than 5\u00a0%`}
+      tip={`Of ${formatHours(held)} GPU-hours held in the last 24 hours, ${formatHours(wasted)}${share} went to workloads that used their GPU less than 5\u00a0%`}
       onClick={onClick}
     />
   );

@@ -2,10 +2,9 @@
 
 import { useId, useState } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
-import { formatPlural } from "../../../base/format.ts";
 import { useMay } from "../../../data/access.ts";
 import { type RuleColors, toCssColor } from "../../../parts/rules/rule-colors.ts";
-import { describeCounts } from "../../../parts/rules/rule-words.ts";
+import { describeBroken, describeCounts } from "../../../parts/rules/rule-words.ts";
 import type { RuleChanges } from "../../../parts/rules/use-rule-changes.ts";
 import { openRule } from "../../../state/changes.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
@@ -61,7 +60,7 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
       <button
         type="button"
         className={styles.counts}
-        data-tip={`${describeCounts(rule.counts)}; show its violations`}
+        data-tip={`${describeCounts(rule.counts, rule.subject)}; show its violations`}
         disabled={!isEnabled}
         onClick={() => change(openRule(key))}
       >
@@ -79,6 +78,7 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
       {isOpen && (
         <div id={id} className={styles.why}>
           {rule.reason && <p>{rule.reason}</p>}
+          {rule.advice && <p>To the user: {rule.advice}</p>}
           <ul>
             {rule.words.map((line) => (
               <li key={line}>{line}</li>
@@ -93,10 +93,10 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
   );
 }
 
-function shortCounts({ counts }: RuleAnswer): string {
+function shortCounts({ counts, subject }: RuleAnswer): string {
   if (counts === null) return "not judged yet";
-  if (counts.units === 0) return "not broken";
-  return `${formatPlural(counts.workloads, "workload")}, ${formatPlural(counts.units, "GPU")}`;
+  if (counts.workloads === 0) return "not broken";
+  return describeBroken(counts, subject);
 }
 
 function Origin({ rule: { is_shipped, is_changed, owner } }: { rule: RuleAnswer }) {

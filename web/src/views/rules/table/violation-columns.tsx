@@ -40,18 +40,12 @@ export function violationColumns(colors: RuleColors): readonly Shown[] {
     },
     {
       key: "workload",
-      title: "Workload",
+      title: "Workload or node",
       width: 150,
       grow: 1.3,
       rank: 0,
-      cell: (row) => (
-        <Name
-          mark={null}
-          name={row.workload_name ?? row.workload}
-          detail={row.workload_name ? nativeId(row.workload) : null}
-        />
-      ),
-      sortKey: (row) => row.workload_name ?? row.workload,
+      cell: (row) => <Name mark={null} name={nameOf(row)} detail={detailOf(row)} />,
+      sortKey: nameOf,
       csv: (row) => row.workload,
     },
     nameColumn("user", "User", 70, 4),
@@ -72,6 +66,20 @@ export function violationColumns(colors: RuleColors): readonly Shown[] {
   ];
 }
 
+const SOURCE = "source:";
+
+/** A workload, or the node or source that broke a rule on hardware. */
+function nameOf({ workload_name, node, workload }: ViolationAnswer): string {
+  if (node !== null) return node;
+  return workload_name ?? (workload.startsWith(SOURCE) ? workload.slice(SOURCE.length) : workload);
+}
+
+function detailOf({ workload_name, node, workload, units }: ViolationAnswer): string | null {
+  if (node !== null) return units.length > 0 ? listUnits(units) : "node";
+  if (workload.startsWith(SOURCE)) return "source";
+  return workload_name ? nativeId(workload) : null;
+}
+
 function costColumns(): readonly Shown[] {
   return [
     {
@@ -84,9 +92,7 @@ function costColumns(): readonly Shown[] {
       align: "right",
       isLargestFirst: true,
       cell: (row) => (
-        <span data-tip={row.units.length > 0 ? listUnits(row.units) : "the whole workload is blamed"}>
-          {formatCount(row.gpus)}
-        </span>
+        <span data-tip={row.units.length > 0 ? listUnits(row.units) : wholeWords(row)}>{formatCount(row.gpus)}</span>
       ),
       sortKey: (row) => row.gpus,
       csv: (row) => row.gpus,
@@ -105,6 +111,10 @@ function costColumns(): readonly Shown[] {
       csv: (row) => row.gpu_hours,
     },
   ];
+}
+
+function wholeWords({ node }: ViolationAnswer): string {
+  return node === null ? "the whole workload is blamed" : "all GPUs of the node are meant";
 }
 
 function timeColumns(): readonly Shown[] {

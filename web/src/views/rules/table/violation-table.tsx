@@ -5,6 +5,7 @@ import type { RuleList, ViolationAnswer } from "../../../api/generated.ts";
 import { computeOrder } from "../../../base/order.ts";
 import type { RuleColors } from "../../../parts/rules/rule-colors.ts";
 import { changeRulesPage, selectViolation } from "../../../state/changes.ts";
+import type { Selection } from "../../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { INITIAL_RULES_PAGE, VIOLATION_COLUMNS } from "../../../state/violations.ts";
 import { Button } from "../../../widgets/button.tsx";
@@ -21,6 +22,11 @@ interface ViolationTableProps {
   readonly total: number;
   readonly colors: RuleColors;
   readonly watch: Watch | undefined;
+}
+
+function isSelected({ workload, node }: ViolationAnswer, selection: Selection | null): boolean {
+  if (selection?.kind === "node") return node === selection.key;
+  return selection?.kind === "workload" && workload === selection.key;
 }
 
 /** Whether anything is watched for: no rule may be on, or there may be nothing to judge. */
@@ -45,10 +51,7 @@ export function ViolationTable({ rows, total, colors, watch }: ViolationTablePro
     return Array.from(order, (index) => rows[index] as ViolationAnswer);
   }, [rows, columns, sort]);
   if (rows.length === 0) return <NoViolations isFiltered={total > 0} watch={watch} />;
-  const selected =
-    selection?.kind === "workload"
-      ? ordered.find((row) => row.workload === selection.key && (page.rule === null || row.rule === page.rule))
-      : undefined;
+  const selected = ordered.find((row) => isSelected(row, selection) && (page.rule === null || row.rule === page.rule));
   return (
     <div className={styles.table}>
       <DataTable

@@ -96,11 +96,13 @@ function whenColumns(axis: StartAxis): readonly Shown[] {
     {
       key: "start",
       title: "Likely start",
-      tip: "Bar: 80 % of the sampled futures; dot: their middle; tick: at the latest by limits. Later times stand closer together",
+      tip: "Bar: 80 % of the sampled futures; dot: their middle; tick: latest start by limits; diamond: the scheduler's own estimate. Later times stand closer together",
       width: 150,
       grow: 1.2,
       rank: 0,
-      cell: ({ likely, planned_at }) => <StartBar axis={axis} likely={likely} plannedAt={planned_at} />,
+      cell: ({ likely, planned_at, scheduler_at }) => (
+        <StartBar axis={axis} likely={likely} plannedAt={planned_at} schedulerAt={scheduler_at} />
+      ),
       sortKey: ({ likely, planned_at }) => likely?.likely_at ?? planned_at,
       csv: ({ likely, planned_at }) => likely?.likely_at ?? planned_at,
     },

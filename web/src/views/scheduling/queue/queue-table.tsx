@@ -38,7 +38,9 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
     );
     return Array.from(order, (index) => rows[index] as QueueRow);
   }, [rows, columns, sort]);
-  if (rows.length === 0 && page.text === "") return <Nobody partition={page.queue} />;
+  if (rows.length === 0 && page.text === "") {
+    return queue.awaited.length > 0 ? <NotYetKnown kinds={queue.awaited} /> : <Nobody partition={page.queue} />;
+  }
   return (
     <>
       <div className={styles.toolbar}>
@@ -97,7 +99,9 @@ function keyOf({ workload }: QueueRow): string {
 }
 
 function findTimes(rows: readonly QueueRow[]): readonly number[] {
-  return rows.flatMap(({ likely, planned_at }) => [likely?.to_at, planned_at]).filter((at) => typeof at === "number");
+  return rows
+    .flatMap(({ likely, planned_at, scheduler_at }) => [likely?.to_at, planned_at, scheduler_at])
+    .filter((at) => typeof at === "number");
 }
 
 function exportCsv(rows: readonly QueueRow[], columns: ReturnType<typeof queueColumns>): void {
@@ -106,6 +110,15 @@ function exportCsv(rows: readonly QueueRow[], columns: ReturnType<typeof queueCo
     rows.map((row) => columns.map((column) => column.csv(row))),
   );
   downloadText("clusterscape-queue.csv", text, "text/csv");
+}
+
+function NotYetKnown({ kinds }: { kinds: readonly string[] }) {
+  return (
+    <div className={styles.none} role="status">
+      <strong>What waits is not known yet</strong>
+      <span>The server has just started. First answers are awaited from {kinds.join(" and ")}.</span>
+    </div>
+  );
 }
 
 function Nobody({ partition }: { partition: string }) {

@@ -1,4 +1,5 @@
-// A likely start on the axis that all rows share: the interval as a bar, its middle as a dot, the plan by limits as a tick.
+// A likely start on the axis that all rows share: the interval as a bar, its middle as a dot, the plan by limits as a tick, the
+// scheduler's own estimate as a diamond.
 
 import type { LikelyStart } from "../../../api/generated.ts";
 import { formatShortDuration } from "../../../base/time.ts";
@@ -9,17 +10,14 @@ interface StartBarProps {
   readonly axis: StartAxis;
   readonly likely: LikelyStart | null;
   readonly plannedAt: number | null;
+  readonly schedulerAt?: number | null;
 }
 
-export function StartBar({ axis, likely, plannedAt }: StartBarProps) {
+export function StartBar({ axis, likely, plannedAt, schedulerAt = null }: StartBarProps) {
+  const text = describe(axis, likely, plannedAt, schedulerAt);
   const percent = (atMs: number) => `${axis.place(atMs) * 100}%`;
   return (
-    <span
-      className={styles.bar}
-      role="img"
-      aria-label={describe(axis, likely, plannedAt)}
-      data-tip={describe(axis, likely, plannedAt)}
-    >
+    <span className={styles.bar} role="img" aria-label={text} data-tip={text}>
       {axis.ticks.map(({ atMs }) => (
         <i key={atMs} className={styles.grid} style={{ left: percent(atMs) }} />
       ))}
@@ -36,11 +34,17 @@ export function StartBar({ axis, likely, plannedAt }: StartBarProps) {
         </>
       )}
       {plannedAt !== null && <i className={styles.plan} style={{ left: percent(plannedAt) }} />}
+      {schedulerAt !== null && <i className={styles.scheduler} style={{ left: percent(schedulerAt) }} />}
     </span>
   );
 }
 
-export function describe(axis: StartAxis, likely: LikelyStart | null, plannedAt: number | null): string {
+export function describe(
+  axis: StartAxis,
+  likely: LikelyStart | null,
+  plannedAt: number | null,
+  schedulerAt: number | null = null,
+): string {
   const away = (atMs: number) => formatShortDuration((atMs - axis.nowMs) / 1000);
   const parts = [];
   if (likely) {
@@ -49,5 +53,6 @@ export function describe(axis: StartAxis, likely: LikelyStart | null, plannedAt:
     );
   }
   if (plannedAt !== null) parts.push(`in ${away(plannedAt)} if all before run to their limits`);
+  if (schedulerAt !== null) parts.push(`the scheduler says in ${away(schedulerAt)}`);
   return parts.length > 0 ? parts.join("; ") : "no start can be planned";
 }

@@ -17,7 +17,7 @@ import { Tag } from "../../../widgets/tag.tsx";
 import { HolderTimeline } from "./holder-timeline.tsx";
 import { SlipWaterfall } from "./slip-waterfall.tsx";
 import styles from "./story.module.css";
-import { nativeId } from "./words.ts";
+import { nativeId, WAITS_FOR } from "./words.ts";
 
 export function Story({ workload }: { workload: string }) {
   const story = useStory(workload);
@@ -30,7 +30,7 @@ export function Story({ workload }: { workload: string }) {
       <PanelHead
         kind={isOver ? "Why it waited" : "Why it waits"}
         title={row?.name ?? known?.name ?? workload}
-        tag={row && <Tag>{row.position === null ? "held" : `no. ${row.position}`}</Tag>}
+        tag={row && <Tag>{sayPlace(row)}</Tag>}
         detail={row ? <Owner row={row} /> : known ? sayOwner(known) : null}
       />
       <Frame source={story} what="the story">
@@ -67,6 +67,12 @@ export function Story({ workload }: { workload: string }) {
       </Frame>
     </Panel>
   );
+}
+
+/** "held" only where somebody holds it back; all else that is not in line waits for something. */
+function sayPlace({ position, waits_for }: QueueRow): string {
+  if (position !== null) return `no. ${position}`;
+  return waits_for === "held" ? "held" : `waits for ${WAITS_FOR[waits_for]}`;
 }
 
 function sayOwner({ user, project, workload }: WorkloadAnswer): string {

@@ -1,10 +1,22 @@
 // Words and scales of the queue: spans with a sign, the shared axis of starts.
 
+import type { WaitKind } from "../../../api/generated.ts";
 import { formatShortDuration } from "../../../base/time.ts";
 
 export { nativeId } from "../../../base/workload-id.ts";
 
 const HOUR_MS = 3_600_000;
+
+/** What somebody waits for, in words that follow "waits for". */
+export const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
+  room: "room",
+  held: "its release",
+  dependency: "a dependency",
+  limit: "a limit",
+  begin_time: "its begin time",
+  reservation: "a reservation",
+  other: "something else",
+};
 
 /** `+2 h`, `−15 min`, `±0`. */
 export function formatChange(seconds: number): string {

@@ -18,6 +18,7 @@ import { useChangeScreen, useScreen } from "../../../../state/use-screen.ts";
 import { findNames } from "../../../../state/where.ts";
 import { IconButton } from "../../../../widgets/button.tsx";
 import { UnitMark } from "../../../../widgets/unit-mark.tsx";
+import { UNIT_STATE_WORDS } from "../../words.ts";
 import { ownColor, type PictureModel } from "../use-picture.ts";
 import styles from "./color.module.css";
 import { ColorSettingsForm } from "./color-settings.tsx";
@@ -182,7 +183,7 @@ function ShapeKey({ coloring, screen, isWhole, onLight }: ShapeKeyProps) {
           key={state}
           attribute="unit_state"
           name={state}
-          title={state}
+          title={UNIT_STATE_WORDS[state]}
           mark={state === "allocated" ? <i className={styles.held} /> : <UnitMark state={state} />}
           count={coloring.states[state]}
           chosen={chosen}

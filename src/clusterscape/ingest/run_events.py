@@ -1,0 +1,209 @@
+"""The typed schema of what trackers send: every kind of event with its fields. Anything else is refused, and the error names it.
+
+Amounts (of params, series, marks) are bounded where events are applied, in ``run_records``. Bytes are read by msgspec.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clusterscape.errors import QueryError
+from clusterscape.model.run_frames import SampleMethod, SampleScope
+
+FIRST_MS = 946_684_800_000  # 2000-01-01
+LAST_MS = 4_102_444_800_000  # 2100-01-01
+
+Time = Annotated[int, Meta(ge=FIRST_MS, le=LAST_MS)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Number = Annotated[int, Meta(ge=-(2**31), le=2**32)]
+Rank = Annotated[int, Meta(ge=0, le=10_000_000)]
+DeviceIndex = Annotated[int, Meta(ge=0, le=4095)]
+RunName = Annotated[str, Meta(max_length=100)]
+UserName = Annotated[str, Meta(max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
+HostName = Annotated[str, Meta(max_length=255, pattern=r"^[A-Za-z0-9._-]*$")]
+UnitName = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^\S+$")]
+Word = Annotated[str, Meta(max_length=64)]
+Scalar = str | int | float | bool | None
+EndState = Literal[
+    "completed", "failed", "cancelled", "timeout", "out_of_memory", "node_failed", "preempted", "unknown"
+]
+
+
+class _Event(Struct, tag_field="event", forbid_unknown_fields=True, kw_only=True):
+    """What all events have in common: the field ``event`` says which it is."""
+
+
+class Instance(Struct, forbid_unknown_fields=True):
+    """A MIG instance that the run was given."""
+
+    gpu: DeviceIndex
+    instance: DeviceIndex
+    profile: Word | None = None
+    uuid: Annotated[str, Meta(max_length=200)] | None = None
+
+
+class RunDescribed(_Event, tag="run"):
+    """What the run is."""
+
+    run: RunName | None = None
+    queued_at: Time | None = None
+    name: str | None = None
+    experiment: str | None = None
+    workload: str | None = None
+    letter: str | None = None
+    user: UserName | None = None
+    host: HostName | None = None
+    pid: Number | None = None
+    command: list[str] | None = None
+    cwd: str | None = None
+    devices: Annotated[list[Word], Meta(max_length=1024)] | None = None
+    collocation: str | None = None
+    profiler: str | None = None
+    mig: Annotated[list[Instance], Meta(max_length=1024)] | None = None
+    params: dict[str, Scalar] | None = None
+    listeners: Annotated[list[str], Meta(max_length=256)] | None = None
+
+
+class MomentReached(_Event, tag="moment"):
+    """A part of its life begins."""
+
+    moment: Literal["queued", "barrier", "running", "flushed"]
+    at: Time
+
+
+class Ended(_Event, tag="end"):
+    """How it ended. ``is_closing``: said by somebody else, because its tracker was killed."""
+
+    state: EndState
+    at: Time
+    cause: str | None = None
+    exit_code: Number | None = None
+    exit_signal: Number | None = None
+    is_closing: bool = False
+
+
+class SeriesNamed(_Event, tag="series"):
+    """What a code stands for in the samples of this file."""
+
+    code: Annotated[int, Meta(ge=0, le=2**32 - 1)]
+    name: str
+    unit: UnitName | None = None
+    scope: SampleScope | None = None
+    method: SampleMethod | None = None
+
+
+class ProcessNamed(_Event, tag="process"):
+    """Which process of the run writes this file."""
+
+    pid: Number | None = None
+    rank: Rank | None = None
+
+
+class ParamsSet(_Event, tag="params"):
+    """Settings of the script."""
+
+    params: dict[str, Scalar]
+
+
+class TagsSet(_Event, tag="tags"):
+    """Words to find the run by."""
+
+    tags: dict[str, Scalar]
+
+
+class Marked(_Event, tag="mark"):
+    """An epoch begins, or a phase begins or ends."""
+
+    kind: Literal["epoch", "phase", "phase_end"]
+    name: str
+    at: Time
+
+
+class ListenerReported(_Event, tag="listener"):
+    """How a listener does."""
+
+    listener: Word
+    state: Word | None = None
+    message: str | None = None
+    at: Time | None = None
+    ticks: Count | None = None
+    missed: Count | None = None
+
+
+class ExceptionNoted(_Event, tag="exception"):
+    """What a process of the run ended with."""
+
+    text: str | None = None
+
+
+class LeftoversFound(_Event, tag="leftovers"):
+    """Processes outlived the run."""
+
+    count: Count
+    at: Time | None = None
+
+
+class SamplesDropped(_Event, tag="dropped"):
+    """The tracker could not keep so many samples."""
+
+    samples: Count
+
+
+class GitState(Struct, forbid_unknown_fields=True):
+    """The code that ran."""
+
+    commit: str | None = None
+    branch: str | None = None
+    remote: str | None = None
+    is_dirty: bool | None = None
+    diff: str | None = None
+    is_diff_cut: bool | None = None
+    untracked: list[str] | None = None
+
+
+class EnvironmentDescribed(_Event, tag="environment"):
+    """What one needs to run it again."""
+
+    git: GitState | None = None
+    command: list[str] | None = None
+    cwd: str | None = None
+    environ: dict[str, str] | None = None
+    environ_patterns: list[str] | None = None
+    packages: dict[str, str] | None = None
+    system: str | None = None
+    cpu: str | None = None
+    cpu_count: Count | None = None
+    memory_bytes: Count | None = None
+    driver: str | None = None
+    topology: str | None = None
+
+
+RunEvent = (
+    RunDescribed
+    | MomentReached
+    | Ended
+    | SeriesNamed
+    | ProcessNamed
+    | ParamsSet
+    | TagsSet
+    | Marked
+    | ListenerReported
+    | ExceptionNoted
+    | LeftoversFound
+    | SamplesDropped
+    | EnvironmentDescribed
+)
+
+_DECODER: msgspec.json.Decoder[RunEvent] = msgspec.json.Decoder(RunEvent)
+_SHOWN = 300
+_VERSIONS = "A tracker of another version may have sent it: install the server's version of ClusterScape where runs are tracked."
+
+
+def decode_run_event(payload: bytes, where: str) -> RunEvent:
+    """One event. Raises QueryError that names the field; ``where`` says in which frame."""
+    try:
+        # PostgreSQL keeps no text with NUL in it, which JSON can only spell so.
+        return _DECODER.decode(payload.replace(b"\\u0000", b"\\ufffd"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise QueryError(f"{where} is not an event of a run: {str(error)[:_SHOWN]}", hint=_VERSIONS) from None

@@ -1,0 +1,27 @@
+"""Maxima of what questions may hold: names, texts, times and numbers. Pages never reach them; hostile clients would.
+
+Every list, text and number of a request has one; tests/contract/test_request_bounds.py reads the published document.
+"""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999, the last that calendars of our libraries know."""
+MOST_NS = 10**18
+"""Thirty years: longer than any trace."""
+
+Name = Annotated[str, StringConstraints(max_length=256)]
+"""Of a user, project, partition, node, metric, policy."""
+ItemId = Annotated[str, StringConstraints(max_length=512)]
+"""Of a workload, unit, run or document."""
+LongText = Annotated[str, StringConstraints(max_length=8_000)]
+"""What people write; shorter where the query says so."""
+
+Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
+"""Unix ms."""
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Coordinate = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
+"""Of an axis: seconds, steps, values of a metric."""
+Nanoseconds = Annotated[float, Field(ge=-MOST_NS, le=MOST_NS, allow_inf_nan=False)]

@@ -1,0 +1,150 @@
+"""What ingest finds out of GPUs, nodes and sources by itself, as samples."""
+
+from collections.abc import Mapping, Sequence
+
+from clusterscape.ingest.hardware_state import MISSING_AFTER_MS, HardwareState
+from clusterscape.model import (
+    Node,
+    NodeId,
+    NodeState,
+    SampleBatch,
+    SourceStatus,
+    Unit,
+    UnitId,
+    UnitKind,
+    UnixMs,
+    gpu_unit_id,
+    mig_unit_id,
+)
+
+START = UnixMs(1_790_000_000_000)
+N1 = NodeId("n1")
+GPUS = [Unit(id=gpu_unit_id(N1, i), node=N1, index=i) for i in range(3)]
+
+
+def exporter(node: str, *, is_ok: bool = True) -> SourceStatus:
+    return SourceStatus(
+        source=f"dcgm {node}", kind="dcgm", is_ok=is_ok, at=START, node=NodeId(node), address=f"{node}:9400"
+    )
+
+
+def part(name: str, *, is_ok: bool = True) -> SourceStatus:
+    return SourceStatus(source=f"slurm {name}", kind="slurm", is_ok=is_ok, at=START)
+
+
+class Site:
+    """Samples by (unit, metric), a moment after another."""
+
+    def __init__(self) -> None:
+        self.state = HardwareState()
+        self.now = START
+
+    def sample(
+        self,
+        *,
+        after_ms: int = 0,
+        nodes: Sequence[Node] = (),
+        units: Sequence[Unit] = (),
+        statuses: Sequence[SourceStatus] = (),
+        heard: Mapping[NodeId, UnixMs] | None = None,
+        seen: Mapping[UnitId, int] | None = None,
+    ) -> dict[tuple[str, str], float]:
+        """``seen``: how long ago each unit was seen, in ms."""
+        self.now = UnixMs(self.now + after_ms)
+        batch = self.state.sample(
+            self.now,
+            nodes=nodes,
+            units=units,
+            statuses=statuses,
+            heard_nodes=heard or {},
+            last_seen=lambda: {unit: UnixMs(self.now - ago) for unit, ago in (seen or {}).items()},
+        )
+        assert set(batch.time_ms.tolist()) <= {self.now}
+        return rows(batch)
+
+
+def rows(batch: SampleBatch) -> dict[tuple[str, str], float]:
+    return {
+        (batch.units.values[unit], batch.metrics.values[metric]): value
+        for unit, metric, value in zip(batch.unit, batch.metric, batch.value.tolist(), strict=True)
+    }
+
+
+def test_states_of_nodes_are_numbers_when_a_scheduler_tells_them() -> None:
+    states = [NodeState.IDLE, NodeState.DOWN, NodeState.DRAINING, NodeState.DRAINED, NodeState.UNKNOWN]
+    found = Site().sample(nodes=[Node(id=NodeId(state.value), state=state) for state in states])
+
+    assert {unit for (unit, metric), value in found.items() if metric == "node_down" and value} == {"down"}
+    drained = {unit for (unit, metric), value in found.items() if metric == "node_drained" and value}
+    assert drained == {"draining", "drained"}
+    assert not any(unit == "unknown" for unit, _ in found)
+
+
+def test_node_is_silent_when_none_of_its_exporters_answers() -> None:
+    statuses = [exporter("n1"), exporter("n1", is_ok=False), exporter("n2", is_ok=False), part("nodes")]
+    found = Site().sample(statuses=statuses)
+
+    assert found["n1", "exporter_silent"] == 0.0
+    assert found["n2", "exporter_silent"] == 1.0
+
+
+def test_silence_is_not_told_when_the_node_is_down() -> None:
+    down = Node(id=N1, state=NodeState.DOWN)
+    assert ("n1", "exporter_silent") not in Site().sample(nodes=[down], statuses=[exporter("n1", is_ok=False)])
+    assert Site().sample(nodes=[down], statuses=[exporter("n1")])["n1", "exporter_silent"] == 0.0
+
+
+def test_share_of_failing_parts_is_told_when_a_source_has_several() -> None:
+    statuses = [part("nodes"), part("queue"), part("partitions"), part("accounting", is_ok=False)]
+    assert Site().sample(statuses=statuses)["source:slurm", "source_failing_ratio"] == 0.25
+    away = [part(name, is_ok=False) for name in ("nodes", "queue", "partitions", "accounting")]
+    assert Site().sample(statuses=away)["source:slurm", "source_failing_ratio"] == 1.0
+
+
+def test_gpu_is_missing_when_its_exporter_answers_without_it_for_long() -> None:
+    site = Site()
+    well = {gpu.id: 1_000 for gpu in GPUS}
+    first = site.sample(units=GPUS, statuses=[exporter("n1")], seen=well)
+    assert [first[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 0.0, 0.0]
+    gone = {**well, GPUS[1].id: MISSING_AFTER_MS - 1_000}
+    site.sample(after_ms=MISSING_AFTER_MS, units=GPUS, statuses=[exporter("n1")], seen=gone)
+    gone[GPUS[1].id] += 2_000
+    later = site.sample(after_ms=MISSING_AFTER_MS, units=GPUS, statuses=[exporter("n1")], seen=gone)
+    assert [later[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 1.0, 0.0]
+
+
+def test_gpu_is_missing_when_the_scheduler_counts_it_and_no_exporter_ever_showed_it() -> None:
+    site = Site()
+    shown = {GPUS[0].id: 1_000, GPUS[1].id: 1_000}
+    assert site.sample(units=GPUS, statuses=[exporter("n1")], seen=shown)["n1:2", "gpu_missing"] == 0.0
+    found = site.sample(after_ms=MISSING_AFTER_MS + 1, units=GPUS, statuses=[exporter("n1")], seen=shown)
+    assert [found[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 0.0, 1.0]
+
+
+def test_gpu_is_not_missing_when_its_exporter_is_silent_or_came_back_just_now() -> None:
+    site = Site()
+    long_ago = {gpu.id: 10 * MISSING_AFTER_MS for gpu in GPUS}
+    silent = site.sample(units=GPUS, statuses=[exporter("n1", is_ok=False)], seen=long_ago)
+    assert not any(metric == "gpu_missing" for _, metric in silent)
+    back = site.sample(after_ms=60_000, units=GPUS, statuses=[exporter("n1")], seen=long_ago)
+    assert [back[gpu.id, "gpu_missing"] for gpu in GPUS] == [0.0, 0.0, 0.0]
+
+
+def test_gpu_is_not_missing_when_only_its_instances_are_shown() -> None:
+    instance = Unit(id=mig_unit_id(N1, 0, 1), kind=UnitKind.MIG, node=N1, index=0, parent=GPUS[0].id)
+    units = [GPUS[0], instance]
+    site = Site()
+    site.sample(units=units, statuses=[exporter("n1")], seen={instance.id: 1_000})
+    found = site.sample(
+        after_ms=2 * MISSING_AFTER_MS, units=units, statuses=[exporter("n1")], seen={instance.id: 1_000}
+    )
+    assert found["n1:0", "gpu_missing"] == 0.0
+    assert ("n1:0/1", "gpu_missing") not in found
+
+
+def test_samples_are_due_when_the_clock_went_back() -> None:
+    state = HardwareState()
+    state.sample(START, nodes=[], units=[], statuses=[], heard_nodes={}, last_seen=dict)
+    assert not state.is_due(UnixMs(START + 1_000))
+    assert state.is_due(UnixMs(START + 15_000))
+    assert state.is_due(UnixMs(START - 3_600_000))

@@ -1,0 +1,258 @@
+"""Reservations and preemption: plan, promise, forecast and what is asked before submitting keep to them, and agree."""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from clusters.queued import GPUS, HOUR_MS, NOW, QueuedCluster, queued_cluster
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clusterscape.model import (
+    NO_PREEMPTION,
+    NodeId,
+    PreemptionRules,
+    Reservation,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+)
+from clusterscape.model.observations import SCHEDULER_RULES
+from clusterscape.query.scheduling.live_queue import read_live_queue
+from clusterscape.query.scheduling.queue_state import Holding, LiveQueue, QueueJob, QueueNode, plan_queue
+
+__all__ = ["queued_cluster"]
+
+
+def write_rules(
+    cluster: QueuedCluster, *reservations: Reservation, preemption: PreemptionRules | None = NO_PREEMPTION
+) -> None:
+    body = msgspec.json.decode(msgspec.json.encode({"reservations": list(reservations), "preemption": preemption}))
+    cluster.records.write_document(SCHEDULER_RULES, "slurm", body, at_ms=cluster.now)
+    cluster.changes.bump_inventory()
+
+
+def reserve(name: str, *nodes: str, from_h: float, to_h: float, is_maintenance: bool = False) -> Reservation:
+    return Reservation(
+        name=name,
+        starts_at=UnixMs(int(NOW + from_h * HOUR_MS)),
+        ends_at=UnixMs(int(NOW + to_h * HOUR_MS)),
+        nodes=tuple(map(NodeId, nodes)),
+        is_maintenance=is_maintenance,
+    )
+
+
+def starts_h(cluster: QueuedCluster, workload: str) -> tuple[float, float, float]:
+    """Hours from now: the plan, and both ends of the likely start."""
+    row = next(each for each in cluster.queries.queue.all().workloads if each.workload == workload)
+    assert row.planned_at is not None
+    assert row.likely is not None
+    return tuple((at - NOW) / HOUR_MS for at in (row.planned_at, row.likely.from_at, row.likely.to_at))  # type: ignore[return-value]
+
+
+def test_nobody_is_foretold_to_start_before_its_end_when_a_maintenance_holds_the_nodes(
+    queued_cluster: QueuedCluster,
+) -> None:
+    queued_cluster.wait("slurm:10", GPUS, hours=4)
+    write_rules(queued_cluster, reserve("maint", "n1", "n2", from_h=3, to_h=8, is_maintenance=True))
+    planned, low, high = starts_h(queued_cluster, "slurm:10")
+    # n1 is free in two hours, but four hours do not fit before the maintenance.
+    assert planned == 8
+    assert 8 <= low <= high
+    told = queued_cluster.queries.waits.ask(gpus=GPUS, hours=4, partition="main").start
+    assert (told.plan_at - NOW) / HOUR_MS >= 8
+    assert told.likely_at >= NOW + 8 * HOUR_MS
+
+
+def test_short_jobs_start_before_it_when_a_maintenance_is_still_to_come(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", GPUS, hours=1)
+    write_rules(queued_cluster, reserve("maint", "n1", "n2", from_h=3.5, to_h=8, is_maintenance=True))
+    assert starts_h(queued_cluster, "slurm:10")[0] == 2
+
+
+def test_reserved_nodes_are_for_those_who_name_the_reservation_when_somebody_waits(
+    queued_cluster: QueuedCluster,
+) -> None:
+    queued_cluster.wait("slurm:10", GPUS, hours=1)
+    queued_cluster.wait("slurm:11", GPUS, hours=1, since_h=0.5)
+    _tag(queued_cluster, "slurm:11", reservation="course")
+    write_rules(queued_cluster, reserve("course", "n1", from_h=2.5, to_h=6))
+    assert starts_h(queued_cluster, "slurm:10")[0] == 5  # n2, after its holder
+    assert starts_h(queued_cluster, "slurm:11")[0] == 2.5
+
+
+def test_a_job_starts_at_once_when_it_may_preempt_who_runs(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", GPUS, hours=1)
+    _tag(queued_cluster, "slurm:10", qos="high")
+    for running in ("slurm:1", "slurm:2"):
+        _tag(queued_cluster, running, qos="low")
+    assert starts_h(queued_cluster, "slurm:10")[0] == 2
+    write_rules(queued_cluster, preemption=PreemptionRules(by_qos=True, displaces={"high": ("low",)}))
+    planned, low, high = starts_h(queued_cluster, "slurm:10")
+    assert (planned, low, high) == (0, 0, 0)
+    write_rules(
+        queued_cluster,
+        preemption=PreemptionRules(by_qos=True, displaces={"high": ("low",)}, protected_qos=frozenset({"low"})),
+    )
+    assert starts_h(queued_cluster, "slurm:10")[0] == 2
+
+
+def test_a_job_may_start_in_any_of_its_partitions_when_it_names_several(queued_cluster: QueuedCluster) -> None:
+    queued_cluster.wait("slurm:10", GPUS, hours=1)
+    assert starts_h(queued_cluster, "slurm:10")[0] == 2
+    _tag(queued_cluster, "slurm:10", partitions="main,spare")
+    assert starts_h(queued_cluster, "slurm:10")[0] == 0  # n4 of the other one is free
+
+
+def test_reservations_are_listed_with_their_gpus_when_the_cluster_is_asked(queued_cluster: QueuedCluster) -> None:
+    later = reserve("course", "n3", from_h=5, to_h=6)
+    now = reserve("maint", "n1", "n2", from_h=-1, to_h=2, is_maintenance=True)
+    write_rules(queued_cluster, later, now, reserve("over", "n1", from_h=-3, to_h=-2))
+    for listed in (
+        queued_cluster.queries.cluster.summary().reservations,
+        queued_cluster.queries.queue.all().reservations,
+    ):
+        assert [(each.name, each.is_active, each.is_maintenance, each.gpus) for each in listed] == [
+            ("maint", True, True, 2 * GPUS),
+            ("course", False, False, GPUS),
+        ]
+
+
+REASONS = (
+    None, "None", "Resources", "Priority", "NodeDown", "Prolog", "ReqNodeNotAvail, May be reserved for other job",
+    "Dependency", "QOSMaxGRESPerUser", "JobHeldUser", "BeginTime", "AssocGrpGRES", "Licenses",
+)  # fmt: skip
+
+
+def test_all_answers_agree_on_who_waits_and_in_which_order_when_there_is_every_reason(
+    queued_cluster: QueuedCluster,
+) -> None:
+    for number, reason in enumerate(REASONS):
+        queued_cluster.wait(
+            f"slurm:{20 + number}", 1 + number % 8, priority=100 - number % 3, since_h=number / 10, reason=reason or ""
+        )
+    rows = queued_cluster.queries.queue.all().workloads
+    planned = [row.workload for row in rows if row.planned_at is not None]
+    likely = [row.workload for row in rows if row.likely is not None]
+    forecast = [each.workload for each in queued_cluster.queries.waits.waiting().workloads]
+    queue = read_live_queue(queued_cluster.queries.context)
+    queued_cluster.queries.promises.look()
+    assert planned == likely == forecast == [job.workload for job in queue.planned()]
+    assert set(queued_cluster.queries.promises.open_ledgers()) == set(planned)
+    assert len(planned) == 7
+    assert queued_cluster.queries.waits.waiting().left_out == len(REASONS) - len(planned)
+
+
+def _tag(cluster: QueuedCluster, workload: str, *, qos: str | None = None, **tags: str) -> None:
+    found = cluster.records.workload(WorkloadId(workload))
+    assert found is not None
+    changed: Workload = replace(found, qos=qos or found.qos, tags={**found.tags, **tags})
+    cluster.records.write_workloads([changed], at_ms=cluster.now)
+    cluster.changes.bump_inventory()
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> LiveQueue:
+    """Small clusters with anything in them."""
+    nodes = {f"n{at}": QueueNode(f"n{at}", 4, "A100", ("main",), True) for at in range(draw(st.integers(1, 3)))}
+    held = tuple(
+        Holding(f"r{name}", name, draw(st.integers(1, 4)), draw(st.integers(1, 20)) * 100, 0, "main", draw(QOS))
+        for name in nodes
+        if draw(st.booleans())
+    )
+    reservations = tuple(
+        Reservation(
+            name=f"res{at}",
+            starts_at=UnixMs(start * 100_000),
+            ends_at=UnixMs((start + draw(st.integers(1, 10))) * 100_000),
+            nodes=tuple(NodeId(name) for name in nodes if draw(st.booleans())) or (NodeId("n0"),),
+        )
+        for at in range(draw(st.integers(0, 2)))
+        for start in [draw(st.integers(0, 15))]
+    )
+    jobs = [
+        QueueJob(
+            f"w{at}", "main", "A100", draw(st.integers(1, len(nodes))), draw(st.integers(1, 4)),
+            draw(st.integers(1, 12)) * 100, draw(st.integers(0, 2)), at, True, qos=draw(QOS),
+            reservation=draw(st.sampled_from([None, None, *(each.name for each in reservations)])),
+        )
+        for at in range(draw(st.integers(1, 6)))
+    ]  # fmt: skip
+    rules = PreemptionRules(by_qos=draw(st.booleans()), displaces={"high": ("low",)})
+    return LiveQueue(0, nodes, held, (), {"main": None}, reservations, rules).with_jobs(jobs)
+
+
+QOS = st.sampled_from(["low", "high"])
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(queues())
+def test_no_gpu_is_given_twice_and_no_reservation_broken_when_a_queue_is_planned(queue: LiveQueue) -> None:
+    """Second by second of 100 s: what is held without being preempted, planned and reserved fits on every node."""
+    starts, plan = plan_queue(queue)
+    jobs = queue.planned()
+    names = list(queue.nodes)
+    for step in range(40):
+        at = step * 100
+        used = dict.fromkeys(names, 0)
+        preempted = dict.fromkeys(names, 0)
+        for job, first in zip(jobs, plan.first.tolist(), strict=True):
+            start = starts.get(job.workload)
+            if start is None or not start <= at < start + job.limit_s:
+                continue
+            for node in plan.nodes[first : first + job.nodes].tolist():
+                used[names[node]] += job.gpus
+                if job.qos == "high" and queue.preemption and queue.preemption.by_qos:
+                    preempted[names[node]] += job.gpus
+                check_reserved(queue, job, names[node], start)
+        for held in queue.held:
+            # A running job loses at most what those who may preempt it were given.
+            left = held.gpus if held.end_s > at else 0
+            used[held.node] += max(0, left - (preempted[held.node] if held.qos == "low" else 0))
+        low = [job for job in jobs if job.qos == "low"]
+        if not (queue.preemption and queue.preemption.by_qos) or not low:
+            assert all(count <= 4 for count in used.values()), (at, used)
+
+
+def check_reserved(queue: LiveQueue, job: QueueJob, node: str, start: int) -> None:
+    end = start + job.limit_s
+    for each in queue.reservations:
+        begin_s, end_s = each.starts_at // 1000, each.ends_at // 1000
+        if job.reservation == each.name:
+            assert node in each.nodes
+            assert begin_s <= start
+            assert end <= end_s
+        elif node in each.nodes:
+            assert end <= begin_s or start >= end_s
+
+
+def test_forecasts_never_pass_the_plan_by_limits_when_nobody_else_comes(queued_cluster: QueuedCluster) -> None:
+    for number in range(6):
+        queued_cluster.wait(f"slurm:{30 + number}", 1 + number, hours=1 + number)
+    for each in queued_cluster.queries.waits.waiting().workloads:
+        highest = max(interval.to_at for interval in each.start.intervals)
+        assert highest <= each.start.plan_at + 1000
+        assert np.isfinite(each.start.wait_s)
+
+
+def test_state_is_read_when_it_was_written_by_a_collector(queued_cluster: QueuedCluster) -> None:
+    rules = PreemptionRules(by_partition=True, tiers={"main": 2, "spare": 1}, protected_partitions=frozenset({"x"}))
+    write_rules(queued_cluster, reserve("maint", "n1", from_h=1, to_h=2), preemption=rules)
+    queue = read_live_queue(queued_cluster.queries.context)
+    assert queue.preemption == rules
+    assert queue.reservations[0].nodes == ("n1",)
+
+
+@pytest.mark.parametrize("state", [WorkloadState.RUNNING, WorkloadState.SUSPENDED])
+def test_a_workload_holds_its_nodes_when_no_unit_of_it_is_known(
+    queued_cluster: QueuedCluster, state: WorkloadState
+) -> None:
+    unplaced = Workload(
+        id=WorkloadId("slurm:77"), state=state, partition="spare", gpus_requested=GPUS, nodes=("n4",),
+        time_limit_s=7200, started_at=NOW,
+    )  # fmt: skip
+    queued_cluster.records.write_workloads([unplaced], at_ms=NOW)
+    held = {each.workload: (each.node, each.gpus) for each in read_live_queue(queued_cluster.queries.context).held}
+    assert held["slurm:77"] == ("n4", GPUS)

@@ -1,0 +1,80 @@
+"""Caches and tables that requests fill stay bounded, whatever is asked."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from clusters.small import NOW, SmallCluster
+
+from clusterscape.errors import NotFoundError
+from clusterscape.model import Workload, WorkloadId, WorkloadState
+from clusterscape.query.cache import VersionedCache
+from clusterscape.query.visibility.hidden_ids import HiddenIds
+from clusterscape.query.visibility.pseudonyms import Pseudonyms
+
+
+def fail() -> int:
+    raise NotFoundError("no such node")
+
+
+def hidden_ids(cluster: SmallCluster, most: int) -> HiddenIds:
+    return HiddenIds(Pseudonyms(cluster.records, lambda: NOW), cluster.records, lambda: NOW, most=most)
+
+
+def test_no_lock_stays_when_answers_of_many_keys_fail() -> None:
+    cache = VersionedCache(4)
+    for key in range(1000):
+        with pytest.raises(NotFoundError):
+            cache.get(key, 1, fail)
+    assert cache.locks == 0
+
+
+def test_answer_is_made_once_when_many_threads_ask_while_others_evict_it() -> None:
+    cache, begun = VersionedCache(1), threading.Barrier(8)
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(1)
+        return len(made)
+
+    def ask(_: int) -> int:
+        begun.wait()
+        return cache.get("key", 1, make)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(ask, range(8))) == {1}
+    cache.get("other", 1, lambda: 0)
+    assert (cache.get("key", 1, lambda: 7), cache.locks) == (7, 0)
+
+
+def test_hidden_ids_stay_bounded_when_texts_name_ever_more(small_cluster: SmallCluster) -> None:
+    ids = hidden_ids(small_cluster, most=50)
+    for number in range(500):
+        ids.hide_in(f"there is no workload kubernetes:team/job-{number}".encode())
+    assert len(ids) == 50
+
+
+def test_code_is_revealed_when_its_id_was_evicted_and_the_store_has_more_than_are_kept(
+    small_cluster: SmallCluster,
+) -> None:
+    names = [f"kubernetes:team/job-{number}" for number in range(40)]
+    small_cluster.records.write_workloads(
+        [Workload(id=WorkloadId(name), state=WorkloadState.RUNNING, gpus_requested=1) for name in names], at_ms=NOW
+    )
+    code = hidden_ids(small_cluster, most=8).hide(names[0])
+    ids = hidden_ids(small_cluster, most=8)
+    assert ids.reveal_in(code) == names[0]
+    assert len(ids) == 8
+
+
+def test_hidden_ids_stay_whole_when_threads_hide_at_the_same_time(small_cluster: SmallCluster) -> None:
+    ids = hidden_ids(small_cluster, most=20)
+
+    def hide(worker: int) -> None:
+        for number in range(300):
+            name = f"kubernetes:team/job-{worker}-{number}"
+            assert ids.hide(name).startswith("kubernetes:~")
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(hide, range(6)))
+    assert len(ids) == 20
