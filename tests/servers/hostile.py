@@ -35,6 +35,8 @@ class Attacker:
     victim_run: str
     victim_unit: str
     answers: Counter[str] = field(default_factory=Counter)
+    begun: list[tuple[float, str]] = field(default_factory=list)
+    """When each attack began, by ``time.monotonic``."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def session(self, login: str = "mallory") -> aiohttp.ClientSession:
@@ -66,9 +68,19 @@ async def attack(attacker: Attacker, until: float) -> None:
     for each in itertools.cycle(ATTACKS):
         if time.monotonic() >= until:
             return
+        attacker.begun.append((time.monotonic(), each.__name__))
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(ATTACK_S * 1.5):
                 await each(attacker)
+
+
+def attack_for(
+    url: str, victim_run: str, victim_unit: str, until: float
+) -> tuple[Counter[str], list[tuple[float, str]]]:
+    """All attacks until then, from a process of its own: what the attacker computes must not delay who measures."""
+    attacker = Attacker(url, victim_run, victim_unit)
+    asyncio.run(attack(attacker, until))
+    return attacker.answers, attacker.begun
 
 
 def _samples(codes: range | list[int], time_us: int | None = None) -> bytes:

@@ -26,6 +26,7 @@ from clusterscape.model import (
     SourceStatus,
     UnixMs,
     WorkloadId,
+    WorkloadState,
 )
 from clusterscape.settings import SlurmSettings
 from clusterscape.settings.limits import SourceLimits
@@ -56,6 +57,7 @@ class SlurmCollector:
         self._windows = HistoryWindows(settings.history_days)
         self._holders: dict[tuple[WorkloadId, UnixMs], UnixMs] = {}
         self._is_queue_away = False
+        self._running: dict[WorkloadId, UnixMs | None] = {}  # starts of the executions that the last queue showed
         self._preemption: PreemptionRules | None = None
         self._preemption_at: UnixMs | None = None
 
@@ -133,6 +135,8 @@ class SlurmCollector:
         if jobs.document is not None:
             parsed = await executors.COLLECT.run(parse_jobs, jobs.document, self._inventory, at, self._most_workloads)
             self._remember_holders(parsed, at)
+            if self._has_unseen_end(parsed):
+                self._windows.expect_record(at)
             seen.append(
                 QueueObserved(
                     source=NAME,
@@ -183,6 +187,21 @@ class SlurmCollector:
                 )
         if answer is not None:
             yield status_of("accounting", answer, now_ms)
+
+    def _has_unseen_end(self, parsed: ParsedJobs) -> bool:
+        """Whether an execution of the last queue is over without an end in this one: requeued, preempted or removed."""
+        workloads = {workload.id: workload for workload in parsed.workloads}
+        before = self._running
+        self._running = {
+            workload.id: workload.started_at
+            for workload in parsed.workloads
+            if workload.state in (WorkloadState.RUNNING, WorkloadState.SUSPENDED)
+        }
+        gone = before.items() - self._running.items()
+        return any(
+            job not in workloads or workloads[job].state.is_active or workloads[job].started_at != started_at
+            for job, started_at in gone
+        )
 
     def _remember_holders(self, parsed: ParsedJobs, now_ms: UnixMs) -> None:
         """Whose units the queue told: accounting, which knows only whole nodes, is not heard on them."""

@@ -16,6 +16,12 @@ AHEAD_S = 60
 
 RETRY_S = 60
 
+SETTLE_S = 10
+"""After an end that the queue did not report: slurmctld sends its record to slurmdbd a little later."""
+
+MIN_INCREMENT_S = 60
+"""Between two increments, however many jobs are requeued."""
+
 Window = tuple[int, int]
 """[start, end) in Unix seconds."""
 
@@ -29,10 +35,16 @@ class HistoryWindows:
         self._read_until_s = 0
         self._not_before_s = 0
         self._is_urgent = False
+        self._due_s: int | None = None
 
     def hasten(self) -> None:
         """The queue was away, and only accounting knows what ended meanwhile: do not wait for the next increment."""
         self._is_urgent, self._not_before_s = True, 0
+
+    def expect_record(self, now_ms: UnixMs) -> None:
+        """An execution ended and only accounting knows when: read the next increment as soon as its record can be there."""
+        if self._due_s is None:
+            self._due_s = max(now_ms // 1000 + SETTLE_S, self._read_until_s + MIN_INCREMENT_S)
 
     def next_window(self, now_ms: UnixMs) -> Window | None:
         """What to read now, or None."""
@@ -42,12 +54,15 @@ class HistoryWindows:
             self._read_until_s = now_s
         if now_s < self._not_before_s - RETRY_S:
             self._not_before_s = 0
+        if self._due_s is not None and now_s < self._due_s - MIN_INCREMENT_S:
+            self._due_s = now_s
         if not self._history_s or now_s < self._not_before_s:
             return None
         if self._backlog is None:
             self._backlog = _split(now_s - self._history_s, now_s)
             self._read_until_s = now_s
-        if self._is_urgent or now_s - self._read_until_s >= INCREMENT_S:
+        is_due = self._due_s is not None and now_s >= self._due_s
+        if self._is_urgent or is_due or now_s - self._read_until_s >= INCREMENT_S:
             return (self._read_until_s - OVERLAP_S, now_s)
         return self._backlog[-1] if self._backlog else None
 
@@ -58,6 +73,8 @@ class HistoryWindows:
         else:
             self._read_until_s = max(self._read_until_s, window[1])
             self._is_urgent = False
+            if self._due_s is not None and window[1] >= self._due_s:
+                self._due_s = None
 
     def failed(self, now_ms: UnixMs) -> None:
         """The window could not be read."""

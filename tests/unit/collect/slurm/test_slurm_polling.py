@@ -169,6 +169,30 @@ async def test_history_is_read_once_and_then_in_increments_when_polled_again() -
     assert answers.windows[4][1] == NOW // 1000 + 301 + AHEAD_S
 
 
+@pytest.mark.parametrize("then", [[], [old_job(20, "PENDING", restart_cnt=1)]], ids=["removed", "requeued"])
+async def test_accounting_is_read_early_when_an_end_was_not_seen_in_the_queue(then: list[Document]) -> None:
+    answers = StoredAnswers()
+    collector = collector_of(answers)
+    answers.jobs = jobs(old_job(20, nodes="gpu01"))
+    await poll(collector)
+    answers.jobs = jobs(*then)
+    await poll(collector, UnixMs(NOW + 15_000))
+    assert len(answers.windows) == 1
+    await poll(collector, UnixMs(NOW + 60_000))
+    assert answers.windows[1][1] == NOW // 1000 + 60 + AHEAD_S
+
+
+async def test_accounting_is_not_read_early_when_the_queue_shows_how_a_job_ended() -> None:
+    answers = StoredAnswers()
+    collector = collector_of(answers)
+    answers.jobs = jobs(old_job(20, nodes="gpu01"))
+    await poll(collector)
+    answers.jobs = jobs(old_job(20, "COMPLETED", nodes="gpu01"))
+    await poll(collector, UnixMs(NOW + 15_000))
+    await poll(collector, UnixMs(NOW + 120_000))
+    assert len(answers.windows) == 1
+
+
 async def test_history_gives_no_allocations_when_the_queue_told_the_indices() -> None:
     answers = StoredAnswers()
     answers.jobs = jobs(old_job(20, gres_detail=["gpu:a100:8(IDX:0-7)"], nodes="gpu01"))

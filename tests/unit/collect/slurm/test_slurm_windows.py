@@ -2,7 +2,16 @@
 
 import itertools
 
-from clusterscape.collect.slurm.windows import INCREMENT_S, OVERLAP_S, RETRY_S, WINDOW_S, HistoryWindows, Window
+from clusterscape.collect.slurm.windows import (
+    INCREMENT_S,
+    MIN_INCREMENT_S,
+    OVERLAP_S,
+    RETRY_S,
+    SETTLE_S,
+    WINDOW_S,
+    HistoryWindows,
+    Window,
+)
 from clusterscape.model import UnixMs
 
 NOW_S = 1_700_000_000
@@ -75,3 +84,22 @@ def test_reading_goes_on_when_the_clock_went_ahead_and_came_back() -> None:
     windows.failed(at(7200))
     assert windows.next_window(at(10)) is None
     assert read_all(windows, at(10 + INCREMENT_S)) == [(NOW_S + 10 - OVERLAP_S, NOW_S + 10 + INCREMENT_S)]
+
+
+def test_next_increment_comes_early_when_a_record_is_expected() -> None:
+    windows = HistoryWindows(1)
+    read_all(windows, at(0))
+    windows.expect_record(at(100))
+    assert windows.next_window(at(100 + SETTLE_S - 1)) is None
+    assert read_all(windows, at(100 + SETTLE_S)) == [(NOW_S - OVERLAP_S, NOW_S + 100 + SETTLE_S)]
+    assert windows.next_window(at(100 + SETTLE_S + MIN_INCREMENT_S)) is None
+
+
+def test_increments_keep_their_distance_when_records_are_expected_all_the_time() -> None:
+    windows = HistoryWindows(1)
+    read_all(windows, at(0))
+    reads = []
+    for second in range(INCREMENT_S):
+        windows.expect_record(at(second))
+        reads.extend(second for _ in read_all(windows, at(second)))
+    assert reads == list(range(MIN_INCREMENT_S, INCREMENT_S, MIN_INCREMENT_S))
