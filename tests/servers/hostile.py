@@ -208,9 +208,11 @@ async def stall_uploads(attacker: Attacker) -> None:
 
 
 async def ask_for_many_what_ifs(attacker: Attacker) -> None:
+    async with attacker.session() as session, session.get("/api/v1/nodes") as answer:
+        nodes = [row["node"] for row in await answer.json()]
     asked = [
-        attacker.send("what-if", "POST", "/api/v1/scheduling/whatif", json={"futures": 24, "drained": [f"node-{at}"]})
-        for at in range(60)
+        attacker.send("what-if", "POST", "/api/v1/scheduling/whatif", json={"futures": 24, "drained": [node]})
+        for node in itertools.islice(itertools.cycle(nodes), 60)
     ]
     await asyncio.gather(*asked)
     await attacker.send("what-if", "POST", "/api/v1/scheduling/whatif", json={"added": {"main": 10_000_000}})

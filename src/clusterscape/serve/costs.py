@@ -72,7 +72,7 @@ class RequestLimits:
 
 
 def build_request_limits(limits: WorkLimits) -> RequestLimits:
-    """From the settings. One user never has the last slot of what is expensive."""
+    """From the settings. One user has at most half of the slots for what is expensive: each of them delays all answers a little."""
 
     def limit(what: str, at_once: int, per_user: int) -> ConcurrencyLimit:
         return ConcurrencyLimit(
@@ -84,7 +84,7 @@ def build_request_limits(limits: WorkLimits) -> RequestLimits:
             wait_s=limits.wait_s,
         )
 
-    most = max(1, limits.at_once - 1)
+    most = max(1, limits.at_once // 2)
     return RequestLimits(
         by_cost={
             Cost.EXPENSIVE: limit("expensive requests", limits.at_once, most),

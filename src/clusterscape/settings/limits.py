@@ -74,7 +74,7 @@ class WorkLimits(Section):
     """Expensive requests, uploads and simulations that run at the same time. Beyond: 429, with the time to try again."""
 
     request_threads: int = Field(40, ge=4, le=1000, description="Threads that answer requests.")
-    at_once: int = Field(4, ge=1, le=500, description="Expensive requests that run; one user has at most all but one.")
+    at_once: int = Field(4, ge=1, le=500, description="Expensive requests that run; one user has at most half of them.")
     waiting: int = Field(
         128, ge=0, le=10_000, description="Expensive requests that wait, of all users; the same for uploads."
     )
@@ -164,7 +164,7 @@ class RunLimits(Section):
         16 * 2**20, ge=2**20, le=2**30, description="Bytes of one piece of a run's file, as it is sent. Beyond: 413."
     )
     piece_frames: int = Field(
-        20_000, ge=100, le=10_000_000, description="Frames taken of one piece; the sender goes on with the rest."
+        2000, ge=100, le=10_000_000, description="Frames taken of one piece; the sender goes on with the rest."
     )
     piece_samples: int = Field(
         100_000, ge=1000, le=100_000_000, description="Samples taken of one piece; the sender goes on with the rest."

@@ -16,19 +16,19 @@ MOST_STEPS = 50
 SINGULAR = 1e-12  # determinant, of points with spread 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sum_moments(x: Floats, y: Floats) -> Moments:
     """How many points have both values, their mean (2,) and covariance (2 × 2, of all: divided by their number)."""
     return _moments_where(x, y, np.zeros(2), np.zeros((2, 2)), np.inf)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sum_inner_moments(x: Floats, y: Floats, center: Floats, inverse: Floats, bound: float) -> Moments:
     """The same of points nearer to ``center`` than ``bound``, in squared distance."""
     return _moments_where(x, y, center, inverse, bound)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _moments_where(x: Floats, y: Floats, center: Floats, inverse: Floats, bound: float) -> Moments:
     a, b, c = inverse[0, 0], inverse[0, 1] + inverse[1, 0], inverse[1, 1]
     mean, covariance = np.zeros(2), np.zeros((2, 2))
@@ -60,7 +60,7 @@ def _moments_where(x: Floats, y: Floats, center: Floats, inverse: Floats, bound:
     return count, mean, covariance
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def measure_distances(x: Floats, y: Floats, center: Floats, inverse: Floats) -> Floats:
     """Squared distances; NaN where a value is missing."""
     a, b, c = inverse[0, 0], inverse[0, 1] + inverse[1, 0], inverse[1, 1]
@@ -71,7 +71,7 @@ def measure_distances(x: Floats, y: Floats, center: Floats, inverse: Floats) -> 
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_bounds(values: Floats) -> tuple[float, float]:
     """Least and largest value; (inf, −inf) where all are missing."""
     low, high = np.inf, -np.inf
@@ -80,7 +80,7 @@ def find_bounds(values: Floats) -> tuple[float, float]:
     return low, high
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _moments_of(points: Floats, chosen: Ints) -> tuple[Floats, Floats]:
     mean, covariance = np.zeros(2), np.zeros((2, 2))
     for k in chosen:
@@ -96,13 +96,13 @@ def _moments_of(points: Floats, chosen: Ints) -> tuple[Floats, Floats]:
     return mean, covariance
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _determinant(covariance: Floats) -> float:
     determinant: float = covariance[0, 0] * covariance[1, 1] - covariance[0, 1] * covariance[1, 0]
     return determinant
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _nearest(points: Floats, mean: Floats, covariance: Floats, count: int) -> Ints:
     """The ``count`` points nearest to ``mean``; of equally far ones the first."""
     determinant = _determinant(covariance)
@@ -127,7 +127,7 @@ def _nearest(points: Floats, mean: Floats, covariance: Floats, count: int) -> In
     return chosen
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _start(points: Floats, draw: Ints) -> tuple[Floats, Floats]:
     """Moments of the first three points drawn, and of more where these lie on one line."""
     mean, covariance = _moments_of(points, draw[:3])
@@ -138,7 +138,7 @@ def _start(points: Floats, draw: Ints) -> tuple[Floats, Floats]:
     return mean, covariance
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_densest_half(points: Floats, draws: Ints) -> tuple[Floats, Floats, float]:
     """Mean, covariance and its determinant of the half of ``points`` (N × 2, spread about 1) that lies most densely.
 

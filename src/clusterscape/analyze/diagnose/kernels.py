@@ -57,7 +57,7 @@ _bits: Any = intrinsic(_type_bits)
 _float_of: Any = intrinsic(_type_float_of)
 
 
-@njit(cache=True, fastmath={"contract"}, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def _log2(x: float) -> float:
     """Binary logarithm of a normal positive float, to 4e-12; finite rubbish for 0. Without branches, so that it vectorises.
 
@@ -75,7 +75,7 @@ def _log2(x: float) -> float:
     return logarithm
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _near_divergence(p: Floats, q: Floats) -> float:
     """Twice the divergence of two distributions that are nearly equal, term by term as SciPy does."""
     total = 0.0
@@ -88,7 +88,7 @@ def _near_divergence(p: Floats, q: Floats) -> float:
     return max(total, 0.0)
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 def _sum_pair_terms(flat: Floats, p: np.int64, q: np.int64, count: np.int64) -> float:
     """Σ (p+q) log2(p+q) of ``count`` bins that begin at ``p`` and ``q`` of all rows."""
     total = 0.0
@@ -98,7 +98,7 @@ def _sum_pair_terms(flat: Floats, p: np.int64, q: np.int64, count: np.int64) -> 
     return total
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 def _compute_divergence(flat: Floats, own: Floats, filled: Words, i: np.int64, j: np.int64) -> float:
     """Jensen–Shannon divergence of two rows of ``jensen_shannon``.
 
@@ -120,7 +120,7 @@ def _compute_divergence(flat: Floats, own: Floats, filled: Words, i: np.int64, j
     return 0.5 * js
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _fill_jensen_shannon_row(p: Floats, own: Floats, filled: Words, i: np.int64, out: Floats) -> None:
     """Distances of row ``i`` to all later rows, into their places of the condensed ``out``."""
     rows = np.int64(p.shape[0])
@@ -133,7 +133,7 @@ def _fill_jensen_shannon_row(p: Floats, own: Floats, filled: Words, i: np.int64,
         out[start + j] = math.sqrt(js)
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def _sum_own_terms(p: Floats) -> tuple[Floats, Words]:
     """Σ p log p of each row up to each block of bins, and the blocks that have weight, a bit for each."""
     rows, blocks = p.shape[0], p.shape[1] // LANES
@@ -152,7 +152,7 @@ def _sum_own_terms(p: Floats) -> tuple[Floats, Words]:
     return own, filled
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def jensen_shannon(p: Floats) -> Floats:
     """Condensed distances of the rows of ``p``, each of which sums to 1; its columns are a multiple of ``LANES``.
 
@@ -171,7 +171,7 @@ def jensen_shannon(p: Floats) -> Floats:
     return out
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def histograms(rows: Floats, edges: Floats) -> Ints:
     """Counts (rows × bins) over equal bins; NaN is left out, what lies outside goes into the first or the last bin."""
     bins = edges.size - 1
@@ -191,7 +191,7 @@ def histograms(rows: Floats, edges: Floats) -> Ints:
     return out
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _fill_euclidean_row(rows: Floats, needed: int, i: np.int64, out: Floats) -> None:
     """Distances of row ``i`` to all later rows over the points that both have, scaled up to all points."""
     count, points = np.int64(rows.shape[0]), rows.shape[1]
@@ -206,7 +206,7 @@ def _fill_euclidean_row(rows: Floats, needed: int, i: np.int64, out: Floats) -> 
         out[start + j] = math.sqrt(total * points / both) if both >= needed else np.nan
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True, parallel=True)
 def euclidean(rows: Floats, needed: int) -> Floats:
     """Condensed distances; NaN for pairs with fewer than ``needed`` (≥ 1) common points."""
     count = np.int64(rows.shape[0])
@@ -220,7 +220,7 @@ def euclidean(rows: Floats, needed: int) -> Floats:
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def compare_clusters(condensed: Floats, labels: Ints, clusters: int) -> tuple[Floats, Floats, Floats]:
     """Of each row: the sum of distances to the members of each cluster, the nearest of its own and the nearest of any other."""
     count = labels.size
@@ -239,7 +239,7 @@ def compare_clusters(condensed: Floats, labels: Ints, clusters: int) -> tuple[Fl
     return sums, nearest_own, nearest_other
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut(tree: Floats, count: int) -> Ints:
     """The cluster of each leaf when the last ``count`` − 1 merges of SciPy's linkage matrix are undone; any numbers."""
     leaves = tree.shape[0] + 1
@@ -252,7 +252,7 @@ def cut(tree: Floats, count: int) -> Ints:
     return parent[:leaves]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def label_by_size(flat: Ints) -> Ints:
     """Numbers of clusters, none above twice their members, as labels: by falling size, equal sizes by their first member."""
     places = np.full(flat.max() + 1, -1)
@@ -271,7 +271,7 @@ def label_by_size(flat: Ints) -> Ints:
     return ranks[labels]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def density(x: Floats, y: Floats, x_edges: Floats, y_edges: Floats) -> Ints:
     """Counts (y bins × x bins) over equal bins; points with NaN or outside are left out."""
     columns, lines = x_edges.size - 1, y_edges.size - 1

@@ -19,7 +19,7 @@ NARROW_PIXELS = 3.0
 """Namespaces narrower than this are merged with their neighbors."""
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_nesting(lane: Ints, kind: Ints, start: Ints, end: Ints) -> tuple[NDArray[np.uint8], Flags]:
     """How many spans of the same lane are around each, and whether none of its own kind is.
 
@@ -48,7 +48,7 @@ def find_nesting(lane: Ints, kind: Ints, start: Ints, end: Ints) -> tuple[NDArra
     return depth, outer
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cut_runs(
     first: Ints, last: Ints, runs: Ints, start: Floats, reach: Floats, from_ns: float, to_ns: float
 ) -> tuple[Ints, Ints]:
@@ -77,7 +77,7 @@ def cut_runs(
     return lows[:found].copy(), highs[:found].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def merge_spans(
     lows: Ints,
     highs: Ints,
@@ -138,7 +138,7 @@ def merge_spans(
     return entry[:seen].copy(), offsets[: found + 1].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sum_up(
     entry: Ints,
     offsets: Ints,
@@ -208,7 +208,7 @@ def sum_up(
     return numbers, worst_of, out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_median(members: Ints, middle: Floats, sample: Floats) -> float:
     """Of an even sample of the members, for which ``sample`` has room; most output spans have one or two."""
     if members.size == 1:
@@ -222,7 +222,7 @@ def find_median(members: Ints, middle: Floats, sample: Floats) -> float:
     return np.median(sample[:taken])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def common_parent(one: int, other: int, parent: NDArray[np.int32], level: NDArray[np.int32]) -> int:
     """The deepest namespace that holds both; −1 where there is none."""
     while one != other:
@@ -235,7 +235,7 @@ def common_parent(one: int, other: int, parent: NDArray[np.int32], level: NDArra
     return one
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def join_spans(
     chosen: Ints, following: Ints, owner: NDArray[np.int32], start: Floats, end: Floats, outputs: int
 ) -> tuple[Wholes, Floats]:
@@ -273,7 +273,7 @@ def join_spans(
     return pairs[:, :found].copy(), edges[:, :found].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def join_links(
     pairs: Wholes, edges: Floats, entry: Ints, owner: NDArray[np.int32], outputs: int
 ) -> tuple[Wholes, Floats]:
@@ -306,7 +306,7 @@ def join_links(
     return joined[:, :found].copy(), numbers[:, :found].copy()
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def widen(
     edges: Floats, band: int, from_start: float, from_end: float, to_start: float, to_end: float, skew: float
 ) -> None:
@@ -316,7 +316,7 @@ def widen(
     edges[4, band] = max(edges[4, band], skew)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def take_columns(values: NDArray[np.generic], rows: Ints) -> NDArray[np.generic]:
     """Columns of a table, each in one piece, of the given rows."""
     taken = np.empty((values.shape[1], rows.size), values.dtype)
