@@ -72,7 +72,7 @@ class RequestLimits:
 
 
 def build_request_limits(limits: WorkLimits) -> RequestLimits:
-    """From the settings. One user has at most half of the slots for what is expensive: each of them delays all answers a little."""
+    """From the settings. One user has at most half of the expensive slots: each delays all answers a little."""
 
     def limit(what: str, at_once: int, per_user: int) -> ConcurrencyLimit:
         return ConcurrencyLimit(

@@ -142,9 +142,9 @@ def test_every_route_has_a_cost_when_routes_are_read() -> None:
     }, "what is POSTed is expensive unless it takes milliseconds"  # fmt: skip
 
 
-def test_one_user_leaves_a_slot_to_others_when_limits_are_built() -> None:
+def test_one_user_leaves_half_of_the_slots_to_others_when_limits_are_built() -> None:
     limits = build_request_limits(WorkLimits(at_once=4)).by_cost
-    assert limits[Cost.EXPENSIVE].at_once_per_user == 3
+    assert limits[Cost.EXPENSIVE].at_once_per_user == 2
     assert build_request_limits(WorkLimits(at_once=1)).by_cost[Cost.EXPENSIVE].at_once_per_user == 1
 
 
