@@ -150,7 +150,7 @@ def measure_ours(files: list[Path], *, to_verdicts: bool = False, scheduler: str
     from clusterscape.analyze.trace.breakdown import communication_parts, find_steps, measure_breakdown
     from clusterscape.analyze.trace.match import match_collectives
     from clusterscape.analyze.trace.report import analyze_trace
-    from clusterscape.cli.trace_reading import read_anywhere
+    from clusterscape.runtime.trace_reading import read_anywhere
 
     begin, before = time.perf_counter(), cpu_s()
     trace = read_anywhere(files, scheduler)

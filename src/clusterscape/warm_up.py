@@ -1,7 +1,7 @@
 """Whether the compiled parts of a server can be used yet.
 
-A server has its numeric kernels compiled in a process of its own (``cli/compile_kernels.py``), so that it answers meanwhile. What
-needs an area that is not compiled yet waits, in the background, or says how long it takes, to whoever asks. Light to import.
+A server has its numeric kernels compiled in a process of its own (``runtime/compile_kernels.py``), so that it answers meanwhile.
+What needs an area that is not compiled yet waits, in the background, or says how long it takes, to whoever asks. Light to import.
 """
 
 import threading

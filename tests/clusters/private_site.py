@@ -13,7 +13,6 @@ from httpx2 import Response
 from tracking.site import spooled
 
 from clusters.told_viewers import believe_names
-from clusterscape.cli.trace_importing import import_files
 from clusterscape.collect.job_traces import read_trace
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.runs import RunIntake, TakenIn
@@ -37,6 +36,7 @@ from clusterscape.model import (
 from clusterscape.model.rules import Violation
 from clusterscape.model.viewers import ANYONE_HERE, Role, Viewer
 from clusterscape.query import Queries, QueryContext
+from clusterscape.runtime.trace_importing import import_files
 from clusterscape.serve.app import create_app
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.artifacts import FolderArtifactStore

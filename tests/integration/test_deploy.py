@@ -14,7 +14,7 @@ import pytest
 import yaml
 from servers.programs import free_port, need_program
 
-from clusterscape.cli.replicas import check_roles
+from clusterscape.runtime.replicas import check_roles
 from clusterscape.settings import read_settings
 from clusterscape.settings.reading import SITE_CONFIG
 

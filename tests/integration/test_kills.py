@@ -138,7 +138,7 @@ time.sleep(600)
 def test_another_replica_marks_an_import_as_failed_when_the_one_that_was_at_it_is_killed(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    from clusterscape.cli.trace_importing import import_files
+    from clusterscape.runtime.trace_importing import import_files
 
     records = postgres.new_database()
     store = FolderArtifactStore(tmp_path)

@@ -176,7 +176,7 @@ async def test_three_collectors_scrape_each_exporter_once_when_they_share_them()
 
 
 def test_roles_are_refused_when_the_stores_cannot_be_shared() -> None:
-    from clusterscape.cli.replicas import check_roles
+    from clusterscape.runtime.replicas import check_roles
 
     check_roles(Settings())
     for wrong in ({"server": {"role": "web"}}, {"collect": {"shard": "1/3"}}):

@@ -7,12 +7,12 @@ import pytest
 from servers.reference import reference_data
 
 from clusterscape.analyze.trace.flow_graph import FlowGraph
-from clusterscape.cli.trace_importing import import_files
 from clusterscape.collect.traces import read_traces
 from clusterscape.errors import QueryError
 from clusterscape.model.traces import OPERATORS_FILE
 from clusterscape.query.traces.answers import TraceStage
 from clusterscape.query.traces.flow import Operators, draw
+from clusterscape.runtime.trace_importing import import_files
 
 
 @pytest.fixture(scope="module")

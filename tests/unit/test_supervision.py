@@ -12,13 +12,13 @@ from fastapi.testclient import TestClient
 from servers.in_thread import served_in_thread
 
 from clusterscape.cli.checks import check_everything
-from clusterscape.cli.running import open_identity, run_upkeep
-from clusterscape.cli.site import open_site
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.errors import StoreError
 from clusterscape.model import Observation, SourceStatus, UnixMs
 from clusterscape.model.access import Session, Way
 from clusterscape.query import Queries
+from clusterscape.runtime.server import open_identity, run_upkeep
+from clusterscape.runtime.site import open_site
 from clusterscape.serve.app import create_app
 from clusterscape.settings import ServerSettings, Settings, StorageSettings
 from clusterscape.supervision import BackgroundLoops, SupervisedLoop, keep_running

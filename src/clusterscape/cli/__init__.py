@@ -1,4 +1,4 @@
-"""The ``clusterscape`` command: one file per sub-command; composes everything and is imported by nothing."""
+"""The ``clusterscape`` command: one file per sub-command; imported by nothing."""
 
 import sys
 

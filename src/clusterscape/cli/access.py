@@ -10,10 +10,10 @@ from pathlib import Path
 import typer
 
 from clusterscape.cli.output import errors
-from clusterscape.cli.site import system_clock
 from clusterscape.cli.site_settings import read_site_settings
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model.access import Account, AuditEntry, Outcome, Way
+from clusterscape.runtime.site import system_clock
 from clusterscape.serve.identity.passwords import check_new_password, hash_password
 from clusterscape.settings import Settings
 from clusterscape.store.access import AccessStore, open_access_store

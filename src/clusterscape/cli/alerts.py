@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, count, duration, listing_table, print_json
+from clusterscape.cli.output import answers, count, listing_table, print_json
 from clusterscape.errors import NotFoundError
+from clusterscape.model.quantities import format_duration
 
 if TYPE_CHECKING:
     from clusterscape.watch.alerts import ChannelState
@@ -28,7 +29,7 @@ def send_test(
     as_json: JsonOption = False,
 ) -> None:
     """Send a marked test message to a channel and tell its answer. Ends with 1 where it is not accepted."""
-    from clusterscape.cli.site import system_clock
+    from clusterscape.runtime.site import system_clock
     from clusterscape.settings import find_config, read_settings
     from clusterscape.watch.alerts import Message, MessageKind, build_channels
 
@@ -81,16 +82,16 @@ def _print(states: "list[ChannelState]", configured: set[str]) -> None:
     now = time.time() * 1000
     for each in states:
         name = each.name if each.name in configured else f"{each.name} (not configured)"
-        last = "–" if each.delivered_at is None else f"{duration((now - each.delivered_at) / 1000)} ago"
+        last = "–" if each.delivered_at is None else f"{format_duration((now - each.delivered_at) / 1000)} ago"
         table.add_row(name, each.kind, f"{each.waiting_turns:,}", f"{each.delivered:,}", last)
     answers.print(table)
     for each in states:
         if each.last_error is None:
             continue
-        since = f" for {duration((now - each.failing_since) / 1000)}" if each.failing_since is not None else ""
+        since = f" for {format_duration((now - each.failing_since) / 1000)}" if each.failing_since is not None else ""
         answers.print(f"{each.name} fails{since}: {each.last_error}", style="yellow", soft_wrap=True)
         if each.next_attempt_at is not None:
             pause_s = max(0.0, (each.next_attempt_at - now) / 1000)
             lasts = "it will not mend by itself; " if each.is_lasting else ""
             tried = count(each.attempts, "attempt")
-            answers.print(f"  → {lasts}{tried}, the next in {duration(pause_s)}", style="dim", highlight=False)
+            answers.print(f"  → {lasts}{tried}, the next in {format_duration(pause_s)}", style="dim", highlight=False)

@@ -25,8 +25,8 @@ def audit(
 ) -> None:
     """Show the audit log, oldest first."""
     from clusterscape.cli.access import open_access
-    from clusterscape.cli.site import system_clock
     from clusterscape.model import UnixMs
+    from clusterscape.runtime.site import system_clock
     from clusterscape.store.access import AuditFilter
 
     since = None if hours is None else UnixMs(int(system_clock() - hours * HOUR_MS))

@@ -15,9 +15,9 @@ def backup(
 ) -> None:
     """Write records, samples and artifacts to one file; the server may be running."""
     from clusterscape.cli.output import errors, print_json
-    from clusterscape.cli.site import system_clock
     from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.errors import StoreError
+    from clusterscape.runtime.site import system_clock
     from clusterscape.store.backup import write_backup
 
     if target.exists():

@@ -8,12 +8,12 @@ from typing import Any
 from clusterscape.cli.check import Check
 from clusterscape.cli.folder_checks import check_folder, check_permissions, may_open
 from clusterscape.cli.name_checks import check_names, look_at_hardware
-from clusterscape.cli.site import UPLOAD_PREFIXES, build_collectors, system_clock
 from clusterscape.errors import ClusterScapeError, StoreBusyError
 from clusterscape.model import SourceStatus
 from clusterscape.model.access import Way
 from clusterscape.model.viewers import Role
 from clusterscape.remote import Server, connect
+from clusterscape.runtime.site import UPLOAD_PREFIXES, build_collectors, system_clock
 from clusterscape.serve.identity.addresses import refuse_open_address
 from clusterscape.settings import Settings, StorageSettings
 from clusterscape.store.access import open_access_store

@@ -13,8 +13,8 @@ from clusterscape.cli.options import HostOption, JsonOption, PortOption, given
 from clusterscape.cli.output import answers, count, errors, print_json, styled_line
 
 if TYPE_CHECKING:
-    from clusterscape.cli.site import Site
     from clusterscape.demo import DemoCluster, HistoryPart
+    from clusterscape.runtime.site import Site
 
 DAY_MS = 86_400_000
 HISTORY_MS = DAY_MS
@@ -57,8 +57,8 @@ def demo(
 def _serve(
     cluster: "DemoCluster", demo_port: int, folder: Path, *, host: str | None, port: int | None, as_json: bool
 ) -> None:
-    from clusterscape.cli.running import bind, run_site
-    from clusterscape.cli.site import build_collectors, open_site
+    from clusterscape.runtime.server import bind, run_site
+    from clusterscape.runtime.site import build_collectors, open_site
     from clusterscape.serve.identity.addresses import refuse_open_address
     from clusterscape.settings import read_settings
 
@@ -105,8 +105,8 @@ def _cache_folder() -> Path:
 
 async def _send_runs(site: "Site", cluster: "DemoCluster") -> None:
     """The pretend tracked runs, by the way that trackers send theirs; what is there already is left out."""
-    from clusterscape.cli.site import SiteRuns
     from clusterscape.demo.tracked_runs import FILE, iter_runs
+    from clusterscape.runtime.site import SiteRuns
 
     runs = SiteRuns(site)
     for one in await executors.UPKEEP.run(lambda: list(iter_runs(seed=cluster.seed, anchor_ms=cluster.anchor_ms))):

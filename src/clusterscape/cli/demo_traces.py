@@ -9,7 +9,7 @@ from clusterscape.model import Workload, WorkloadState
 from clusterscape.store.records.contract import WorkloadFilter
 
 if TYPE_CHECKING:
-    from clusterscape.cli.site import Site
+    from clusterscape.runtime.site import Site
 
 RECORDED_AGO_MS = 10 * 60_000
 """When the traces are said to have been recorded: while the workload ran, and its metrics are there."""

@@ -13,9 +13,9 @@ from urllib.parse import quote, urlencode
 import typer
 
 from clusterscape.cli.options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
-from clusterscape.cli.output import answers, count, duration, print_json
+from clusterscape.cli.output import answers, count, print_json
 from clusterscape.errors import QueryError, SourceError
-from clusterscape.model.quantities import format_hours
+from clusterscape.model.quantities import format_duration, format_hours
 from clusterscape.remote import open_url
 
 TIMEOUT_S = 120.0
@@ -180,7 +180,7 @@ def head_lines(found: dict[str, Any]) -> list[str]:
     lines.append(
         f"{count(found['gpus'], 'GPU')} on {count(found['nodes'], 'node')}"
         + (f" ({machines})" if machines else "")
-        + f", {duration(span_s)} from {_local(found['window']['start'])}"
+        + f", {format_duration(span_s)} from {_local(found['window']['start'])}"
     )
     cost = [f"{format_hours(found['gpu_hours'])} GPU-hours"]
     if found["wasted_gpu_hours"] is not None:

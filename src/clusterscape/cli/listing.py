@@ -9,11 +9,11 @@ import typer
 from rich.table import Table
 
 from clusterscape.cli.options import JsonOption, TokenOption, UrlOption
-from clusterscape.cli.output import answers, count, duration, listing_table, print_json
+from clusterscape.cli.output import answers, count, listing_table, print_json
 from clusterscape.cli.status import fetch
 from clusterscape.cli.unit_listing import Format, fetch_units, narrow, print_units, write_units
 from clusterscape.errors import QueryError
-from clusterscape.model.quantities import format_hours
+from clusterscape.model.quantities import format_duration, format_hours
 
 
 class Subject(StrEnum):
@@ -98,8 +98,8 @@ def _print_workloads(page: Any) -> None:
             one["state"] + describe_exit(one),
             str(one["gpus_requested"]),
             format_hours(one["gpu_hours"]),
-            duration(one["wait_s"]),
-            one["pending_reason_text"] or duration(one["run_s"]),
+            format_duration(one["wait_s"]),
+            one["pending_reason_text"] or format_duration(one["run_s"]),
         )
     answers.print(table)
     if page["total"] > len(page["workloads"]):

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from clusterscape.cli.migrate_places import different_parts
-from clusterscape.cli.site import system_clock
 from clusterscape.errors import ConfigError, StoreBusyError
 from clusterscape.model import UnixMs
+from clusterscape.runtime.site import system_clock
 from clusterscape.settings import Settings, StorageSettings
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
 from clusterscape.store.data_folder import hold_data_folder

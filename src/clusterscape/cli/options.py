@@ -29,3 +29,9 @@ TokenOption = Annotated[
 def given(**options: Any) -> dict[str, Any]:
     """Only the options that were given."""
     return {key: value for key, value in options.items() if value is not None}
+
+
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler (tcp://…) to run on, instead of here.", show_default=False),
+]

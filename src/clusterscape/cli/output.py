@@ -122,17 +122,3 @@ def percent(ratio: float | None) -> str:
 def count(number: int, noun: str) -> str:
     """``1 node``, ``1,250 nodes``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def duration(seconds: float | None) -> str:
-    """``45 s``, ``12 min``, ``3 h 5 min``, ``2 d 4 h``; an en dash where it is not known."""
-    if seconds is None:
-        return "–"
-    minutes, rest = divmod(int(seconds), 60)
-    if not minutes:
-        return f"{rest} s"
-    hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"{minutes} min"
-    days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if days else f"{hours} h {minutes} min"

@@ -8,9 +8,10 @@ from urllib.parse import quote, urlencode
 import typer
 
 from clusterscape.cli.options import DEFAULT_URL, JsonOption, TokenOption, UrlOption
-from clusterscape.cli.output import answers, duration, print_json
+from clusterscape.cli.output import answers, print_json
 from clusterscape.cli.rules_site import KeyArgument, hours_of, table_of
 from clusterscape.cli.status import fetch, send
+from clusterscape.model.quantities import format_duration
 
 app = typer.Typer()
 
@@ -108,7 +109,7 @@ def list_comments(
     else:
         table = table_of("comment", "workload", "by", "ago", "text")
         for each in comments:
-            ago = duration(time.time() - each["created_at"] / 1000)
+            ago = format_duration(time.time() - each["created_at"] / 1000)
             table.add_row(each["key"], each["workload"], each["author"], ago, each["text"])
         answers.print(table, highlight=False)
 
@@ -131,7 +132,7 @@ def _root(url: str) -> str:
 
 
 def _left(expires_at: int) -> str:
-    return duration(max(0.0, expires_at / 1000 - time.time()))
+    return format_duration(max(0.0, expires_at / 1000 - time.time()))
 
 
 def _say(text: str) -> None:

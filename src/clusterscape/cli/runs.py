@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clusterscape.cli.options import JsonOption, TokenOption
-from clusterscape.cli.output import answers, count, duration, errors, listing_table, print_json, styled_line
+from clusterscape.cli.output import answers, count, errors, listing_table, print_json, styled_line
 from clusterscape.errors import ConfigError, RefusedError
+from clusterscape.model.quantities import format_duration
 
 if TYPE_CHECKING:
     from clusterscape.track.upload import RunTarget
@@ -45,7 +46,7 @@ def list_runs(
         table.add_column(heading, no_wrap=True)
     for run, sent in runs:
         about = run.about
-        running = duration(run.times_s["running"])
+        running = format_duration(run.times_s["running"])
         told = (str(about.get("name") or ""), str(about.get("experiment") or ""), run.state, running)
         table.add_row(run.run, *told, f"{run.samples:,}", "yes" if sent else "no", run.cause or "")
     answers.print(table)

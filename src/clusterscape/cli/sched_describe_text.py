@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from clusterscape.cli.output import answers, duration, errors, listing_table
+from clusterscape.cli.output import answers, errors, listing_table
+from clusterscape.model.quantities import format_duration
 
 VERDICTS = {"supported": "supported", "not_supported": "not supported", "cannot_tell": "cannot tell"}
 _STYLES = {"supported": "green", "not_supported": "yellow", "cannot_tell": "dim"}
@@ -84,7 +85,7 @@ def unit_word(trace: dict[str, Any]) -> str:
 
 
 def _seconds(*path: str) -> Callable[[dict[str, Any]], str]:
-    return lambda trace: duration(find(trace, *path))
+    return lambda trace: format_duration(find(trace, *path))
 
 
 def _share(*path: str) -> Callable[[dict[str, Any]], str]:
@@ -122,7 +123,7 @@ FACTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("dropped rows", _number("dropped")),
     ("users", _number("users", "users")),
     ("jobs of the most active user", _share("users", "largest_user_share")),
-    ("submissions span", lambda trace: duration(trace["last_submit_s"] - trace["first_submit_s"])),
+    ("submissions span", lambda trace: format_duration(trace["last_submit_s"] - trace["first_submit_s"])),
     ("sizes in", lambda trace: unit_word(trace)),
     ("machine", _capacity),
     ("unit-hours used", _number("unit_hours")),

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from clusterscape.cli.output import answers, duration, listing_table
+from clusterscape.cli.output import answers, listing_table
 from clusterscape.cli.status import describe_awaited, describe_reservations
+from clusterscape.model.quantities import format_duration
 
 _VERDICTS = {"better": "green", "worse": "yellow", "unclear": "dim", "same": "dim"}
 
@@ -16,7 +17,7 @@ def _moment(at_ms: int | None) -> str:
 def _change(seconds: float) -> str:
     if abs(seconds) < 30:
         return "±0"
-    return f"{'+' if seconds > 0 else '−'}{duration(abs(seconds))}"
+    return f"{'+' if seconds > 0 else '−'}{format_duration(abs(seconds))}"
 
 
 def print_queue(found: dict[str, Any]) -> None:
@@ -51,7 +52,7 @@ def print_queue(found: dict[str, Any]) -> None:
             row["user"] or "–",
             row["partition"],
             str(row["gpus"]),
-            duration(row["waited_s"]) if row["waited_s"] is not None else "–",
+            format_duration(row["waited_s"]) if row["waited_s"] is not None else "–",
             interval,
             _moment(row["planned_at"]),
             _moment(row["scheduler_at"]),
@@ -98,7 +99,7 @@ def print_story(found: dict[str, Any]) -> None:
         answers.line()
         answers.print("What would start it sooner than at the latest, the cheapest first:", style="dim")
         for change in found["changes"]:
-            answers.print(f"  {change['words']}: {duration(change['gain_s'])} sooner", highlight=False)
+            answers.print(f"  {change['words']}: {format_duration(change['gain_s'])} sooner", highlight=False)
 
 
 def _print_promise(promise: dict[str, Any] | None) -> None:
@@ -141,5 +142,5 @@ def print_what_if(found: dict[str, Any]) -> None:
 def _value(value: float, unit: str) -> str:
     sign = "−" if value < 0 else ""
     if unit == "s":
-        return f"{sign}{duration(abs(value))}"
+        return f"{sign}{format_duration(abs(value))}"
     return f"{sign}{abs(value):,.1f} {unit}".strip()

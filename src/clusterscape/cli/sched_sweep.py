@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from clusterscape.cli.dask_cluster import SchedulerOption, dask_client
-from clusterscape.cli.options import JsonOption
+from clusterscape.cli.options import JsonOption, SchedulerOption
 from clusterscape.errors import QueryError
+from clusterscape.runtime.dask_cluster import dask_client
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

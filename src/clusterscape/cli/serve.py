@@ -21,10 +21,10 @@ def serve(
 ) -> None:
     """Collect from the configured sources and serve the page."""
     from clusterscape.cli.demo_folder import disown_demo
-    from clusterscape.cli.replicas import check_roles, is_replicated
-    from clusterscape.cli.running import bind, run_site
-    from clusterscape.cli.site import build_collectors, open_site
     from clusterscape.cli.site_settings import describe_config, report_places
+    from clusterscape.runtime.replicas import check_roles, is_replicated
+    from clusterscape.runtime.server import bind, run_site
+    from clusterscape.runtime.site import build_collectors, open_site
     from clusterscape.serve.identity.addresses import refuse_open_address
     from clusterscape.settings import find_config, read_settings
     from clusterscape.store.data_folder import hold_data_folder, prepare_data_folder

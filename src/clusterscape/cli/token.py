@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, duration, errors, listing_table, print_json
+from clusterscape.cli.output import answers, errors, listing_table, print_json
 from clusterscape.model.access import ApiToken, Scope, Way
+from clusterscape.model.quantities import format_duration
 
 app = typer.Typer(help="API tokens: what scripts show instead of a password.", no_args_is_help=True)
 
@@ -26,7 +27,7 @@ def create(
 ) -> None:
     """Make a token and show it, this once."""
     from clusterscape.cli.access import open_access
-    from clusterscape.cli.site import system_clock
+    from clusterscape.runtime.site import system_clock
     from clusterscape.serve.identity.tokens import ApiTokens
 
     with open_access(config) as access:
@@ -58,9 +59,9 @@ def list_tokens(config: ConfigOption = None, as_json: JsonOption = False) -> Non
         table.add_column(heading, no_wrap=heading != "for")
     now = time.time() * 1000
     for each in tokens:
-        used = "never" if each.used_at is None else f"{duration((now - each.used_at) / 1000)} ago"
+        used = "never" if each.used_at is None else f"{format_duration((now - each.used_at) / 1000)} ago"
         left_s = (each.expires_at - now) / 1000
-        ends = "revoked" if each.revoked_at else "expired" if left_s <= 0 else f"in {duration(left_s)}"
+        ends = "revoked" if each.revoked_at else "expired" if left_s <= 0 else f"in {format_duration(left_s)}"
         table.add_row(each.key, f"{each.start}…", each.login, each.title, ", ".join(sorted(each.scopes)), used, ends)
     answers.print(table)
 
@@ -71,7 +72,7 @@ def revoke(
 ) -> None:
     """End a token; it opens nothing from the next request on."""
     from clusterscape.cli.access import open_access
-    from clusterscape.cli.site import system_clock
+    from clusterscape.runtime.site import system_clock
     from clusterscape.serve.identity.tokens import ApiTokens
 
     with open_access(config) as access:

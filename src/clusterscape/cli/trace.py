@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clusterscape.cli import trace_diff, trace_store
-from clusterscape.cli.dask_cluster import SchedulerOption
-from clusterscape.cli.options import JsonOption
+from clusterscape.cli.options import JsonOption, SchedulerOption
 from clusterscape.cli.output import answers, errors, print_json
 from clusterscape.errors import SourceError
 
@@ -61,7 +60,7 @@ def _analyze(paths: list[Path], workers: int | None, scheduler: str | None, *, q
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from clusterscape.analyze.trace.report import analyze_trace
-    from clusterscape.cli.trace_reading import read_anywhere
+    from clusterscape.runtime.trace_reading import read_anywhere
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=quiet) as progress:

@@ -71,10 +71,10 @@ def _tables(named: str, config: Path | None) -> "RunTables":
 
         packed = pack_trace(analyze_trace(read_traces([path]), np.random.default_rng(SEED)))
         return RunTables(packed.spans, packed.steps)
-    from clusterscape.cli.site import open_artifacts
     from clusterscape.cli.site_settings import read_site_settings
     from clusterscape.errors import NotFoundError
     from clusterscape.query.traces.opened import OpenTraces
+    from clusterscape.runtime.site import open_artifacts
 
     try:
         opened = OpenTraces(open_artifacts(read_site_settings(config))).find(named)

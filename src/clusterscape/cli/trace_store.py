@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clusterscape.cli.dask_cluster import SchedulerOption
-from clusterscape.cli.options import ConfigOption, JsonOption, TokenOption
+from clusterscape.cli.options import ConfigOption, JsonOption, SchedulerOption, TokenOption
 from clusterscape.cli.output import answers, count, errors, listing_table, print_json
 from clusterscape.errors import ConfigError, SourceError
 
@@ -99,8 +98,8 @@ def list_traces(
         query = f"?{urlencode({'workload': workload})}" if workload else ""
         rows = fetch(f"{server.rstrip('/')}/api/v1/traces{query}", token)["traces"]
     else:
-        from clusterscape.cli.site import open_artifacts
         from clusterscape.query.workload_ids import qualify
+        from clusterscape.runtime.site import open_artifacts
         from clusterscape.store.artifacts.traces import list_abouts
 
         found = list_abouts(open_artifacts(_read(config)))
@@ -154,7 +153,7 @@ def _read(config: Path | None) -> "Settings":
 
 
 def _intake(settings: "Settings", scheduler: str | None = None) -> "TraceIntake":
-    from clusterscape.cli.site import open_artifacts, open_trace_intake
+    from clusterscape.runtime.site import open_artifacts, open_trace_intake
 
     return open_trace_intake(settings, open_artifacts(settings), scheduler=scheduler)
 

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from clusterscape.cli.options import ConfigOption, JsonOption
-from clusterscape.cli.output import answers, duration, listing_table, print_json
+from clusterscape.cli.output import answers, listing_table, print_json
 from clusterscape.model.access import Account, Way
+from clusterscape.model.quantities import format_duration
 from clusterscape.model.viewers import Role
 
 app = typer.Typer(help="Who may come in, and as what.", no_args_is_help=True)
@@ -34,8 +35,8 @@ def add(
 ) -> None:
     """Make a local account; asks for its password."""
     from clusterscape.cli.access import open_access, warn_if_unused
-    from clusterscape.cli.site import system_clock
     from clusterscape.errors import QueryError
+    from clusterscape.runtime.site import system_clock
     from clusterscape.serve.identity.passwords import check_login
 
     check_login(login)
@@ -77,7 +78,7 @@ def list_accounts(config: ConfigOption = None, as_json: JsonOption = False) -> N
         table.add_column(heading, no_wrap=heading != "projects")
     now = time.time() * 1000
     for each in accounts:
-        last = "–" if each.signed_in_at is None else f"{duration((now - each.signed_in_at) / 1000)} ago"
+        last = "–" if each.signed_in_at is None else f"{format_duration((now - each.signed_in_at) / 1000)} ago"
         role = f"{each.role} (shut out)" if each.is_disabled else each.role
         table.add_row(each.login, each.way, role, ", ".join(sorted(each.projects)) or "–", each.title or "–", last)
     answers.print(table)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from clusterscape.cli.output import count, duration, percent
+from clusterscape.cli.output import count, percent
+from clusterscape.model.quantities import format_duration
 
 
 @pytest.mark.parametrize(
@@ -10,7 +11,7 @@ from clusterscape.cli.output import count, duration, percent
     [(None, "–"), (0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3600, "1 h 0 min"), (90_000, "1 d 1 h")],
 )
 def test_duration_has_its_two_largest_units_when_written(seconds: float | None, text: str) -> None:
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 def test_counts_and_shares_read_well_when_written() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from clusterscape.cli.trace_importing import import_apart, import_files
 from clusterscape.errors import NotFoundError, QueryError, SourceError
 from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import UnixMs
 from clusterscape.model.traces import ImportedTrace, TraceAbout, TraceState, trace_key
+from clusterscape.runtime.trace_importing import import_apart, import_files
 from clusterscape.store.artifacts import FolderArtifactStore
 from clusterscape.store.artifacts.traces import list_abouts, write_about
 

@@ -11,10 +11,10 @@ import pytest
 from clusters.small import SmallCluster
 from fastapi.testclient import TestClient
 
-from clusterscape.cli.trace_importing import import_files
 from clusterscape.ingest.traces import TraceIntake
 from clusterscape.model import UnixMs
 from clusterscape.query import Queries, QueryContext
+from clusterscape.runtime.trace_importing import import_files
 from clusterscape.serve.app import create_app
 from clusterscape.store.artifacts import FolderArtifactStore
 

@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from clusterscape import executors
-from clusterscape.cli.replicas import Follower, Replica, is_replicated
-from clusterscape.cli.steady_clock import SteadyClock
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.sharding import parse_shard
 from clusterscape.ingest.pipeline import Ingest
@@ -27,6 +25,8 @@ from clusterscape.query import Queries, QueryContext
 from clusterscape.query.ownership import OWNER
 from clusterscape.query.scheduling.description import KIND as JOB_TRACE_KIND
 from clusterscape.query.scheduling.description import PREFIX as JOB_TRACES_PREFIX
+from clusterscape.runtime.replicas import Follower, Replica, is_replicated
+from clusterscape.runtime.steady_clock import SteadyClock
 from clusterscape.settings import CollectSettings, KubernetesSettings, PrometheusSettings, Settings, SlurmSettings
 from clusterscape.settings.limits import UploadLimits
 from clusterscape.store.artifacts import ArtifactStore, open_artifact_store
@@ -326,7 +326,7 @@ def open_trace_intake(
     stopped = threading.Event()
 
     def import_trace(paths: Sequence[Path], folder: Path, progress: Callable[[float], None]) -> ImportedTrace:
-        from clusterscape.cli.trace_importing import import_apart  # multiprocessing is not free to import
+        from clusterscape.runtime.trace_importing import import_apart  # multiprocessing is not free to import
 
         return import_apart(paths, folder, progress, stopped.is_set, scheduler, limits)
 

@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from clusterscape.cli.output import duration
 from clusterscape.model import UnixMs
+from clusterscape.model.quantities import format_duration
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +46,13 @@ class SteadyClock:
             elif ahead_ms < 0:
                 log.warning(
                     "this machine's clock jumped back by %s; what is stored now lies before what was stored last",
-                    duration(-ahead_ms / 1000),
+                    format_duration(-ahead_ms / 1000),
                 )
                 self._follow(ahead_ms)
             elif self._ahead_since_ms is None:
                 log.warning(
                     "this machine's clock jumped forward by %s; nothing is removed for its age until it has stayed so for a day",
-                    duration(ahead_ms / 1000),
+                    format_duration(ahead_ms / 1000),
                 )
                 self._ahead_since_ms = elapsed_ms
             elif elapsed_ms - self._ahead_since_ms > BELIEVED_AFTER_MS:

@@ -51,7 +51,7 @@ async def compile_ahead(warm_up: WarmUp, marker: Path) -> None:
 
 
 async def _run_compiler(warm_up: WarmUp) -> bool:
-    command = [sys.executable, "-m", "clusterscape.cli.compile_kernels"]
+    command = [sys.executable, "-m", "clusterscape.runtime.compile_kernels"]
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

@@ -13,7 +13,6 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from clusterscape.cli.process_memory import find_machine_memory, iter_tree, read_tree_bytes
 from clusterscape.errors import ClusterScapeError, SourceError, TooLargeError
 from clusterscape.model.traces import (
     MEMORY_FILE,
@@ -24,6 +23,7 @@ from clusterscape.model.traces import (
     STEPS_FILE,
     ImportedTrace,
 )
+from clusterscape.runtime.process_memory import find_machine_memory, iter_tree, read_tree_bytes
 from clusterscape.settings.limits import UploadLimits
 
 BOOTSTRAP_SEED = 0  # the same files always give the same intervals
@@ -46,7 +46,7 @@ def import_files(
 
     from clusterscape.analyze.trace.packing import pack_trace
     from clusterscape.analyze.trace.report import analyze_trace
-    from clusterscape.cli.trace_reading import read_anywhere
+    from clusterscape.runtime.trace_reading import read_anywhere
 
     done = 0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from clusterscape.cli.garbage import settle
+from clusterscape.runtime.garbage import settle
 
 
 class Knot:

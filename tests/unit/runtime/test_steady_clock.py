@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from clusterscape.cli.steady_clock import BELIEVED_AFTER_MS, SteadyClock
 from clusterscape.model import UnixMs
+from clusterscape.runtime.steady_clock import BELIEVED_AFTER_MS, SteadyClock
 
 HOUR_MS = 3_600_000
 

@@ -25,7 +25,7 @@ def read_anywhere(
 
     if scheduler is None:
         return read_traces(paths, workers=workers, progress=progress, limits=limits)
-    from clusterscape.cli.dask_cluster import dask_client
+    from clusterscape.runtime.dask_cluster import dask_client
 
     with dask_client(scheduler) as client:
         return read_traces(paths, pool=client.get_executor(pure=False), progress=progress, limits=limits)

@@ -13,13 +13,13 @@ from pathlib import Path
 import uvicorn
 
 from clusterscape import executors
-from clusterscape.cli.compiling import choose_folder, compile_ahead, find_marker
-from clusterscape.cli.garbage import settle_garbage
-from clusterscape.cli.replicas import Tending
-from clusterscape.cli.site import Site, SiteRuns, build_collectors
 from clusterscape.collect.contract import Collector
 from clusterscape.collect.schedule import run_collectors
 from clusterscape.errors import ClusterScapeError
+from clusterscape.runtime.compiling import choose_folder, compile_ahead, find_marker
+from clusterscape.runtime.garbage import settle_garbage
+from clusterscape.runtime.replicas import Tending
+from clusterscape.runtime.site import Site, SiteRuns, build_collectors
 from clusterscape.serve.app import create_app
 from clusterscape.serve.health_only import OnlyHealth
 from clusterscape.serve.http_guard import HttpGuard

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from clusterscape.errors import ConfigError, QueryError
-
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask scheduler (tcp://…) to run on, instead of here.", show_default=False),
-]
 
 
 @contextmanager

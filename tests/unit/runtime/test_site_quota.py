@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from clusterscape.cli.checks import check_everything
-from clusterscape.cli.site import Site, open_site
 from clusterscape.errors import TooLargeError
 from clusterscape.model.viewers import Role, Viewer
+from clusterscape.runtime.site import Site, open_site
 from clusterscape.settings import Settings, StorageSettings
 from clusterscape.settings.limits import LimitsSettings, UploadLimits
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from clusterscape.cli.process_memory import find_machine_memory, read_tree_bytes
-from clusterscape.cli.trace_importing import import_apart
 from clusterscape.errors import TooLargeError
+from clusterscape.runtime.process_memory import find_machine_memory, read_tree_bytes
+from clusterscape.runtime.trace_importing import import_apart
 from clusterscape.settings.limits import UploadLimits
 
 EVENT = '{"ph":"X","cat":"kernel","name":"gemm%d","ts":%d,"dur":5,"pid":0,"tid":7,"args":{"stream":7}}'

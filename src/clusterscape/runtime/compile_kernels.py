@@ -1,7 +1,7 @@
 """Compiles what a server computes with, in a process of its own: each area asks a made-up site of sixteen GPUs a small question.
 
 numba keeps compiled functions in files, so that the server loads in milliseconds what took seconds to compile. Prints the name
-of every area once it is compiled; run as ``python -m clusterscape.cli.compile_kernels``.
+of every area once it is compiled; run as ``python -m clusterscape.runtime.compile_kernels``.
 """
 
 import ctypes
@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from clusterscape.cli.site import Site, open_site, system_clock
 from clusterscape.model import (
     Allocation,
     InventoryObserved,
@@ -32,6 +31,7 @@ from clusterscape.model import (
     WorkloadState,
     gpu_unit_id,
 )
+from clusterscape.runtime.site import Site, open_site, system_clock
 from clusterscape.settings import Settings
 from clusterscape.settings.storage import StorageSettings
 from clusterscape.warm_up import Area
