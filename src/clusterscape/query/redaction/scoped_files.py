@@ -1,27 +1,25 @@
-"""Whole files as one sight may see them: traces of workloads that are shown as they are, and those of one's own."""
+"""Which files a viewer scope reads: traces of workloads that the scope covers, and those of one's own."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
 from clusterscape.errors import NotFoundError
-from clusterscape.model import WorkloadId
 from clusterscape.model.traces import TRACES_PREFIX, TraceAbout
-from clusterscape.query.visibility.sights import Sight
+from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.store.artifacts.contract import ArtifactInfo, ArtifactStore
 from clusterscape.store.artifacts.traces import read_about
 
 UPLOADS_PREFIX = "job-traces/"
-"""Files of these are found by their documents, which are veiled themselves (``veiled_documents.py``)."""
+"""Files of these are found by their documents, which are scoped themselves (``scoped_documents.py``)."""
 
 
-class VeiledFiles:
-    """An ArtifactStore over the site's own. What may not be seen is not there; what is new is not seen."""
+class ScopedFiles:
+    """An ArtifactStore over the site's own. What may not be read does not exist; a new kind of file is not read."""
 
-    def __init__(self, artifacts: ArtifactStore, sight: Sight, knows: Callable[[WorkloadId], bool]) -> None:
+    def __init__(self, artifacts: ArtifactStore, redactor: Redactor) -> None:
         self._artifacts = artifacts
-        self._sight = sight
-        self._knows = knows
+        self._redactor = redactor
 
     def put(self, key: str, chunks: Iterable[bytes]) -> int:
         """Store the chunks one after another."""
@@ -71,8 +69,8 @@ class VeiledFiles:
             about = read_about(self._artifacts, key.split("/")[1])
         except NotFoundError:
             return False
-        return is_own_trace(about, self._sight.user) or (
-            about.workload_id is not None and self._knows(WorkloadId(about.workload_id))
+        return is_own_trace(about, self._redactor.scope.user) or (
+            about.workload_id is not None and self._redactor.covers_workload(about.workload_id)
         )
 
 

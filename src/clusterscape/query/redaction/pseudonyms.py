@@ -21,6 +21,7 @@ NAMES_MS = 600_000
 """People and projects that are named in texts are looked up in a list that is at most so old."""
 
 _SCRUBBED = frozenset({USER, PROJECT})
+_CODE = re.compile(rf"[a-z2-7]{{{CODE_LENGTH}}}")
 _WORD = re.compile(r"\w(?:[\w.-]*\w)?")
 _PART = re.compile(r"[^\W_]+")
 
@@ -36,6 +37,7 @@ class Pseudonyms:
         self._real: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._named_at: int | None = None
+        self._generation = 0
         self._lock = threading.Lock()
         self._naming = threading.Lock()
 
@@ -54,6 +56,7 @@ class Pseudonyms:
             self._real[made] = name
             if kind in _SCRUBBED:
                 self._names[name.casefold()] = made
+                self._generation += 1
         return made
 
     def of_missing(self, kind: str, name: str | None) -> str | None:
@@ -72,6 +75,15 @@ class Pseudonyms:
         if pseudonym not in self._real:
             self._look_up_names()
         return self._real.get(pseudonym)
+
+    def is_pseudonym(self, kind: str, text: str) -> bool:
+        """Whether ``text`` looks like what stands for a name of this kind; schedulers allow no spaces in theirs."""
+        return text.startswith(f"{kind} ") and _CODE.fullmatch(text, len(kind) + 1) is not None
+
+    def refresh(self) -> int:
+        """Look names up where that was long ago; returns a number that changes with the names that are replaced in texts."""
+        self._look_up_names()
+        return self._generation
 
     def scrub(self, text: str, keep: frozenset[str] = frozenset()) -> str:
         """``text`` with pseudonyms in place of users and projects, but for those in ``keep``."""

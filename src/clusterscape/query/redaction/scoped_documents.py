@@ -1,6 +1,6 @@
-"""Documents as one sight may see them.
+"""Which documents a viewer scope reads: one's own, those of workloads that the scope covers, and what is everybody's.
 
-A kind that is not named here is not seen at all: what is new is hidden until somebody says how it is seen.
+A kind that is not listed here is not read at all: a new one is hidden until somebody says who reads it.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,14 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from clusterscape.errors import ForbiddenError
-from clusterscape.model import WorkloadId
 from clusterscape.model.exporter_names import EXPORTER_QUESTIONS
 from clusterscape.model.observations import PRIORITY_PARTS
 from clusterscape.model.stored_runs import DETAIL_KIND, RUN_KIND, owner_of
 from clusterscape.query.ownership import OWNER
-from clusterscape.query.visibility.pseudonyms import USER
-from clusterscape.query.visibility.sights import Sight
-from clusterscape.query.visibility.veil import HIDDEN, Veil
+from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.store.records.contract import Document, RecordStore
 
 _OWNERS = {"mute": "author", "rule-comment": "author"}
@@ -24,21 +21,20 @@ _OWNERS = {"mute": "author", "rule-comment": "author"}
 PUBLIC_SITE_KEYS = frozenset({"start-view"})
 
 
-class VeiledDocuments:
-    """Reads documents for a sight. ``knows``: whether a workload is shown as it is."""
+class ScopedDocuments:
+    """Reads documents within a scope."""
 
-    def __init__(self, records: RecordStore, sight: Sight, veil: Veil, knows: Callable[[WorkloadId], bool]) -> None:
+    def __init__(self, records: RecordStore, redactor: Redactor) -> None:
         self._records = records
-        self._sight = sight
-        self._veil = veil
-        self._knows = knows
+        self._redactor = redactor
+        self._scope = redactor.scope
         self._ways: Mapping[str, Callable[[Document], Document | None]] = {
             "view": self._see_view,
             "insight": self._see_view,
             "site": self._see_site,
             RUN_KIND: self._see_run,
             DETAIL_KIND: self._see_run_detail,
-            "mute": self._see_mute,
+            "mute": lambda document: document,
             "rule-comment": self._see_comment,
             "job_trace": self._see_upload,
             PRIORITY_PARTS: lambda document: document,
@@ -67,7 +63,7 @@ class VeiledDocuments:
             raise ForbiddenError("this name is taken", hint="Choose another, or ask an operator to change it.")
 
     def _is_own(self, document: Document) -> bool:
-        user = self._sight.user
+        user = self._scope.user
         return user is not None and user == document.body.get(_OWNERS.get(document.kind, OWNER))
 
     def _see_view(self, document: Document) -> Document | None:
@@ -76,7 +72,7 @@ class VeiledDocuments:
             return document
         if document.body.get(OWNER) is not None:
             return None
-        return replace(document, body={key: self._scrub(value) for key, value in document.body.items()})
+        return replace(document, body=self._redactor.free_text(document.body))
 
     def _see_site(self, document: Document) -> Document | None:
         return document if document.key in PUBLIC_SITE_KEYS else None
@@ -85,39 +81,15 @@ class VeiledDocuments:
         """Runs are their owner's workspace: others' show only as workloads that hold GPUs."""
         about: Any = document.body.get("about")
         project = about.get("workload") if isinstance(about, Mapping) else None
-        is_known = self._sight.knows(owner_of(document.body), project if isinstance(project, str) else None)
+        is_known = self._scope.covers(owner_of(document.body), project if isinstance(project, str) else None)
         return document if is_known else None
 
     def _see_run_detail(self, document: Document) -> Document | None:
         return None if self.find(RUN_KIND, document.key) is None else document
 
-    def _see_mute(self, document: Document) -> Document:
-        """That a rule is mute is for all to know; who asked for it and why only where the workload is known."""
-        body, workload = document.body, document.body.get("workload")
-        if self._is_own(document) or (isinstance(workload, str) and self._knows(WorkloadId(workload))):
-            return document
-        reason = self._veil.names.scrub(str(body.get("reason"))) if workload is None else HIDDEN
-        return replace(
-            document, body={**body, "author": self._veil.names.of(USER, str(body.get("author"))), "reason": reason}
-        )
-
     def _see_comment(self, document: Document) -> Document | None:
-        is_known = self._knows(WorkloadId(str(document.body.get("workload"))))
+        is_known = self._redactor.covers_workload(str(document.body.get("workload")))
         return document if is_known or self._is_own(document) else None
 
     def _see_upload(self, document: Document) -> Document | None:
         return document if self._is_own(document) else None
-
-    def _scrub(self, value: object) -> object:
-        """Names replaced in every text of a document."""
-        if isinstance(value, str):
-            return self._veil.names.scrub(value, self._kept)
-        if isinstance(value, Mapping):
-            return {self._veil.names.scrub(str(key), self._kept): self._scrub(each) for key, each in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._scrub(each) for each in value]
-        return value
-
-    @property
-    def _kept(self) -> frozenset[str]:
-        return frozenset({self._sight.user} if self._sight.user else ()) | self._sight.projects
