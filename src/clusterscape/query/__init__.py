@@ -48,7 +48,7 @@ class Queries:
         self.cluster = ClusterQuery(context, watch, self.violations)
         self.workloads = WorkloadQuery(context, self.cluster.past)
         self.series = SeriesQuery(context, self.workloads)
-        self.search = SearchQuery(context, self.cluster.picture, self.cluster.nodes)
+        self.search = SearchQuery(context, self.redacted_picture, self.cluster.nodes)
         self.sources = SourceQuery(context, ingest)
         self.timeline = TimelineQuery(context, self.cluster)
         self.views = ViewQuery(context)
@@ -88,6 +88,16 @@ class Queries:
         """Tells apart what viewers of different scopes are answered; empty where every name is shown."""
         return "" if self.redactor is None else self.redactor.code
 
+    def redacted_picture(self) -> tuple[int, pl.DataFrame]:
+        """The picture of all units now with the names that the viewers read, and its version."""
+        version, table = self.cluster.picture()
+        redactor = self.redactor
+        if redactor is None:
+            return version, table
+        return version, self.context.cache.get(
+            "redacted picture", version, lambda: redactor.redact_table(table, SnapshotRow)
+        )
+
     def scoped_to(self, viewer: Viewer) -> "Queries":
         """The questions as ``viewer`` may ask them: these, or on a private site those within the viewer's scope."""
         return self if self._scopes is None else self._scopes.find(viewer) or self
@@ -116,7 +126,7 @@ class ScopedQueries(Queries):
         self.violations = ViolationQuery(context, watch, self.rule_notes)
         self.workloads = WorkloadQuery(context, PastPictures(context, whole.cluster.places))
         self.series = SeriesQuery(context, self.workloads)
-        self.search = SearchQuery(context, self._redacted_picture, whole.cluster.nodes)
+        self.search = SearchQuery(context, self.redacted_picture, whole.cluster.nodes)
         self.views = ViewQuery(context)
         self.insights = ViewQuery(context, INSIGHT)
         self.runs = RunQuery(context)
@@ -130,14 +140,6 @@ class ScopedQueries(Queries):
         self.traces = whole.traces.within(context, self.workloads)
         self.diagnosis = whole.diagnosis.within(context, self.workloads, self.rule_notes)
         self._scopes = None
-
-    def _redacted_picture(self) -> tuple[int, pl.DataFrame]:
-        version, table = self.cluster.picture()
-        redactor = self.redactor
-        assert redactor is not None, "set when built"
-        return version, self.context.cache.get(
-            "redacted picture", version, lambda: redactor.redact_table(table, SnapshotRow)
-        )
 
 
 __all__ = ["IngestState", "Queries", "QueryContext"]

@@ -93,8 +93,8 @@ def _redact_answers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     async def call_async(*args: Any, **kwargs: Any) -> Any:
         return redact(await endpoint(*args, **kwargs), kwargs["state"])
 
-    wrapped = call_async if inspect.iscoroutinefunction(endpoint) else call
-    wrapped.is_redacted = True  # type: ignore[attr-defined]
+    wrapped: Any = call_async if inspect.iscoroutinefunction(endpoint) else call
+    wrapped.is_redacted = True
     return wrapped
 
 

@@ -1,4 +1,4 @@
-"""What a veil hides and what it leaves: names are replaced, the picture stays complete, questions go by what is seen."""
+"""What a viewer scope hides: names are replaced, the picture stays complete, questions go by what the viewer reads."""
 
 from dataclasses import replace
 from itertools import product

@@ -100,7 +100,7 @@ class Pseudonyms:
         return _WORD.sub(stand_in_parts, text)
 
     def _look_up_names(self) -> None:
-        """Of everybody who ever had a workload; those whose workloads were veiled since are known at once."""
+        """Of everybody who ever had a workload; those whose names were redacted since are known at once."""
         with self._naming:
             now = self._clock()
             if self._named_at is not None and abs(now - self._named_at) < NAMES_MS:

@@ -1,6 +1,6 @@
 """Redacts answers, records and tables for one viewer scope, by the markers of their types. The only place that hides names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import polars as pl
@@ -11,7 +11,7 @@ from clusterscape.query.diagnosis.holding import LAYOUT_TAGS
 from clusterscape.query.redaction.plans import UnmarkedTextError, compile_plan, read_markers
 from clusterscape.query.redaction.pseudonyms import EXPERIMENT, PROJECT, USER, Pseudonyms
 from clusterscape.query.redaction.viewer_scope import ViewerScope
-from clusterscape.query.redaction.workload_codes import WorkloadCodes
+from clusterscape.query.redaction.workload_codes import SOURCE, WorkloadCodes
 from clusterscape.store.records.contract import RecordStore
 
 HIDDEN = "hidden"
@@ -21,6 +21,10 @@ ANYBODY = "*"
 MOST_TEXTS = 20_000
 
 T = TypeVar("T")
+_ID_MARKERS = (Reveals.WORKLOAD_ID, Reveals.UNIT_ID, Reveals.SCOPED_TEXT)
+"""Nothing is replaced in these but ids that are names."""
+_OWNED = (Reveals.USER, Reveals.PROJECT, Reveals.EXPERIMENT, Reveals.OWNER_TEXT)
+"""Shown in rows whose owner the scope covers."""
 _KINDS = {Reveals.USER: USER, Reveals.PERSON: USER, Reveals.PROJECT: PROJECT, Reveals.EXPERIMENT: EXPERIMENT}
 
 
@@ -73,23 +77,21 @@ class Redactor:
         return table.select(pl.repeat(False, pl.len()).alias("covered") | covered).to_series()
 
     def _redact_column(self, column: pl.Series, marker: Reveals, covered: pl.Series) -> pl.Series | None:
-        """None where nothing is hidden. By its distinct texts: a column has far more rows than texts.
-
-        An Enum leaves with all its categories, even those that no row has.
-        """
+        """None where nothing is hidden. By its distinct texts: a column has far more rows than texts."""
         if marker is Reveals.NOTHING:
             return None
-        texts = column.cast(pl.String)
-        distinct = column.dtype.categories if isinstance(column.dtype, pl.Enum) else texts.drop_nulls().unique()
-        replaced = {str(text): self._redact_text(str(text), marker) for text in distinct}
-        if all(text == other for text, other in replaced.items()):
+        kind = column.dtype
+        distinct = kind.categories if isinstance(kind, pl.Enum) else column.cast(pl.String).drop_nulls().unique()
+        if marker in _ID_MARKERS and not distinct.str.contains(SOURCE, literal=True).any():
             return None
-        hidden = texts.replace_strict(replaced, default=None, return_dtype=pl.String)
-        if marker in (Reveals.USER, Reveals.PROJECT, Reveals.EXPERIMENT, Reveals.OWNER_TEXT):
-            hidden = texts.zip_with(covered, hidden)
-        if isinstance(column.dtype, pl.Enum):
-            return hidden.cast(pl.Enum(hidden.drop_nulls().unique(maintain_order=True)))
-        return hidden
+        visible = distinct.to_list()
+        hidden = [self._redact_text(text, marker) for text in visible]
+        if hidden == visible:
+            return None
+        if marker not in _OWNED:
+            covered = pl.repeat(False, len(column), eager=True)
+        redacted = _replace_categories(column.cast(pl.Enum(distinct)), visible, hidden, covered)
+        return redacted if isinstance(kind, pl.Enum) else redacted.cast(pl.String)
 
     def _redact_text(self, text: str, marker: Reveals) -> str | None:
         """Of a row whose owner is not covered."""
@@ -155,6 +157,21 @@ class Redactor:
 
     def _stand_in(self, kind: str, name: str) -> str:
         return name if name == ANYBODY or self.names.is_pseudonym(kind, name) else self.names.of(kind, name)
+
+
+def _replace_categories(
+    column: pl.Series, visible: Sequence[str], hidden: Sequence[str | None], covered: pl.Series
+) -> pl.Series:
+    """An Enum with ``hidden`` in place of ``visible`` where a row is not covered; of both it has only those that rows hold."""
+    codes = column.to_physical().cast(pl.UInt32)
+    shown = set(codes.filter(covered).drop_nulls().unique().to_list())
+    replaced = set(codes.filter(~covered).drop_nulls().unique().to_list())
+    kept = [visible[code] for code in sorted(shown)] + [text for code in sorted(replaced) if (text := hidden[code])]
+    places = {text: place for place, text in enumerate(dict.fromkeys(kept))}
+    of_shown = pl.Series([places.get(text) for text in visible], dtype=pl.UInt32)
+    of_hidden = pl.Series([None if text is None else places.get(text) for text in hidden], dtype=pl.UInt32)
+    chosen = of_shown.gather(codes).zip_with(covered, of_hidden.gather(codes))
+    return pl.Series(column.name, list(places), dtype=pl.Enum(list(places))).gather(chosen)
 
 
 def check_columns(table: pl.DataFrame, row: type) -> dict[str, Reveals]:
