@@ -25,6 +25,9 @@ REDACTOR_KEY = "clusterscape.redactor"
 """What hides names from who sent a request, in its scope; None: nothing does; missing: the sender is not known yet."""
 
 
+REDACTED_ATTRIBUTE = "is_redacted"
+
+
 class RedactedResponse(Response):
     """A body that was redacted before it was encoded."""
 
@@ -73,7 +76,7 @@ class RedactedRoute(APIRoute):
 
 
 def _redact_answers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    if getattr(endpoint, "is_redacted", False):  # a router that is included in an app makes its routes again
+    if hasattr(endpoint, REDACTED_ATTRIBUTE):  # a router that is included in an app makes its routes again
         return endpoint
     kind = _answer_type(endpoint)
     if compile_plan(kind) is None:
@@ -93,8 +96,8 @@ def _redact_answers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     async def call_async(*args: Any, **kwargs: Any) -> Any:
         return redact(await endpoint(*args, **kwargs), kwargs["state"])
 
-    wrapped: Any = call_async if inspect.iscoroutinefunction(endpoint) else call
-    wrapped.is_redacted = True
+    wrapped: Callable[..., Any] = call_async if inspect.iscoroutinefunction(endpoint) else call
+    setattr(wrapped, REDACTED_ATTRIBUTE, True)
     return wrapped
 
 

@@ -285,3 +285,11 @@ def test_names_are_replaced_in_texts_when_a_user_is_new(of_bob: Redactor) -> Non
     assert of_bob.redact(Pair("by zoe", 1)).text == "by zoe"
     stand_in = of_bob.names.of("user", "zoe")
     assert of_bob.redact(Pair("by zoe", 1)).text == f"by {stand_in}"
+
+
+def test_value_is_redacted_or_refused_when_it_is_not_of_its_declared_type(of_bob: Redactor) -> None:
+    ada = of_bob.names.of("user", "ada")
+    assert list(of_bob.redact(("ada",), list[UserName] | None)) == [ada]
+    assert of_bob.redact([1, 2.5, None, "ada"], list[float | UserName | None]) == [1, 2.5, None, ada]
+    with pytest.raises(UnmarkedTextError):
+        of_bob.redact(b"ada", float | UserName)

@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal, NewType, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -154,34 +155,44 @@ _TEXT_PLANS: Mapping[Reveals, Plan | None] = {
 def _compile_union(arms: Sequence[Any], where: str, is_checked: bool) -> Plan | None:
     is_optional = type(None) in arms
     plans = [
-        (arm, plan)
+        (_classes_of(arm), _compile(arm, where, is_checked=is_checked, is_optional=is_optional))
         for arm in arms
-        if (plan := _compile(arm, where, is_checked=is_checked, is_optional=is_optional)) is not None
+        if arm is not type(None)
     ]
-    if len(plans) <= 1:
-        return _keep_missing(plans[0]) if plans else None
-    choices = [(_class_of(arm), plan) for arm, plan in plans]
+    if all(plan is None for _, plan in plans):
+        return None
+    if len(plans) == 1:
+        return partial(_keep_missing, plans[0][1])
 
     def redact(value: Any, rules: TextRules, is_covered: bool | None) -> Any:
-        for kind, plan in choices:
-            if isinstance(value, kind):
-                return plan(value, rules, is_covered)
-        return value
+        if value is None:
+            return None
+        for kinds, plan in plans:
+            if isinstance(value, kinds):
+                return _apply(plan, value, rules, is_covered)
+        raise UnmarkedTextError(f"{where} holds a {type(value).__name__}, which its type does not name")
 
     return redact
 
 
-def _keep_missing(choice: tuple[Any, Plan]) -> Plan:
-    kind, plan = _class_of(choice[0]), choice[1]
-    return lambda value, rules, is_covered: plan(value, rules, is_covered) if isinstance(value, kind) else value
+def _keep_missing(plan: Plan | None, value: Any, rules: TextRules, is_covered: bool | None) -> Any:
+    return None if value is None else _apply(plan, value, rules, is_covered)
 
 
-def _class_of(kind: Any) -> type:
+def _classes_of(kind: Any) -> tuple[type, ...]:
+    """What values of a type are instances of; a list may be a tuple, an int may stand for a float."""
     if isinstance(kind, NewType):
         kind = kind.__supertype__
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
-    return cast(type, get_origin(kind) or kind)
+    origin = get_origin(kind) or kind
+    if origin is Literal:
+        return tuple({type(value) for value in get_args(kind)})
+    if origin in (list, tuple, Sequence):
+        return (list, tuple)
+    if origin is dict:
+        return (Mapping,)
+    return (float, int) if origin is float else (origin,)
 
 
 def _compile_items(origin: Any, arms: Sequence[Any], where: str, is_checked: bool) -> Plan | None:

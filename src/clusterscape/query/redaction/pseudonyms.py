@@ -43,9 +43,9 @@ class Pseudonyms:
 
     def of(self, kind: str, name: str) -> str:
         """What stands for a name: ``user k3v9q2x``."""
-        found = self._kept.get((kind, name))
-        if found is not None:
-            return found
+        kept = self._kept.get((kind, name))
+        if kept is not None:
+            return kept
         made = f"{kind} {self.code(kind, name)}"
         with self._lock:
             if len(self._kept) >= MOST_KEPT:
@@ -89,13 +89,13 @@ class Pseudonyms:
         """``text`` with pseudonyms in place of users and projects, but for those in ``keep``."""
         self._look_up_names()
 
-        def stand_in(found: re.Match[str]) -> str:
-            word = found.group()
+        def stand_in(match: re.Match[str]) -> str:
+            word = match.group()
             return word if word in keep else self._names.get(word.casefold(), word)
 
-        def stand_in_parts(found: re.Match[str]) -> str:
-            whole = stand_in(found)
-            return _PART.sub(stand_in, whole) if whole == found.group() and whole not in keep else whole
+        def stand_in_parts(match: re.Match[str]) -> str:
+            whole = stand_in(match)
+            return _PART.sub(stand_in, whole) if whole == match.group() and whole not in keep else whole
 
         return _WORD.sub(stand_in_parts, text)
 

@@ -178,13 +178,13 @@ def check_columns(table: pl.DataFrame, row: type) -> dict[str, Reveals]:
     """The markers of the columns of ``table`` that hold texts. Raises UnmarkedTextError where one has none."""
     markers = read_markers(row)
     is_checked = CHECKED_ATTRIBUTE in vars(row)
-    found = {}
+    columns = {}
     for name, kind in table.schema.items():
         if name in markers:
-            found[name] = markers[name]
+            columns[name] = markers[name]
         elif _holds_text(kind) and not is_checked:
             raise UnmarkedTextError(f"column {name} of a table of {row.__name__} has no marker")
-    return found
+    return columns
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:

@@ -28,45 +28,45 @@ class ScopedDocuments:
         self._records = records
         self._redactor = redactor
         self._scope = redactor.scope
-        self._ways: Mapping[str, Callable[[Document], Document | None]] = {
-            "view": self._see_view,
-            "insight": self._see_view,
-            "site": self._see_site,
-            RUN_KIND: self._see_run,
-            DETAIL_KIND: self._see_run_detail,
+        self._readers: Mapping[str, Callable[[Document], Document | None]] = {
+            "view": self._read_view,
+            "insight": self._read_view,
+            "site": self._read_site,
+            RUN_KIND: self._read_run,
+            DETAIL_KIND: self._read_run_detail,
             "mute": lambda document: document,
-            "rule-comment": self._see_comment,
-            "job_trace": self._see_upload,
+            "rule-comment": self._read_comment,
+            "job_trace": self._read_upload,
             PRIORITY_PARTS: lambda document: document,
             EXPORTER_QUESTIONS: lambda document: document,
         }
 
     def find(self, kind: str, key: str) -> Document | None:
         """One document, or None."""
-        way = self._ways.get(kind)
-        found = None if way is None else self._records.document(kind, key)
-        return None if found is None or way is None else way(found)
+        read = self._readers.get(kind)
+        document = None if read is None else self._records.document(kind, key)
+        return None if document is None or read is None else read(document)
 
     def all(self, kind: str) -> list[Document]:
-        """Those that may be seen, by key."""
-        way = self._ways.get(kind)
-        if way is None:
+        """Those that the scope reads, by key."""
+        read = self._readers.get(kind)
+        if read is None:
             return []
-        return [seen for each in self._records.documents(kind) if (seen := way(each)) is not None]
+        return [shown for document in self._records.documents(kind) if (shown := read(document)) is not None]
 
     def check_free(self, kind: str, key: str) -> None:
-        """Raise ForbiddenError where a document is there that belongs to somebody else, or to everybody."""
-        if kind not in self._ways:
+        """Raise ForbiddenError where a document exists that belongs to somebody else, or to everybody."""
+        if kind not in self._readers:
             raise ForbiddenError("this is written by operators only", hint="Ask one of them.")
-        found = self._records.document(kind, key)
-        if found is not None and not self._is_own(found):
+        document = self._records.document(kind, key)
+        if document is not None and not self._is_own(document):
             raise ForbiddenError("this name is taken", hint="Choose another, or ask an operator to change it.")
 
     def _is_own(self, document: Document) -> bool:
         user = self._scope.user
         return user is not None and user == document.body.get(_OWNERS.get(document.kind, OWNER))
 
-    def _see_view(self, document: Document) -> Document | None:
+    def _read_view(self, document: Document) -> Document | None:
         """One's own as it is, everybody's without names, others' not at all."""
         if self._is_own(document):
             return document
@@ -74,22 +74,22 @@ class ScopedDocuments:
             return None
         return replace(document, body=self._redactor.free_text(document.body))
 
-    def _see_site(self, document: Document) -> Document | None:
+    def _read_site(self, document: Document) -> Document | None:
         return document if document.key in PUBLIC_SITE_KEYS else None
 
-    def _see_run(self, document: Document) -> Document | None:
+    def _read_run(self, document: Document) -> Document | None:
         """Runs are their owner's workspace: others' show only as workloads that hold GPUs."""
         about: Any = document.body.get("about")
         project = about.get("workload") if isinstance(about, Mapping) else None
-        is_known = self._scope.covers(owner_of(document.body), project if isinstance(project, str) else None)
-        return document if is_known else None
+        is_covered = self._scope.covers(owner_of(document.body), project if isinstance(project, str) else None)
+        return document if is_covered else None
 
-    def _see_run_detail(self, document: Document) -> Document | None:
+    def _read_run_detail(self, document: Document) -> Document | None:
         return None if self.find(RUN_KIND, document.key) is None else document
 
-    def _see_comment(self, document: Document) -> Document | None:
-        is_known = self._redactor.covers_workload(str(document.body.get("workload")))
-        return document if is_known or self._is_own(document) else None
+    def _read_comment(self, document: Document) -> Document | None:
+        is_covered = self._redactor.covers_workload(str(document.body.get("workload")))
+        return document if is_covered or self._is_own(document) else None
 
-    def _see_upload(self, document: Document) -> Document | None:
+    def _read_upload(self, document: Document) -> Document | None:
         return document if self._is_own(document) else None

@@ -37,30 +37,30 @@ class ScopedFiles:
         return self._artifacts.path(key)
 
     def list(self, prefix: str = "") -> "list[ArtifactInfo]":
-        """All artifacts that may be seen, by key."""
-        seen: dict[str, bool] = {}
-        found = []
-        for each in self._artifacts.list(prefix):
-            folder = "/".join(each.key.split("/")[:2])
-            if folder not in seen:
-                seen[folder] = self._is_seen(each.key)
-            if seen[folder]:
-                found.append(each)
-        return found
+        """All artifacts that the scope reads, by key."""
+        is_readable: dict[str, bool] = {}
+        readable = []
+        for artifact in self._artifacts.list(prefix):
+            folder = "/".join(artifact.key.split("/")[:2])
+            if folder not in is_readable:
+                is_readable[folder] = self._is_readable(artifact.key)
+            if is_readable[folder]:
+                readable.append(artifact)
+        return readable
 
     def delete(self, key: str) -> bool:
         """Remove an artifact; False where there was none."""
-        return self._is_seen(key) and self._artifacts.delete(key)
+        return self._is_readable(key) and self._artifacts.delete(key)
 
     def remove_unfinished(self) -> None:
         """Remove what writers left that were killed: of nobody in particular."""
         self._artifacts.remove_unfinished()
 
     def _check(self, key: str) -> None:
-        if not self._is_seen(key):
+        if not self._is_readable(key):
             raise NotFoundError(f"there is no artifact {key}", hint="GET /api/v1/traces lists traces.")
 
-    def _is_seen(self, key: str) -> bool:
+    def _is_readable(self, key: str) -> bool:
         if key.startswith(UPLOADS_PREFIX):
             return True
         if not key.startswith(TRACES_PREFIX):

@@ -74,26 +74,26 @@ class ScopedRecords:
         self._documents = ScopedDocuments(records, redactor)
         self._active: tuple[list[Workload], list[Workload]] | None = None
 
-    def _see(self, workload: Workload) -> Workload:
+    def _redact(self, workload: Workload) -> Workload:
         return workload if self.scope.covers(workload.user, workload.project) else self._anonymous.find(workload)
 
     # workloads
 
     def workload(self, workload: WorkloadId) -> Workload | None:
         """One workload, or None."""
-        found = self._records.workload(workload)
-        return None if found is None else self._see(found)
+        record = self._records.workload(workload)
+        return None if record is None else self._redact(record)
 
     def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
         """Those of ``workloads`` that are known."""
-        return [self._see(workload) for workload in self._records.find_workloads(workloads)]
+        return [self._redact(workload) for workload in self._records.find_workloads(workloads)]
 
     def active_workloads(self) -> list[Workload]:
         """Everything waiting, running or suspended; the same list until it changes."""
         listed = self._records.active_workloads()
         kept = self._active
         if kept is None or kept[0] is not listed:
-            kept = self._active = (listed, [self._see(workload) for workload in listed])
+            kept = self._active = (listed, [self._redact(workload) for workload in listed])
         return kept[1]
 
     def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
@@ -102,7 +102,7 @@ class ScopedRecords:
         if meant is None:
             return WorkloadPage(workloads=[], total=0, limit=limit, offset=offset)
         page = self._records.workloads(meant, limit=limit, offset=offset)
-        return replace(page, workloads=[self._see(workload) for workload in page.workloads])
+        return replace(page, workloads=[self._redact(workload) for workload in page.workloads])
 
     def _translate(self, where: WorkloadFilter) -> WorkloadFilter | None:
         """The question that the store understands; None where nothing can match.

@@ -55,13 +55,13 @@ class WorkloadCodes:
     def reveal_in(self, text: str, *, is_encoded: bool = False) -> str:
         """``text`` with ids in place of codes that stand for one; ``is_encoded``: it is part of an address."""
 
-        def find(found: re.Match[str]) -> str:
-            known = self._find(found.group(2))
-            if known is None:
-                return found.group()
-            return quote(known, safe="") if is_encoded else known
+        def reveal(match: re.Match[str]) -> str:
+            name = self._find(match.group(2))
+            if name is None:
+                return match.group()
+            return quote(name, safe="") if is_encoded else name
 
-        return _CODE.sub(find, text) if SOURCE in text else text
+        return _CODE.sub(reveal, text) if SOURCE in text else text
 
     def _keep(self, name: str) -> str:
         """The code of an id, which becomes the last used one."""
