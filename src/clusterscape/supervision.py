@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from clusterscape.errors import ClusterScapeError, Trouble
+from clusterscape.model.identity_fields import OperatorOnly, PublicText
 
 RESTART_S = 5.0
 """Pause before work that ended with an exception is begun again."""
@@ -21,11 +22,11 @@ RESTART_S = 5.0
 class LoopState:
     """A background loop. ``error``: the class of its last error, ``problem`` its message; both null while it works."""
 
-    loop: str
+    loop: PublicText
     failures: int
     failing_since: int | None
-    error: str | None
-    problem: str | None
+    error: PublicText | None
+    problem: OperatorOnly | None
 
 
 class SupervisedLoop:

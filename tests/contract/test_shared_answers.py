@@ -9,7 +9,7 @@ from clusters.private_site import KNOWN, PEOPLE, VIEWERS, PrivateSite, private_s
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient, Response
 
-from clusterscape.query.visibility.sights import strip_viewer
+from clusterscape.query.redaction.viewer_scope import strip_viewer
 from clusterscape.serve.kept_answers import SHARED
 
 QUESTIONS = {"/api/v1/tick": "?metrics=gpu_util_ratio"}

@@ -8,7 +8,7 @@ import gzip
 import io
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 import polars as pl
@@ -32,11 +32,15 @@ from clusters.private_site import (
     upload_of,
     waiting_job,
 )
+from fastapi import APIRouter
 from fastapi.testclient import TestClient
 from httpx2 import Response
 
+from clusterscape.query.answers import WorkloadAnswer
+from clusterscape.query.redaction import Redactor, UnmarkedTextError
 from clusterscape.serve.app import ROUTES, describe_api
-from clusterscape.serve.state import AppState
+from clusterscape.serve.redaction import RedactedRoute
+from clusterscape.serve.state import AppState, State
 
 ROLES = tuple(KNOWN)
 NAMES = (*PEOPLE, OMAR)
@@ -289,6 +293,29 @@ def test_nobody_unknown_is_named_when_anybody_asks_anything(site: PrivateSite, p
     assert not wrong
 
 
+def test_server_is_refused_when_an_answer_gains_a_name_without_a_marker() -> None:
+    field = ("submitted_by", str)
+    Grown = make_dataclass("Grown", [field], bases=(WorkloadAnswer,), frozen=True, kw_only=True)
+
+    def get_grown(state: State) -> list[Grown]:  # type: ignore[valid-type]
+        raise AssertionError
+
+    router = APIRouter(route_class=RedactedRoute)
+    with pytest.raises(UnmarkedTextError, match=r"Grown\.submitted_by"):
+        router.get("/grown")(get_grown)
+
+
+@pytest.mark.parametrize("marker", ["user", "project", "free_text", "owner_text"])
+def test_names_are_found_when_a_kind_of_text_is_not_redacted(
+    site: PrivateSite, monkeypatch: pytest.MonkeyPatch, marker: str
+) -> None:
+    """What the test above asserts is able to fail: the same calls, without one of the rules."""
+    monkeypatch.setattr(Redactor, marker, lambda _, value, *__: value)
+    calls = [get("/scheduling/queue"), get("/nodes/n4"), get("/mutes")]
+    with site.client(is_private=True) as client:
+        assert any(named_in(ask(client, call, "viewer"), call) for call in calls)
+
+
 def test_codes_lead_to_workloads_when_their_ids_are_names(private: TestClient) -> None:
     listed = ask(private, get("/workloads?limit=100"), "viewer").json()["workloads"]
     codes = [each["workload"] for each in listed if each["workload"].startswith("kubernetes:")]
@@ -409,7 +436,7 @@ def test_results_are_forgotten_by_who_asked_for_them_when_they_are_removed(
     assert [ask(private, remove, role).status_code for role in ("researcher", "operator")] == [403, 204]
 
 
-def test_what_ifs_are_for_who_began_them_and_operators_when_sights_differ(private: TestClient) -> None:
+def test_what_ifs_are_for_who_began_them_and_operators_when_scopes_differ(private: TestClient) -> None:
     """The lead is the same person as the researcher, and sees more: what one role is answered is not for the other."""
     begun = Call("POST", "/scheduling/whatif/runs", {"futures": 2})
     found = wait_for(private, begun, "/scheduling/whatif/runs/{}", "run")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.ids import NodeId
 
 EXPORTER_TIES = "exporter-ties"
@@ -18,10 +19,10 @@ HOST_NAMES = "node-host-names"
 class NameQuestion:
     """An exporter that cannot be tied to one node with certainty, and what to write where the proposal is right."""
 
-    exporter: str  # host:port, or the name where only a Prometheus knows it
-    host_name: str | None  # what it calls its host
+    exporter: PublicText  # host:port, or the name where only a Prometheus knows it
+    host_name: PublicText | None  # what it calls its host
     gpus: int
-    problem: str
+    problem: PublicText
     proposed: NodeId | None
-    setting: str  # lines to paste into the settings file
+    setting: PublicText  # lines to paste into the settings file
     is_counted: bool  # whether its GPUs are part of the cluster's numbers now

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from clusterscape.model.identity_fields import FreeText, PublicText
 from clusterscape.model.ids import GpuUuid, NodeId, UnitId, UnixMs, WorkloadId
 
 
@@ -38,7 +39,7 @@ class NodeTurn:
     node: NodeId
     from_at: UnixMs
     state: NodeState
-    reason: str | None = None
+    reason: FreeText | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +47,16 @@ class Node:
     """A host. ``partitions`` may hold several names; ``machine_type`` is e.g. ``A100-80G``."""
 
     id: NodeId
-    partitions: tuple[str, ...] = ()
-    machine_type: str | None = None
+    partitions: tuple[PublicText, ...] = ()
+    machine_type: PublicText | None = None
     state: NodeState = NodeState.UNKNOWN
-    reason: str | None = None  # why drained or down, in the operator's words
+    reason: FreeText | None = None  # why drained or down, in the operator's words
     gpu_count: int = 0
     cpu_count: int | None = None
     memory_bytes: int | None = None
-    features: tuple[str, ...] = ()
-    rack: str | None = None
-    driver_version: str | None = None
+    features: tuple[PublicText, ...] = ()
+    rack: PublicText | None = None
+    driver_version: PublicText | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

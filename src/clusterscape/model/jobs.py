@@ -10,6 +10,8 @@ from typing import Literal
 
 import polars as pl
 
+from clusterscape.model.identity_fields import PublicText
+
 
 class JobStatus(StrEnum):
     """How a job ended. ``unknown`` is for traces that do not say, or in a word we do not know."""
@@ -55,7 +57,7 @@ class CleaningNote:
     """What was found in the rows of a trace and done about it. ``lines`` are examples, not all."""
 
     action: Literal["dropped", "repaired", "kept"]
-    reason: str
+    reason: PublicText
     count: int
     lines: tuple[int, ...] = ()
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from clusterscape.model.identity_fields import OwnerText, PersonName, ProjectName, PublicText, UserName
 from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
 
 
@@ -83,7 +84,7 @@ class Across(StrEnum):
 class Condition:
     """``window_ms`` None: over the whole life of the workload on the unit. ``across`` None: each unit by itself."""
 
-    metric: str
+    metric: PublicText
     statistic: Statistic
     operator: Operator
     value: Quantity
@@ -139,11 +140,11 @@ class Scope:
     Of GPUs and nodes ``names`` are nodes' names; they have no users, no projects and no age.
     """
 
-    users: tuple[str, ...] = ()
-    projects: tuple[str, ...] = ()
-    partitions: tuple[str, ...] = ()
-    machine_types: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    users: tuple[UserName, ...] = ()
+    projects: tuple[ProjectName, ...] = ()
+    partitions: tuple[PublicText, ...] = ()
+    machine_types: tuple[PublicText, ...] = ()
+    names: tuple[OwnerText, ...] = ()
     min_age_ms: int = 600_000
     min_samples: int = 10
     min_gpus: int = 1
@@ -165,15 +166,17 @@ def standard_scope(subject: Subject) -> Scope:
 class Rule:
     """``key`` never changes and is what violations refer to; everything else may be edited."""
 
-    key: str
-    name: str
+    key: PublicText
+    name: PublicText
     severity: Severity
     expression: Expression
     scope: Scope = field(default_factory=Scope)
-    reason: str = ""  # why it matters and what to do, in words, for operators
-    advice: str = ""  # what it means for the workload's user, and what they can do; empty: nothing is advised to them
-    owner: str | None = None  # None: everyone's
-    color: str | None = None  # "#rrggbb"; None: by severity
+    reason: PublicText = ""  # why it matters and what to do, in words, for operators
+    advice: PublicText = (
+        ""  # what it means for the workload's user, and what they can do; empty: nothing is advised to them
+    )
+    owner: PersonName | None = None  # None: everyone's
+    color: PublicText | None = None  # "#rrggbb"; None: by severity
     is_enabled: bool = True
     is_shipped: bool = False
 

@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from clusterscape.model.identity_fields import (
+    ExperimentName,
+    FreeText,
+    OwnerText,
+    ProjectName,
+    PublicText,
+    UserName,
+    WorkloadTags,
+)
 from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
 
 
@@ -69,7 +78,7 @@ class Execution:
     gpus: int = 0
     suspended_s: int = 0
     state: WorkloadState = WorkloadState.UNKNOWN  # how it ended
-    word: str | None = None  # the scheduler's, where it says more than our state: "REQUEUED", "RESIZING"
+    word: PublicText | None = None  # the scheduler's, where it says more than our state: "REQUEUED", "RESIZING"
     submitted_at: UnixMs | None = None
     is_estimated: bool = False
 
@@ -94,13 +103,13 @@ class Workload:
     id: WorkloadId
     state: WorkloadState
     kind: WorkloadKind = WorkloadKind.JOB
-    name: str | None = None
-    user: str | None = None
-    project: str | None = None
-    experiment: str | None = None
-    partition: str | None = None
-    resource_type: str | None = None  # machine type × GPU count, "A100-8"
-    qos: str | None = None
+    name: OwnerText | None = None
+    user: UserName | None = None
+    project: ProjectName | None = None
+    experiment: ExperimentName | None = None
+    partition: PublicText | None = None
+    resource_type: PublicText | None = None  # machine type × GPU count, "A100-8"
+    qos: FreeText | None = None
     priority: int | None = None
     gpus_requested: int = 0
     nodes_requested: int | None = None
@@ -110,12 +119,12 @@ class Workload:
     started_at: UnixMs | None = None
     ended_at: UnixMs | None = None
     expected_start_at: UnixMs | None = None  # the scheduler's own plan for a waiting workload
-    pending_reason: str | None = None  # the scheduler's word, e.g. "Resources"
+    pending_reason: FreeText | None = None  # the scheduler's word, e.g. "Resources"
     exit_code: int | None = None
     exit_signal: int | None = None
     restarts: int = 0
-    nodes: tuple[str, ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[PublicText, ...] = ()
+    tags: WorkloadTags = field(default_factory=dict)
     gpus_allocated: int | None = None  # as the accounting counts them; None: not known, taken to be those requested
     suspended_s: int = 0  # of suspensions that are over
     suspended_at: UnixMs | None = None  # when the present suspension began

@@ -7,6 +7,11 @@ from clusterscape.query.alerts import AlertQuery
 from clusterscape.query.cluster import ClusterQuery
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis import DiagnosisQuery
+from clusterscape.query.past import PastPictures
+from clusterscape.query.picture import SnapshotRow
+from clusterscape.query.redaction.redactor import Redactor
+from clusterscape.query.redaction.scopes import Scopes
+from clusterscape.query.redaction.workload_codes import WorkloadCodes
 from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
 from clusterscape.query.runs import RunQuery, RunSeriesQuery
@@ -24,21 +29,6 @@ from clusterscape.query.timeline import TimelineQuery
 from clusterscape.query.traces import TraceQuery
 from clusterscape.query.views import INSIGHT, ViewQuery
 from clusterscape.query.violations import ViolationQuery
-from clusterscape.query.visibility.hidden_ids import HiddenIds
-from clusterscape.query.visibility.seen import (
-    SeenAlerts,
-    SeenCluster,
-    SeenDiagnosis,
-    SeenNotes,
-    SeenQueue,
-    SeenRules,
-    SeenSimulations,
-    SeenTraces,
-    SeenWaits,
-)
-from clusterscape.query.visibility.veil import Veil
-from clusterscape.query.visibility.veiled_records import VeiledRecords
-from clusterscape.query.visibility.veiling import Sights
 from clusterscape.query.waste import WasteQuery
 from clusterscape.query.workloads import WorkloadQuery
 from clusterscape.watch.watcher import Watch
@@ -58,7 +48,7 @@ class Queries:
         self.cluster = ClusterQuery(context, watch, self.violations)
         self.workloads = WorkloadQuery(context, self.cluster.past)
         self.series = SeriesQuery(context, self.workloads)
-        self.search = SearchQuery(context, self.cluster)
+        self.search = SearchQuery(context, self.redacted_picture, self.cluster.nodes)
         self.sources = SourceQuery(context, ingest)
         self.timeline = TimelineQuery(context, self.cluster)
         self.views = ViewQuery(context)
@@ -77,65 +67,79 @@ class Queries:
         self.alerts = AlertQuery(watch)
         self.traces = TraceQuery(context, self.workloads)
         self.diagnosis = DiagnosisQuery(context, self.workloads, watch.book, self.rule_notes)
-        self.sight_code = ""
-        """Tells apart what different sights are answered; empty where all is shown as it is."""
-        self._sights: Sights[Queries] | None = None
+        self.redactor: Redactor | None = None
+        """What hides names from the viewers of these queries; None where every name is shown."""
+        self._scopes: Scopes[Queries] | None = None
         if context.is_private:
-            self._sights = Sights(context, lambda seen: VeiledQueries(self, watch, *seen))
+            self._scopes = Scopes(context, lambda scoped, redactor: ScopedQueries(self, watch, scoped, redactor))
 
     @property
-    def hidden_ids(self) -> HiddenIds | None:
+    def codes(self) -> WorkloadCodes | None:
         """Codes for ids that are names, on a private site."""
-        return None if self._sights is None else self._sights.ids
+        return None if self._scopes is None else self._scopes.codes
 
-    def hide_ids(self, table: pl.DataFrame) -> pl.DataFrame:
-        """``table`` as it may leave: with ids that are names as they are, or hidden."""
-        return table
+    @property
+    def strictest(self) -> Redactor | None:
+        """What hides every name, on a private site: for whoever asks before it is certain who they are."""
+        return None if self._scopes is None else self._scopes.nobody
 
-    def seen_by(self, viewer: Viewer) -> "Queries":
-        """The questions as ``viewer`` may ask them: these, or on a private site those that others' names are hidden from."""
-        return self if self._sights is None else self._sights.find(viewer) or self
+    @property
+    def scope_code(self) -> str:
+        """Tells apart what viewers of different scopes are answered; empty where every name is shown."""
+        return "" if self.redactor is None else self.redactor.code
+
+    def redacted_picture(self) -> tuple[int, pl.DataFrame]:
+        """The picture of all units now with the names that the viewers read, and its version."""
+        version, table = self.cluster.picture()
+        redactor = self.redactor
+        if redactor is None:
+            return version, table
+        return version, self.context.cache.get(
+            "redacted picture", version, lambda: redactor.redact_table(table, SnapshotRow)
+        )
+
+    def scoped_to(self, viewer: Viewer) -> "Queries":
+        """The questions as ``viewer`` may ask them: these, or on a private site those within the viewer's scope."""
+        return self if self._scopes is None else self._scopes.find(viewer) or self
 
 
-class VeiledQueries(Queries):
-    """The same questions as one sight may ask them: over veiled stores, sharing with ``whole`` what has no names in it."""
+class ScopedQueries(Queries):
+    """The same questions within one viewer scope.
 
-    def __init__(self, whole: Queries, watch: Watch, context: QueryContext, records: VeiledRecords, veil: Veil) -> None:
+    Those that go by names, or list what people keep, are asked of scoped stores; all others are the site's own, computed once,
+    and their answers are redacted when they leave.
+    """
+
+    def __init__(self, whole: Queries, watch: Watch, context: QueryContext, redactor: Redactor) -> None:
         self.context = context
-        self.sight_code = veil.names.code("sight", str(records.sight.user), *sorted(records.sight.projects))
-        self.rule_notes = SeenNotes(context, watch.book, records)
-        self.violations = ViolationQuery(context, watch, self.rule_notes)
-        self.cluster = SeenCluster(context, watch, self.violations, whole.cluster, veil)
-        self.workloads = WorkloadQuery(context, self.cluster.past)
-        self.series = SeriesQuery(context, self.workloads)
-        self.search = SearchQuery(context, self.cluster)
-        self.sources = whole.sources.without_problems()
+        self.redactor = redactor
+        self.cluster = whole.cluster
+        self.sources = whole.sources
         self.timeline = whole.timeline
+        self.waits = whole.waits
+        self.promises = whole.promises
+        self.queue = whole.queue
+        self.what_if = whole.what_if
+        self.waste = whole.waste
+        self.alerts = whole.alerts
+        self.rule_notes = RuleNotes(context, watch.book, may_comment=redactor.covers_workload)
+        self.violations = ViolationQuery(context, watch, self.rule_notes)
+        self.workloads = WorkloadQuery(context, PastPictures(context, whole.cluster.places))
+        self.series = SeriesQuery(context, self.workloads)
+        self.search = SearchQuery(context, self.redacted_picture, whole.cluster.nodes)
         self.views = ViewQuery(context)
         self.insights = ViewQuery(context, INSIGHT)
         self.runs = RunQuery(context)
         self.run_series = RunSeriesQuery(context, self.runs)
         self.job_traces = JobTraceQuery(context)
-        self.simulations = SeenSimulations(context, self.job_traces, whole.simulations)
-        self.waits = SeenWaits(context, whole.waits, records)
-        self.promises = whole.promises
-        self.queue = SeenQueue(context, whole.queue, self.waits, veil)
-        self.what_if = WhatIfQuery(context, self.queue, self.waits)
+        self.simulations = whole.simulations.within(self.job_traces)
         self.what_if_runs = WhatIfRuns(
-            self.what_if, context.work, is_private=True, sight=self.sight_code, whole=whole.what_if_runs
+            self.what_if, context.work, is_private=True, scope=redactor.code, whole=whole.what_if_runs
         )
-        self.waste = whole.waste
-        self.rules = SeenRules(context, watch, records, veil)
-        self.alerts = SeenAlerts(watch)
-        self.traces = SeenTraces(context, self.workloads, whole.traces)
-        self.diagnosis = SeenDiagnosis(context, self.workloads, watch.book, self.rule_notes, whole.diagnosis)
-
-        self._sights = None
-        self._ids = whole.hidden_ids
-
-    def hide_ids(self, table: pl.DataFrame) -> pl.DataFrame:
-        """``table`` with codes in place of ids that are names."""
-        return table if self._ids is None else self._ids.hide_frame(table)
+        self.rules = RuleQuery(context, watch, redact=redactor.redact)
+        self.traces = whole.traces.within(context, self.workloads)
+        self.diagnosis = whole.diagnosis.within(context, self.workloads, self.rule_notes)
+        self._scopes = None
 
 
 __all__ = ["IngestState", "Queries", "QueryContext"]

@@ -6,9 +6,22 @@ Times are Unix ms, ratios 0–1, missing is null. Bulk answers (snapshot, tick, 
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from clusterscape.model import AllocationSource, MetricKind, MetricUnit, NodeState, WorkloadKind, WorkloadState
 from clusterscape.model.exporter_names import NameQuestion
+from clusterscape.model.identity_fields import (
+    ExperimentName,
+    FreeText,
+    OwnerText,
+    ProjectName,
+    PublicText,
+    Reveals,
+    ScopedText,
+    UnitRef,
+    UserName,
+    WorkloadRef,
+)
 from clusterscape.model.rules import Severity
 from clusterscape.query.reasons import WaitKind
 from clusterscape.supervision import LoopState
@@ -51,7 +64,7 @@ class UnitCounts:
 class Startable:
     """What could start at once on one machine type of a partition; defined in ``query/placement.py``."""
 
-    machine_type: str | None
+    machine_type: PublicText | None
     free: int
     gpus_per_node: int  # of its largest node
     one_node_gpus: int  # the largest job on one node
@@ -67,9 +80,9 @@ class Startable:
 class PartitionSummary:
     """One partition in numbers. A node in several partitions is counted in each."""
 
-    name: str
+    name: PublicText
     is_up: bool
-    machine_types: list[str]
+    machine_types: list[PublicText]
     nodes: int
     units: UnitCounts
     running: int
@@ -80,19 +93,19 @@ class PartitionSummary:
     largest_startable: list[Startable]  # by machine type
     stranded: int  # free GPUs that no waiting workload of this partition can use
     shared_nodes: int  # that are in other partitions, too: their GPUs count in each of them
-    shared_with: list[str]  # those partitions
+    shared_with: list[PublicText]  # those partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationAnswer:
     """Nodes set aside, now (``is_active``) or later, for jobs that name the reservation. ``gpus``: of all its nodes."""
 
-    name: str
+    name: FreeText
     starts_at: int
     ends_at: int
     is_active: bool
     is_maintenance: bool
-    nodes: list[str]
+    nodes: list[PublicText]
     gpus: int
 
 
@@ -103,7 +116,7 @@ class ClusterSummary:
     ``nodes_unavailable`` is null from before states of nodes were noted.
     """
 
-    cluster: str
+    cluster: PublicText
     is_demo: bool
     at: int
     is_past: bool
@@ -121,32 +134,34 @@ class ClusterSummary:
     stranded: int  # free GPUs that no waiting workload of any partition of their node can use
     partitions: list[PartitionSummary]
     failing_sources: int | None
-    awaited: list[str]  # kinds of sources that have not answered since the start: what they would tell is not known yet
+    awaited: list[
+        PublicText
+    ]  # kinds of sources that have not answered since the start: what they would tell is not known yet
     open_questions: int | None  # exporters whose node is not certain, and nodes without an exporter
-    paused: str | None  # why ingest is paused, in words
+    paused: ScopedText | None  # why ingest is paused, in words
     reservations: list[ReservationAnswer]  # that have not ended, the next first; none of the past
-    hides_names: bool  # pseudonyms stand for other people and their projects
+    hides_names: Annotated[bool, Reveals.REDACTION_FLAG]  # pseudonyms stand for other people and their projects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadAnswer:
     """A workload with what follows from its times."""
 
-    workload: str
-    name: str | None
+    workload: WorkloadRef
+    name: OwnerText | None
     kind: WorkloadKind
     state: WorkloadState
-    user: str | None
-    project: str | None
-    experiment: str | None
-    partition: str | None
-    resource_type: str | None
-    qos: str | None
+    user: UserName | None
+    project: ProjectName | None
+    experiment: ExperimentName | None
+    partition: PublicText | None
+    resource_type: PublicText | None
+    qos: FreeText | None
     priority: int | None
     gpus_requested: int
     gpus_allocated: int | None  # as the scheduler's accounting counts them
     nodes_requested: int | None
-    nodes: list[str]
+    nodes: list[PublicText]
     time_limit_s: int | None
     submitted_at: int | None
     eligible_at: int | None
@@ -158,15 +173,15 @@ class WorkloadAnswer:
     suspended_s: int  # of the newest execution
     gpu_hours: float | None  # of all executions, as the scheduler's accounting counts them
     earlier_gpu_hours: float  # of executions before the newest: requeued, preempted, resized
-    pending_reason: str | None
-    pending_reason_text: str | None  # the reason in words
+    pending_reason: FreeText | None
+    pending_reason_text: FreeText | None  # the reason in words
     waits_for: WaitKind | None  # only what is held back by somebody is "held"
     exit_code: int | None
     exit_signal: int | None
     derived_exit_code: int | None  # the worst of its steps
     derived_exit_signal: int | None
     restarts: int
-    tags: dict[str, str]
+    tags: Annotated[dict[str, str], Reveals.TAGS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +198,8 @@ class WorkloadList:
 class AllocationAnswer:
     """Who held which unit when, and how we know."""
 
-    workload: str
-    unit: str
+    workload: WorkloadRef
+    unit: UnitRef
     from_at: int
     to_at: int | None
     source: AllocationSource
@@ -198,7 +213,7 @@ class ExecutionAnswer:
     started_at: int
     ended_at: int
     state: WorkloadState
-    scheduler_state: str | None  # the scheduler's word where it says more: REQUEUED, RESIZING
+    scheduler_state: PublicText | None  # the scheduler's word where it says more: REQUEUED, RESIZING
     gpus: int
     run_s: float  # without suspended time
     suspended_s: int
@@ -219,18 +234,18 @@ class WorkloadDetail:
 class NodeAnswer:
     """A node in numbers."""
 
-    node: str
-    partitions: list[str]
-    machine_type: str | None
+    node: PublicText
+    partitions: list[PublicText]
+    machine_type: PublicText | None
     state: NodeState
-    reason: str | None
-    rack: str | None
+    reason: FreeText | None
+    rack: PublicText | None
     gpu_count: int
     gpus_allocated: int
     cpu_count: int | None
     memory_bytes: int | None
-    features: list[str]
-    driver_version: str | None
+    features: list[PublicText]
+    driver_version: PublicText | None
     is_stale: bool
 
 
@@ -238,13 +253,13 @@ class NodeAnswer:
 class FaultAnswer:
     """A rule that the node itself, or one of its GPUs (``unit``), broke; ``until`` is null while it does."""
 
-    rule: str
-    rule_name: str
+    rule: PublicText
+    rule_name: PublicText
     severity: Severity
-    unit: str | None
+    unit: UnitRef | None
     since: int
     until: int | None
-    readings: str  # in words
+    readings: PublicText  # in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +268,7 @@ class NodeTurnAnswer:
 
     from_at: int
     state: NodeState
-    reason: str | None
+    reason: FreeText | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,16 +298,16 @@ class SearchHit:
     """One search result: what to open, and one line that tells it from the others."""
 
     kind: HitKind
-    key: str
-    label: str
-    detail: str
+    key: ScopedText
+    label: ScopedText
+    detail: ScopedText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHits:
     """Search results, best first."""
 
-    query: str
+    query: ScopedText
     hits: list[SearchHit]
 
 
@@ -300,25 +315,25 @@ class SearchHits:
 class MetricAnswer:
     """A metric of the catalogue."""
 
-    name: str
-    label: str
+    name: PublicText
+    label: PublicText
     unit: MetricUnit
     kind: MetricKind
-    help: str
+    help: PublicText
     is_summary: bool
-    aliases: list[str]
+    aliases: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAnswer:
     """One source that fails, or stands for all well ones of its kind."""
 
-    source: str
-    node: str | None
+    source: ScopedText
+    node: PublicText | None
     is_ok: bool
     at: int
-    message: str | None
-    hint: str | None
+    message: ScopedText | None
+    hint: ScopedText | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,7 +343,7 @@ class SourceGroup:
     ``limited``: how many answer more than ``limits.sources`` accepts; ``notes`` are the first 50 of them.
     """
 
-    kind: str
+    kind: PublicText
     total: int
     failing: int
     limited: int
@@ -341,11 +356,11 @@ class SourceGroup:
 class DropAnswer:
     """Rows that shared one fate: not stored, or (``is_stored``) stored though odd; ``meaning`` is the reason in words."""
 
-    kind: str
-    reason: str
+    kind: PublicText
+    reason: PublicText
     count: int
     is_stored: bool
-    meaning: str | None
+    meaning: PublicText | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,14 +369,14 @@ class StoreAnswer:
     spool dropped since the start, and in one line why it takes none now.
     """
 
-    engine: str
+    engine: PublicText
     samples: int | None
     bytes_on_disk: int | None
     oldest_at: int | None
     newest_at: int | None
     waiting_samples: int
     lost_samples: int
-    trouble: str | None
+    trouble: ScopedText | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,15 +384,15 @@ class Sources:
     """Where the data comes from, how the sources are, what was dropped, what is kept."""
 
     groups: list[SourceGroup]
-    awaited: list[str]
+    awaited: list[PublicText]
     """Kinds of sources that have neither answered nor failed since the start."""
     samples_total: int
     dropped: list[DropAnswer]
-    paused: str | None
+    paused: ScopedText | None
     store: StoreAnswer
     questions: list[NameQuestion]
     """Exporters that could not be tied to one node with certainty; at most 100."""
-    nodes_without_exporter: list[str]
+    nodes_without_exporter: list[PublicText]
     """Nodes with GPUs of which nothing is measured; empty where no exporter is configured at all."""
     background: list[LoopState]
     """Background loops of the process that answers; ``problem`` is null for viewers from whom names are hidden."""
@@ -387,10 +402,10 @@ class Sources:
 class SavedView:
     """A view that somebody saved, for everybody. ``document`` is the page's own, with at least ``version`` and ``title``."""
 
-    name: str
-    title: str
+    name: PublicText
+    title: ScopedText
     written_at: int
-    document: dict[str, object]
+    document: Annotated[dict[str, object], Reveals.SCOPED_TEXT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,7 +413,7 @@ class SavedViews:
     """All saved views by name; ``start_view`` is the name of one, or ``builtin:…`` for one of the page's own, or null."""
 
     views: list[SavedView]
-    start_view: str | None
+    start_view: PublicText | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

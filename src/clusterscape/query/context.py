@@ -25,7 +25,7 @@ class QueryContext:
     """``lookback_ms``: how old a sample may be and still count as the value now.
 
     Without ``artifacts`` and ``read_job_trace`` no files can be kept and read. ``is_private``: who asks sees others' names only
-    where they may (``query/visibility``). ``new_cache`` makes a cache of a name and size.
+    where they may (``query/redaction``). ``new_cache`` makes a cache of a name and size.
     """
 
     metrics: MetricStore

@@ -5,6 +5,7 @@ per GPU that a waiting workload asks for. Cost: O(units + workloads + allocation
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 import polars as pl
 
@@ -20,10 +21,51 @@ from clusterscape.model import (
     Workload,
     WorkloadState,
 )
+from clusterscape.model.identity_fields import (
+    ExperimentName,
+    FreeText,
+    OwnerText,
+    ProjectName,
+    PublicText,
+    UnitRef,
+    UserName,
+    WorkloadRef,
+)
 from clusterscape.query.answers import UnitHealth, UnitState
 
 MAX_REQUESTED_PER_WORKLOAD = 4096
 """More squares than this for one waiting workload say nothing more."""
+
+
+class SnapshotRow(TypedDict):
+    """Texts in the columns of the picture, and whom they name."""
+
+    unit: UnitRef
+    kind: PublicText
+    node: PublicText
+    uuid: PublicText
+    partition: PublicText
+    machine_type: PublicText
+    unit_state: PublicText
+    node_state: PublicText
+    node_reason: FreeText
+    rack: PublicText
+    mig_profile: PublicText
+    workload: WorkloadRef
+    workload_name: OwnerText
+    workload_state: PublicText
+    workload_kind: PublicText
+    user: UserName
+    project: ProjectName
+    experiment: ExperimentName
+    resource_type: PublicText
+    qos: FreeText
+    pending_reason: FreeText
+    allocation_source: PublicText
+    unit_health: PublicText
+    free_use: PublicText
+    node_partitions: PublicText
+
 
 _WORKLOAD_COLUMNS: dict[str, type[pl.DataType]] = {
     "workload": pl.String,

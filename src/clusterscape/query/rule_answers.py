@@ -2,10 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from clusterscape.analyze.rules.completion import Completion as Completion
 from clusterscape.analyze.rules.form import FormRow as FormRow
+from clusterscape.model.identity_fields import (
+    OperatorText,
+    OwnerText,
+    PersonName,
+    ProjectName,
+    PublicText,
+    Reveals,
+    ScopedText,
+    UnitRef,
+    UserName,
+    WorkloadRef,
+)
 from clusterscape.model.rules import Severity, Subject
 
 
@@ -25,21 +37,21 @@ class RuleCounts:
 class RuleAnswer:
     """A rule in all its forms. ``form`` is null where it does not fit one; ``counts`` until it was judged."""
 
-    key: str
-    name: str
+    key: PublicText
+    name: PublicText
     severity: Severity
-    text: str
-    words: list[str]
-    reason: str
-    advice: str  # to the workload's user
-    color: str | None
-    owner: str | None
+    text: ScopedText
+    words: list[ScopedText]
+    reason: PublicText
+    advice: PublicText  # to the workload's user
+    color: PublicText | None
+    owner: PersonName | None
     is_enabled: bool
     is_shipped: bool
     is_changed: bool  # a shipped rule that somebody edited
     blames_units: bool  # else the whole workload, or node
     subject: Subject
-    document: Mapping[str, Any]
+    document: Annotated[Mapping[str, Any], Reveals.SCOPED_TEXT]
     form: list[FormRow] | None
     counts: RuleCounts | None
 
@@ -50,28 +62,28 @@ class RuleList:
 
     rules: list[RuleAnswer]
     judged_at: int | None
-    unreadable: Mapping[str, str]
+    unreadable: Annotated[Mapping[str, str], Reveals.OPERATOR_ONLY]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFault:
     """What is wrong with a rule. ``column`` counts from 1 in its text; ``path`` leads to a field of its form or document."""
 
-    message: str
-    hint: str | None
+    message: ScopedText
+    hint: ScopedText | None
     column: int | None = None
     length: int | None = None
-    suggestion: str | None = None
-    path: str | None = None
+    suggestion: ScopedText | None = None
+    path: PublicText | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
     """A rule read from one form and written in all; ``fault`` where it cannot be read."""
 
-    text: str
-    words: list[str]
-    document: Mapping[str, Any] | None
+    text: ScopedText
+    words: list[ScopedText]
+    document: Annotated[Mapping[str, Any], Reveals.SCOPED_TEXT] | None
     form: list[FormRow] | None
     fault: RuleFault | None
 
@@ -80,22 +92,22 @@ class RuleReading:
 class ViolationAnswer:
     """Violations of one rule by one workload, taken together: ``until`` is null while any of them goes on."""
 
-    rule: str
-    rule_name: str
+    rule: PublicText
+    rule_name: PublicText
     severity: Severity
-    workload: str  # of hardware `node:NAME` or `source:KIND`
-    workload_name: str | None
-    node: str | None  # where the rule judges nodes or GPUs
-    user: str | None
-    project: str | None
-    partition: str | None
-    units: list[str]  # empty: the whole workload, node or source is blamed
+    workload: WorkloadRef  # of hardware `node:NAME` or `source:KIND`
+    workload_name: OwnerText | None
+    node: PublicText | None  # where the rule judges nodes or GPUs
+    user: UserName | None
+    project: ProjectName | None
+    partition: PublicText | None
+    units: list[UnitRef]  # empty: the whole workload, node or source is blamed
     gpus: int
     since: int
     until: int | None
     gpu_hours: float  # held while the rule was broken; 0 of hardware, which nobody is blamed for
-    values: Mapping[str, float]
-    readings: str  # ``values`` in words; empty where the rule has changed since or is gone
+    values: Mapping[PublicText, float]
+    readings: PublicText  # ``values`` in words; empty where the rule has changed since or is gone
     mute: "MuteAnswer | None"
 
 
@@ -103,7 +115,7 @@ class ViolationAnswer:
 class Share:
     """What one user or project adds to the violations; null: not known."""
 
-    name: str | None
+    name: ScopedText | None
     workloads: int
     gpu_hours: float
 
@@ -124,9 +136,9 @@ class ViolationList:
 class RuleUnits:
     """Units that break a rule, and those whose holder broke it on them earlier and keeps it now."""
 
-    rule: str
-    units: list[str]
-    past: list[str]
+    rule: PublicText
+    units: list[UnitRef]
+    past: list[UnitRef]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,14 +155,14 @@ class RuleTimeline:
 
     start: int
     step_ms: int
-    gpus: Mapping[str, list[int]]
+    gpus: Mapping[PublicText, list[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialAnswer:
     """What a rule would have done. ``times`` counts violations of workloads; the list has the largest ones."""
 
-    text: str
+    text: ScopedText
     start: int
     end: int
     step_ms: int
@@ -166,12 +178,12 @@ class TrialAnswer:
 class ReadingAnswer:
     """One condition on one unit, in canonical units; null: not known."""
 
-    condition: str
-    metric: str
+    condition: PublicText
+    metric: PublicText
     value: float | None
     bound: float | None
-    value_words: str | None  # with its unit: 121.5W
-    bound_words: str | None
+    value_words: PublicText | None  # with its unit: 121.5W
+    bound_words: PublicText | None
     samples: int
     is_met: bool | None
 
@@ -180,10 +192,10 @@ class ReadingAnswer:
 class UnitVerdict:
     """What a rule says of a workload on a unit, and why. ``state``: met, not met, not judged, out of scope."""
 
-    rule: str
-    unit: str
-    state: str
-    why: str
+    rule: PublicText
+    unit: UnitRef
+    state: PublicText
+    why: ScopedText
     readings: list[ReadingAnswer]
 
 
@@ -194,7 +206,7 @@ class WorkloadVerdicts:
     ``verdicts``: of a workload with many units only of some, those that break rules first; ``units``: of how many there are.
     """
 
-    workload: str
+    workload: WorkloadRef
     judged_at: int | None
     units: int
     verdicts: list[UnitVerdict]
@@ -206,11 +218,11 @@ class WorkloadVerdicts:
 class MuteAnswer:
     """Nobody is told of these violations until ``expires_at``."""
 
-    key: str
-    rule: str
-    workload: str | None
-    reason: str
-    author: str
+    key: PublicText
+    rule: PublicText
+    workload: WorkloadRef | None
+    reason: OwnerText
+    author: UserName
     created_at: int
     expires_at: int
 
@@ -219,10 +231,10 @@ class MuteAnswer:
 class CommentAnswer:
     """What somebody wrote about a workload's violations."""
 
-    key: str
-    workload: str
-    author: str
-    text: str
+    key: PublicText
+    workload: WorkloadRef
+    author: UserName
+    text: OwnerText
     created_at: int
 
 
@@ -230,8 +242,8 @@ class CommentAnswer:
 class ViolationSpan:
     """One violation as it was; ``unit`` null: the whole workload is blamed."""
 
-    rule: str
-    unit: str | None
+    rule: PublicText
+    unit: UnitRef | None
     since: int
     until: int | None
 
@@ -240,15 +252,15 @@ class ViolationSpan:
 class ChannelAnswer:
     """How a channel of alerts does. Counts are of messages unless they say turns (starts and stops of violations)."""
 
-    name: str
-    kind: str
+    name: PublicText
+    kind: PublicText
     is_configured: bool  # else it is no longer in the settings, and what waits for it waits on
     waiting: int
     waiting_turns: int
     delivered: int
     delivered_at: int | None
     failing_since: int | None
-    last_error: str | None
+    last_error: OperatorText | None
     is_lasting: bool  # the error will not go away by itself
     attempts: int  # of the message that is next
     next_attempt_at: int | None

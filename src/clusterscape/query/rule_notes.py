@@ -1,10 +1,10 @@
 """What people add to violations: mutes, so that nobody is told for a while, and comments. Kept as documents."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
-from clusterscape.errors import NotFoundError, QueryError, TooLargeError
+from clusterscape.errors import ForbiddenError, NotFoundError, QueryError, TooLargeError
 from clusterscape.model import WorkloadId
 from clusterscape.model.hardware import find_node, is_hardware, source_subject
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
@@ -24,9 +24,13 @@ MOST_TEXT = 4000
 class RuleNotes:
     """Mutes and comments."""
 
-    def __init__(self, context: QueryContext, book: RuleBook) -> None:
+    def __init__(
+        self, context: QueryContext, book: RuleBook, *, may_comment: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        """``may_comment``: whether the viewer may write about a workload."""
         self._context = context
         self._book = book
+        self._may_comment = may_comment
 
     def mutes(self) -> list[MuteAnswer]:
         """Those that have not expired, newest first."""
@@ -79,8 +83,12 @@ class RuleNotes:
         return sorted(wanted, key=lambda each: each.created_at, reverse=True)
 
     def comment(self, *, workload: str, author: str, text: str) -> CommentAnswer:
-        """Write something about a workload."""
+        """Write something about a workload. Raises ForbiddenError where it is not the viewer's to comment on."""
         workload = self._resolve(workload)
+        if not self._may_comment(workload):
+            raise ForbiddenError(
+                f"{workload} is not yours to comment on", hint="Its owner, leads of its project and operators can."
+            )
         self._check_comments(workload, author.strip())
         now = self._context.clock()
         body = {

@@ -1,7 +1,7 @@
 """Rules: what they are, what they say now, what they would have said. Changing them is here, too, as for saved views."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,9 +31,13 @@ MOST_REASON = 4000
 class RuleQuery:
     """Questions about rules, and changes of them."""
 
-    def __init__(self, context: QueryContext, watch: Watch) -> None:
+    def __init__(
+        self, context: QueryContext, watch: Watch, *, redact: Callable[[Rule], Rule] = lambda rule: rule
+    ) -> None:
+        """``redact``: the rule as the viewer may read it. Its forms are written from that: all of them tell its scope."""
         self._context = context
         self._watch = watch
+        self._redact = redact
 
     def all(self) -> RuleList:
         """All rules in order, with what they say now."""
@@ -145,6 +149,7 @@ class RuleQuery:
 
     def _describe(self, rule: Rule, counts: RuleCounts | None) -> RuleAnswer:
         shipped = self._watch.book.shipped(rule.key)
+        rule = self._redact(rule)
         return RuleAnswer(
             key=rule.key,
             name=rule.name,

@@ -1,10 +1,12 @@
 """Find a workload, a user, a project or a node by a few letters."""
 
 from collections import Counter
+from collections.abc import Callable
+
+import polars as pl
 
 from clusterscape.model import Workload
-from clusterscape.query.answers import HitKind, SearchHit, SearchHits
-from clusterscape.query.cluster import ClusterQuery
+from clusterscape.query.answers import HitKind, NodeAnswer, SearchHit, SearchHits
 from clusterscape.query.context import QueryContext
 from clusterscape.query.workload_ids import find_workload
 from clusterscape.store.records.contract import WorkloadFilter
@@ -13,9 +15,16 @@ from clusterscape.store.records.contract import WorkloadFilter
 class SearchQuery:
     """What the search box asks."""
 
-    def __init__(self, context: QueryContext, cluster: ClusterQuery) -> None:
+    def __init__(
+        self,
+        context: QueryContext,
+        picture: Callable[[], tuple[int, pl.DataFrame]],
+        nodes: Callable[[], list[NodeAnswer]],
+    ) -> None:
+        """``picture``: all units with the names that the viewer reads, and its version."""
         self._context = context
-        self._cluster = cluster
+        self._picture = picture
+        self._all_nodes = nodes
 
     def search(self, text: str, *, limit: int = 20) -> SearchHits:
         """Exact matches first, then those that begin with the text, then those that hold it; nodes and people first."""
@@ -30,7 +39,7 @@ class SearchQuery:
         return SearchHits(query=text, hits=hits[:limit])
 
     def _people(self, needle: str) -> list[SearchHit]:
-        _, picture = self._cluster.picture()
+        _, picture = self._picture()
         hits = []
         for column, kind in (("user", HitKind.USER), ("project", HitKind.PROJECT)):
             held = Counter(picture.filter(picture["unit_state"] == "allocated")[column].drop_nulls())
@@ -49,7 +58,7 @@ class SearchQuery:
                 label=node.node,
                 detail=f"{node.gpus_allocated} of {_gpus(node.gpu_count)} held · {node.state.value}",
             )
-            for node in self._cluster.nodes()
+            for node in self._all_nodes()
             if needle in node.node.lower()
         ]
 

@@ -1,7 +1,7 @@
 """Where the data comes from and how the sources are."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -97,15 +97,9 @@ class _OpenNamesDocument(msgspec.Struct):
 class SourceQuery:
     """Questions about the data's origin."""
 
-    def __init__(self, context: QueryContext, ingest: IngestState | None, *, shows_problems: bool = True) -> None:
-        """``shows_problems``: messages of errors in background loops may name anything, so not everybody reads them."""
+    def __init__(self, context: QueryContext, ingest: IngestState | None) -> None:
         self._context = context
         self._ingest = ingest
-        self._shows_problems = shows_problems
-
-    def without_problems(self) -> "SourceQuery":
-        """The same for viewers from whom names are hidden."""
-        return SourceQuery(self._context, self._ingest, shows_problems=False)
 
     def sources(self) -> Sources:
         """Sources by kind, drops by reason, and what the store holds."""
@@ -136,10 +130,7 @@ class SourceQuery:
             ),
             questions=names.questions,
             nodes_without_exporter=names.nodes_without_exporter,
-            background=[
-                state if self._shows_problems else replace(state, problem=None)
-                for state in self._context.loops.states()
-            ],
+            background=list(self._context.loops.states()),
         )
 
     def catalogue(self) -> list[MetricAnswer]:

@@ -17,7 +17,6 @@ from clusterscape.serve.admission import limit_cost
 from clusterscape.serve.answer_shelf import AnswerShelf
 from clusterscape.serve.body_limits import BodyLimits
 from clusterscape.serve.costs import build_request_limits
-from clusterscape.serve.hiding import HideIds
 from clusterscape.serve.http_guard import HttpGuard
 from clusterscape.serve.identity.gate import Gate
 from clusterscape.serve.identity.identity import Identity
@@ -25,6 +24,7 @@ from clusterscape.serve.kept_answers import KeepAnswers
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
+from clusterscape.serve.redaction import RevealIds
 from clusterscape.serve.request_target import CheckTarget
 from clusterscape.serve.rights import check_rights
 from clusterscape.serve.routes import (
@@ -135,15 +135,15 @@ def create_app(
         runs=runs,
         traces=trace_writer,
     )
-    install_problem_handlers(app)
+    install_problem_handlers(app, queries.strictest)
     for area in ROUTES:
         app.include_router(
             area.router,
             dependencies=[Depends(check_rights), Depends(require_warm), Depends(limit_cost, scope="function")],
         )
     install_page(app, static)
-    if queries.hidden_ids is not None:
-        app.add_middleware(HideIds, ids=queries.hidden_ids)
+    if queries.codes is not None:
+        app.add_middleware(RevealIds, codes=queries.codes)
     app.add_middleware(
         KeepAnswers,
         shelf=shelf,

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clusterscape.serve.http_guard import HttpGuard
-from clusterscape.serve.problems import ProblemError, answer_problem
+from clusterscape.serve.problems import ProblemError, answer_refusal
 from clusterscape.serve.refusals import Refusal
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -68,7 +68,7 @@ class BodyLimits:
         length = Headers(scope=scope).get("content-length", "")
         if length.isdecimal() and int(length) > most:
             self._guard.refusals.note(Refusal.LARGE_BODY)
-            await answer_problem(_too_large(most, kind))(scope, receive, send)
+            await answer_refusal(_too_large(most, kind))(scope, receive, send)
             return
         body = _HeldBody(self._guard, receive, most, kind)
         try:

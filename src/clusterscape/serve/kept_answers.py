@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
-from clusterscape.query.visibility.sights import strip_viewer
+from clusterscape.query.redaction.viewer_scope import strip_viewer
 from clusterscape.serve.answer_shelf import Answer, AnswerShelf, Version
 from clusterscape.serve.identity.caller import CALLER_KEY, WHENCE_KEY
 from clusterscape.serve.state import USER_KEY, VIEWER_KEY, name_user

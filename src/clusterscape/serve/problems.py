@@ -9,7 +9,10 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from clusterscape.errors import ClusterScapeError, ThrottledError, Trouble, WarmingUpError
+from clusterscape.model.identity_fields import PublicText, ScopedText
+from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.serve.identity.security_headers import secure
+from clusterscape.serve.redaction import REDACTOR_KEY
 
 log = logging.getLogger(__name__)
 
@@ -17,9 +20,9 @@ log = logging.getLogger(__name__)
 class Problem(BaseModel):
     """What was wrong and what to do."""
 
-    code: str
-    message: str
-    hint: str | None = None
+    code: PublicText
+    message: ScopedText
+    hint: ScopedText | None = None
 
 
 class ProblemAnswer(BaseModel):
@@ -41,48 +44,64 @@ class ProblemError(HTTPException):
 
 def problem(status: int, code: str, message: str, hint: str | None = None) -> JSONResponse:
     """A response in the one error shape."""
-    return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status_code=status)
+    return answer_problem(status, Problem(code=code, message=message, hint=hint))
+
+
+def answer_problem(status: int, error: Problem) -> JSONResponse:
+    """The same of what is described already."""
+    return JSONResponse({"error": error.model_dump()}, status_code=status)
+
+
+def describe_error(error: ClusterScapeError) -> Problem:
+    """What is said of an error."""
+    return Problem(code=error.code, message=error.public_message, hint=error.public_hint)
 
 
 def problem_of(error: ClusterScapeError) -> JSONResponse:
     """The answer to an error."""
-    return problem(error.http_status, error.code, error.public_message, error.public_hint)
+    return answer_problem(error.http_status, describe_error(error))
 
 
-def answer_problem(error: ProblemError) -> JSONResponse:
+def answer_refusal(error: ProblemError) -> JSONResponse:
     """The answer to a refusal."""
     answer = problem(error.status_code, error.code, str(error.detail), error.hint)
     answer.headers.update(error.headers or {})
     return answer
 
 
-def install_problem_handlers(app: FastAPI) -> None:
-    """Every error leaves in the one shape."""
+def install_problem_handlers(app: FastAPI, strictest: Redactor | None) -> None:
+    """Every error leaves in the one shape, redacted; by ``strictest`` where it is not known yet who asks."""
+
+    def redact(request: Request, error: Problem) -> Problem:
+        redactor: Redactor | None = request.scope.get(REDACTOR_KEY, strictest)
+        return error if redactor is None else redactor.redact(error)
+
     failing = Trouble(log, "a request failed", "requests succeed again")
 
     @app.exception_handler(ClusterScapeError)
-    async def ours(_: Request, error: ClusterScapeError) -> JSONResponse:
+    async def ours(request: Request, error: ClusterScapeError) -> JSONResponse:
         if error.http_status >= 500 and not isinstance(error, WarmingUpError):  # the answer does not say where
             failing.tell(error)
-        answer = problem_of(error)
+        answer = answer_problem(error.http_status, redact(request, describe_error(error)))
         if isinstance(error, ThrottledError | WarmingUpError):
             answer.headers["Retry-After"] = str(error.retry_after_s)
         return answer
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
-        return problem(422, "query", f"parameter `{where}`: {first['msg']}", "GET /openapi.json says what is allowed.")
+        message, hint = f"parameter `{where}`: {first['msg']}", "GET /openapi.json says what is allowed."
+        return answer_problem(422, redact(request, Problem(code="query", message=message, hint=hint)))
 
     @app.exception_handler(ProblemError)
     async def refused(_: Request, error: ProblemError) -> JSONResponse:
-        return answer_problem(error)
+        return answer_refusal(error)
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> JSONResponse:
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
         code = {401: "access", 403: "forbidden", 404: "not_found", 405: "method"}.get(error.status_code, "http")
-        return problem(error.status_code, code, str(error.detail))
+        return answer_problem(error.status_code, redact(request, Problem(code=code, message=str(error.detail))))
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:

@@ -4,17 +4,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Protocol, cast
 
+import polars as pl
 from fastapi import Depends, Request
 
 from clusterscape.ingest.runs import TakenIn
 from clusterscape.model.traces import TraceAbout
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query import Queries
+from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.serve.costs import RequestLimits
 from clusterscape.serve.identity.addresses import Whence
 from clusterscape.serve.identity.caller import WHENCE_KEY
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.live import LiveHub
+from clusterscape.serve.redaction import REDACTOR_KEY, RedactedTable, redact_table
 from clusterscape.serve.telemetry import Telemetry
 from clusterscape.serve.wire import Wire
 
@@ -79,13 +82,18 @@ class AppState:
     runs: RunWriter | None = None
     traces: TraceWriter | None = None
 
+    @property
+    def redactor(self) -> Redactor | None:
+        """What hides names from the viewer; None where every name is shown."""
+        return self.queries.redactor
+
+    def redact_table(self, frame: pl.DataFrame, row: type) -> RedactedTable:
+        """``frame`` as the viewer may read it, by the markers of ``row``."""
+        return redact_table(self.redactor, frame, row)
+
 
 VIEWER_KEY = "clusterscape.viewer"
 """Where the gate leaves who asks, in the scope of each request that it lets pass."""
-
-
-SEES_ALL_KEY = "clusterscape.sees_all"
-"""Whether who asks sees everybody's names; not there: not known to."""
 
 
 USER_KEY = "clusterscape.user"
@@ -120,9 +128,9 @@ CurrentUser = Annotated[str, Depends(find_user)]
 async def _state(request: Request, viewer: CurrentViewer) -> AppState:
     """The app's state with the queries that this viewer may ask: no route has others at hand."""
     state = cast(AppState, request.app.state.clusterscape)
-    seen = state.queries.seen_by(viewer)
-    request.scope[SEES_ALL_KEY] = seen is state.queries
-    return state if seen is state.queries else replace(state, queries=seen)
+    scoped = state.queries.scoped_to(viewer)
+    request.scope[REDACTOR_KEY] = scoped.redactor
+    return state if scoped is state.queries else replace(state, queries=scoped)
 
 
 State = Annotated[AppState, Depends(_state)]

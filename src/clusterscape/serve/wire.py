@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import polars as pl
 import zstandard
 from starlette.requests import Request
-from starlette.responses import Response
 
 from clusterscape.query.cache import VersionedCache
+from clusterscape.serve.redaction import RedactedResponse, RedactedTable
 
 ARROW = "application/vnd.apache.arrow.stream"
 ARROW_RESPONSE: dict[int | str, dict[str, object]] = {
@@ -34,42 +34,42 @@ class Wire:
         request: Request,
         key: tuple[str, ...],
         version: str,
-        make: Callable[[], tuple[pl.DataFrame, Mapping[str, str]]],
-    ) -> Response:
+        make: Callable[[], tuple[RedactedTable, Mapping[str, str]]],
+    ) -> RedactedResponse:
         """The table as Arrow IPC with an ETag; 304 where the client holds this version already."""
         etag = f'"{version}"'
         encoding = choose_encoding(request.headers.get("accept-encoding", ""))
         headers = {"ETag": etag, "Vary": "Accept-Encoding", "Cache-Control": "private, no-cache"}
         if etag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
+            return RedactedResponse(status_code=304, headers=headers)
 
         def build() -> tuple[bytes, Mapping[str, str]]:
-            frame, extra = make()
-            return compress(to_ipc(frame), encoding), extra
+            table, extra = make()
+            return compress(to_ipc(table.frame), encoding), extra
 
         body, extra = self._bodies.get((*key, encoding), version, build)
         if encoding != "identity":
             headers["Content-Encoding"] = encoding
-        return Response(body, media_type=ARROW, headers={**headers, **extra})
+        return RedactedResponse(body, media_type=ARROW, headers={**headers, **extra})
 
 
-def arrow_once(request: Request, frame: pl.DataFrame) -> Response:
+def arrow_once(request: Request, table: RedactedTable) -> RedactedResponse:
     """The table as Arrow IPC for this request alone: what few ask for twice is not worth keeping."""
     encoding = choose_encoding(request.headers.get("accept-encoding", ""))
     headers = {"Vary": "Accept-Encoding", "Cache-Control": "no-store"}
     if encoding != "identity":
         headers["Content-Encoding"] = encoding
-    return Response(compress(to_ipc(frame), encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
+    return RedactedResponse(compress(to_ipc(table.frame), encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
 
 
-def arrow_tables_once(request: Request, frames: Sequence[pl.DataFrame]) -> Response:
+def arrow_tables_once(request: Request, tables: Sequence[RedactedTable]) -> RedactedResponse:
     """Several tables in one body, one Arrow IPC stream after another. ``X-Tables``: the bytes of each, with commas between."""
-    body, lengths = join_tables(frames)
+    body, lengths = join_tables([table.frame for table in tables])
     encoding = choose_encoding(request.headers.get("accept-encoding", ""))
     headers = {"Vary": "Accept-Encoding", "Cache-Control": "no-store", "X-Tables": lengths}
     if encoding != "identity":
         headers["Content-Encoding"] = encoding
-    return Response(compress(body, encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
+    return RedactedResponse(compress(body, encoding, KEPT_ONCE), media_type=ARROW, headers=headers)
 
 
 def join_tables(frames: Sequence[pl.DataFrame]) -> tuple[bytes, str]:
@@ -78,12 +78,12 @@ def join_tables(frames: Sequence[pl.DataFrame]) -> tuple[bytes, str]:
     return b"".join(streams), ",".join(str(len(stream)) for stream in streams)
 
 
-def parquet_once(frame: pl.DataFrame, name: str) -> Response:
+def parquet_once(table: RedactedTable, name: str) -> RedactedResponse:
     """The table as a Parquet file for this request alone."""
     buffer = io.BytesIO()
-    frame.clone().write_parquet(buffer, compression="zstd")
+    table.frame.clone().write_parquet(buffer, compression="zstd")
     headers = {"Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(buffer.getvalue(), media_type=PARQUET, headers=headers)
+    return RedactedResponse(buffer.getvalue(), media_type=PARQUET, headers=headers)
 
 
 def to_ipc(frame: pl.DataFrame) -> bytes:

@@ -9,16 +9,16 @@ from clusters.small import NOW, SmallCluster
 from clusterscape.errors import NotFoundError
 from clusterscape.model import Workload, WorkloadId, WorkloadState
 from clusterscape.query.cache import VersionedCache
-from clusterscape.query.visibility.hidden_ids import HiddenIds
-from clusterscape.query.visibility.pseudonyms import Pseudonyms
+from clusterscape.query.redaction.pseudonyms import Pseudonyms
+from clusterscape.query.redaction.workload_codes import WorkloadCodes
 
 
 def fail() -> int:
     raise NotFoundError("no such node")
 
 
-def hidden_ids(cluster: SmallCluster, most: int) -> HiddenIds:
-    return HiddenIds(Pseudonyms(cluster.records, lambda: NOW), cluster.records, lambda: NOW, most=most)
+def workload_codes(cluster: SmallCluster, most: int) -> WorkloadCodes:
+    return WorkloadCodes(Pseudonyms(cluster.records, lambda: NOW), cluster.records, lambda: NOW, most=most)
 
 
 def test_no_lock_stays_when_answers_of_many_keys_fail() -> None:
@@ -47,10 +47,10 @@ def test_answer_is_made_once_when_many_threads_ask_while_others_evict_it() -> No
     assert (cache.get("key", 1, lambda: 7), cache.locks) == (7, 0)
 
 
-def test_hidden_ids_stay_bounded_when_texts_name_ever_more(small_cluster: SmallCluster) -> None:
-    ids = hidden_ids(small_cluster, most=50)
+def test_workload_codes_stay_bounded_when_texts_name_ever_more(small_cluster: SmallCluster) -> None:
+    ids = workload_codes(small_cluster, most=50)
     for number in range(500):
-        ids.hide_in(f"there is no workload kubernetes:team/job-{number}".encode())
+        ids.hide_in(f"there is no workload kubernetes:team/job-{number}")
     assert len(ids) == 50
 
 
@@ -61,14 +61,14 @@ def test_code_is_revealed_when_its_id_was_evicted_and_the_store_has_more_than_ar
     small_cluster.records.write_workloads(
         [Workload(id=WorkloadId(name), state=WorkloadState.RUNNING, gpus_requested=1) for name in names], at_ms=NOW
     )
-    code = hidden_ids(small_cluster, most=8).hide(names[0])
-    ids = hidden_ids(small_cluster, most=8)
+    code = workload_codes(small_cluster, most=8).hide(names[0])
+    ids = workload_codes(small_cluster, most=8)
     assert ids.reveal_in(code) == names[0]
     assert len(ids) == 8
 
 
-def test_hidden_ids_stay_whole_when_threads_hide_at_the_same_time(small_cluster: SmallCluster) -> None:
-    ids = hidden_ids(small_cluster, most=20)
+def test_workload_codes_stay_whole_when_threads_hide_at_the_same_time(small_cluster: SmallCluster) -> None:
+    ids = workload_codes(small_cluster, most=20)
 
     def hide(worker: int) -> None:
         for number in range(300):

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from clusterscape.model import UnixMs
 from clusterscape.model.viewers import Role, Viewer
-from clusterscape.query.visibility.sights import strip_viewer
+from clusterscape.query.redaction.viewer_scope import strip_viewer
 from clusterscape.serve.answer_shelf import STALE_MS, Answer, AnswerShelf, Version
 from clusterscape.serve.app import ROUTES, create_app
 from clusterscape.serve.kept_answers import SHARED, SLOW

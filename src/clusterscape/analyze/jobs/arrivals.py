@@ -10,12 +10,14 @@ from clusterscape.analyze.jobs.columns import JobColumns
 from clusterscape.analyze.jobs.distributions import ValueSpread, spread_values
 from clusterscape.analyze.jobs.intervals import Measured, Z
 from clusterscape.errors import QueryError
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.samples import Float64s, Int64s
 
 HOUR_S = 3600
 DAYS, HOURS = 7, 24
 
 
+@access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
     """Submissions. Hours and weekdays are those of ``timezone``; null where the trace does not say when it began.

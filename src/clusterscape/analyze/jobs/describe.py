@@ -18,12 +18,14 @@ from clusterscape.analyze.jobs.takeaways import join_claims, judge_ends, judge_p
 from clusterscape.analyze.jobs.users import UserBehavior, describe_users
 from clusterscape.analyze.jobs.verdicts import PaperClaim
 from clusterscape.errors import QueryError
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.jobs import CleaningNote, JobTrace, SizeUnit
 
 MOST_TRACES = 4
 LEVEL = 0.95
 
 
+@access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceDescription:
     """One trace. Times in seconds; sizes and unit-hours in ``size_unit``.
@@ -56,6 +58,7 @@ class TraceDescription:
     elapsed: ElapsedTest | None
 
 
+@access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracesDescription:
     """One to four traces side by side, and what the paper's claims come to on them. Intervals are of ``level``."""

@@ -17,6 +17,7 @@ from clusterscape.analyze.jobs.intervals import (
     measure_draws,
     measure_share,
 )
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.jobs import JobStatus
 from clusterscape.model.samples import Float64s
 
@@ -68,6 +69,7 @@ class EndTrend:
     falls_at: int | None
 
 
+@access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserEnds:
     """One user's jobs that ended in a known way."""

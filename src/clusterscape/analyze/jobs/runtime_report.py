@@ -12,6 +12,7 @@ from clusterscape.analyze.jobs.runtime_elapsed import ElapsedAware, recalibrate,
 from clusterscape.analyze.jobs.runtime_last2 import LastTwo
 from clusterscape.analyze.jobs.runtime_request import RequestedTime
 from clusterscape.errors import QueryError
+from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.samples import Float64s, Int64s
 
 TEST_SHARE = 0.3
@@ -39,7 +40,7 @@ class Interval:
 class PredictorRow:
     """How good one way is. ``under_ratio``: share of jobs that ran longer than predicted."""
 
-    name: str
+    name: PublicText
     accuracy: Interval
     under_ratio: Interval
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from clusterscape.analyze.jobs.intervals import Measured
+from clusterscape.model.identity_fields import access_checked
 
 
 class ClaimVerdict(StrEnum):
@@ -14,6 +15,7 @@ class ClaimVerdict(StrEnum):
     CANNOT_TELL = "cannot_tell"
 
 
+@access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperClaim:
     """A statement of the paper, tested on traces.

@@ -19,6 +19,7 @@ from clusterscape.analyze.rules.vocabulary import (
     value_units,
 )
 from clusterscape.errors import RuleSyntaxError
+from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.metrics import CATALOGUE, METRICS, MetricKind
 from clusterscape.model.rules import Across, Operator, Quantifier, Severity, StatisticKind, Subject
 
@@ -52,9 +53,9 @@ _FIXED: dict[Expected, tuple[str, ...]] = {
 class Completion(NamedTuple):
     """Put ``insert`` in place of the text from ``start`` (counted from 0) to the cursor."""
 
-    insert: str
+    insert: PublicText
     start: int
-    help: str
+    help: PublicText
 
 
 def complete(text: str, cursor: int | None = None) -> list[Completion]:

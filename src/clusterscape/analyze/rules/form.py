@@ -13,6 +13,7 @@ from clusterscape.analyze.rules.quantities import UnitMismatchError, parse_decim
 from clusterscape.analyze.rules.vocabulary import RUNS, SHARES, suggest_metric
 from clusterscape.analyze.rules.writing import format_number
 from clusterscape.errors import RuleDocumentError
+from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.metrics import METRICS, Metric
 from clusterscape.model.rules import (
     Across,
@@ -31,13 +32,13 @@ from clusterscape.model.rules import (
 class FormRow:
     """One condition as fields. ``argument`` is the percentile, or the value that a time is above or below."""
 
-    metric: str
+    metric: PublicText
     statistic: StatisticKind
     operator: Operator
-    value: str  # as typed
-    unit: str = ""
-    argument: str | None = None
-    argument_unit: str = ""
+    value: PublicText  # as typed
+    unit: PublicText = ""
+    argument: PublicText | None = None
+    argument_unit: PublicText = ""
     window_ms: int | None = None
     across: Across | None = None
     junction: Junction = Junction.AND  # to the row before; without meaning in the first

@@ -11,6 +11,15 @@ import polars as pl
 
 from clusterscape.model import MetricUnit, WorkloadState
 from clusterscape.model.findings import FindingKind, SizeUnit
+from clusterscape.model.identity_fields import (
+    OwnerText,
+    ProjectName,
+    PublicText,
+    ScopedText,
+    UnitRef,
+    UserName,
+    WorkloadRef,
+)
 from clusterscape.model.rules import Severity
 
 By = Literal["histogram", "euclidean", "correlation"]
@@ -48,8 +57,8 @@ class TimeWindow:
 class DiagnosedMetric:
     """A metric that can be looked at; ``has_samples``: the workload's GPUs have it."""
 
-    name: str
-    label: str
+    name: PublicText
+    label: PublicText
     unit: MetricUnit
     has_samples: bool
 
@@ -58,7 +67,7 @@ class DiagnosedMetric:
 class UnitRule:
     """A rule that a GPU breaks now or broke in the window."""
 
-    rule: str
+    rule: PublicText
     state: Literal["now", "past"]
 
 
@@ -69,8 +78,8 @@ class DiagnosedUnit:
     ``rules`` stand in the order of the rule bar. ``held_to`` null: it is still held.
     """
 
-    unit: str
-    node: str | None
+    unit: UnitRef
+    node: PublicText | None
     index: int | None
     global_rank: int | None
     local_rank: int | None
@@ -85,9 +94,9 @@ class DiagnosedUnit:
 class ClusterExplanation:
     """What the GPUs of a cluster share and the others do not. ``gain``: adjusted mutual information, 0–1."""
 
-    sentence: str
-    attribute: str
-    values: list[str]
+    sentence: ScopedText
+    attribute: PublicText
+    values: list[ScopedText]
     gain: float
     p_value: float
     precision: float
@@ -100,7 +109,7 @@ class GpuCluster:
 
     label: int
     size: int
-    units: list[str]
+    units: list[UnitRef]
     explanation: ClusterExplanation | None
 
 
@@ -108,11 +117,11 @@ class GpuCluster:
 class OddUnit:
     """A GPU further from the others than chance explains. ``kinds``: by what, most telling first."""
 
-    unit: str
+    unit: UnitRef
     distance: float
     p_value: float
-    kinds: list[str]
-    sentence: str
+    kinds: list[PublicText]
+    sentence: ScopedText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +131,7 @@ class FindingNumber:
     value: float | None
     low: float | None
     high: float | None
-    unit: str
+    unit: UnitRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,15 +140,15 @@ class FindingAnswer:
 
     kind: FindingKind
     severity: Severity
-    title: str
-    reason: str
+    title: ScopedText
+    reason: ScopedText
     size: float | None
     size_unit: SizeUnit
-    units: list[str]
+    units: list[UnitRef]
     start_at: int
     end_at: int
-    metrics: list[str]
-    numbers: dict[str, FindingNumber]
+    metrics: list[PublicText]
+    numbers: dict[PublicText, FindingNumber]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,14 +159,14 @@ class DiagnosisAnswer:
     dendrogram; ``heights_for_counts[k − 1]`` cuts it into k clusters. ``gpu_hours`` and what follows are those of the window.
     """
 
-    workload: str
-    name: str | None
-    user: str | None
-    project: str | None
-    partition: str | None
+    workload: WorkloadRef
+    name: OwnerText | None
+    user: UserName | None
+    project: ProjectName | None
+    partition: PublicText | None
     state: WorkloadState
-    machine_types: list[str]
-    layout: dict[str, int]
+    machine_types: list[PublicText]
+    layout: dict[PublicText, int]
     started_at: int | None
     ended_at: int | None
     life: TimeWindow | None
@@ -169,21 +178,21 @@ class DiagnosisAnswer:
     energy_joules: float | None
     energy_from: EnergySource | None
     metrics: list[DiagnosedMetric]
-    metric: str | None
+    metric: PublicText | None
     by: By
     step_ms: int | None
     units: list[DiagnosedUnit]
     clusters: list[GpuCluster]
-    compared: list[str]
+    compared: list[PublicText]
     linkage: list[list[float]]
-    leaves: list[str]
+    leaves: list[UnitRef]
     cut_height: float
     cut_kind: Literal["automatic", "height", "count"]
     heights_for_counts: list[float]
     odd: list[OddUnit]
-    odd_note: str | None
+    odd_note: ScopedText | None
     findings: list[FindingAnswer]
-    notes: list[str]
+    notes: list[ScopedText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,8 +202,8 @@ class WorkloadEvent:
     at: int
     until: int | None
     kind: EventKind
-    unit: str | None
-    text: str
+    unit: UnitRef | None
+    text: ScopedText
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -97,6 +98,12 @@ class DiagnosisQuery:
         self._notes = notes
         self._loader = RunLoader(context)
         self._judgings = VersionedCache(JUDGINGS_KEPT)
+
+    def within(self, context: QueryContext, workloads: WorkloadQuery, notes: RuleNotes) -> "DiagnosisQuery":
+        """The same questions within a viewer scope; samples, and what is found in them, are loaded and judged once for all."""
+        scoped = copy(self)
+        scoped._context, scoped._workloads, scoped._notes = context, workloads, notes
+        return scoped
 
     def diagnosis(
         self, workload: str, *, start_ms: int | None = None, end_ms: int | None = None, comparing: Comparing = AS_USUAL

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterscape.analyze.runs.estimates import Estimate
+from clusterscape.model.identity_fields import access_checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class RunTimes:
     flush_s: float | None
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnergy:
     """Joules of a run's GPUs. Scope ``process``: its own part of them; ``device``: all they used while it ran."""
@@ -29,6 +31,7 @@ class RunEnergy:
     method: str  # "measured", or "estimated" where a GPU was shared
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWork:
     """How much a run did and how fast; ``basis`` is the metric that says so, or ``steps``."""
@@ -39,6 +42,7 @@ class RunWork:
     basis: str
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSlowdown:
     """How much longer the same work took than alone (1.3: 30 % longer), and what it took in joules against alone."""
@@ -49,6 +53,7 @@ class RunSlowdown:
     baseline: list[str]  # the runs that ran alone
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """A run in a list. ``workload`` is the id under which everything else of it is found."""
@@ -87,6 +92,7 @@ class RunRow:
     results: dict[str, float]  # last values of the script's own metrics, at most 64
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWorkload:
     """Runs that executed together, as one thing. ``repeats`` is the place in ``repeats`` of its experiment."""
@@ -111,6 +117,7 @@ class RunWorkload:
     fairness: float | None  # Jain's index of their progress against running alone
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRepeats:
     """Workloads that did the same again, with 95 % confidence intervals over them."""
@@ -124,6 +131,7 @@ class RunRepeats:
     fairness: Estimate | None
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunExperiment:
     """An experiment: its workloads, newest first, and their repeats. ``name`` is null for runs without one."""
@@ -145,6 +153,7 @@ class RunTree:
     left_out: int
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetric:
     """One series of a run: ask for its samples by metric and unit. Statistics are of its finite samples."""
@@ -162,6 +171,7 @@ class RunMetric:
     last: float | None
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer:
     """Everything of one run but its samples."""
@@ -181,6 +191,7 @@ class RunAnswer:
     left_out: dict[str, int]  # what was more than the server keeps of one run, by kind
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetricName:
     """A metric that some of the runs have; ``scopes`` say what it can stand for."""
@@ -192,6 +203,7 @@ class RunMetricName:
     label: str | None
 
 
+@access_checked("run")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetrics:
     """Metrics, epochs and phases that the runs asked about have."""

@@ -13,6 +13,7 @@ from typing import Any
 from clusterscape.analyze.jobs.describe import TracesDescription, describe_traces
 from clusterscape.errors import NotFoundError, QueryError, SourceError, StoreError, TooLargeError
 from clusterscape.model import UnixMs
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.jobs import CleaningNote, JobTrace, SizeUnit
 from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query.context import QueryContext, TraceReader
@@ -33,6 +34,7 @@ _SIGNATURES = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x2
 _SUFFIXES = re.compile(r"(\.(gz|bz2|xz|zst|csv|swf|txt|json|jsonl|log|tsv))+$", re.IGNORECASE)
 
 
+@access_checked("job trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTraceRow:
     """A job trace in the list. ``trace``: its id; ``cluster`` is this cluster's history, of which nothing is counted ahead.

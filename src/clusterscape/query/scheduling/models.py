@@ -15,6 +15,7 @@ from clusterscape.analyze.jobs.runtime_elapsed import train_elapsed
 from clusterscape.analyze.jobs.runtime_report import PredictionReport, compare_predictors
 from clusterscape.errors import QueryError
 from clusterscape.model import UnixMs
+from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.jobs import JOB_COLUMNS
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.query.context import QueryContext
@@ -33,8 +34,8 @@ RETRAIN_FEWEST = 100
 class ModelCard:
     """What a model was made from and how good it is. ``report`` is on the last 30 % of the jobs, which its twin did not see."""
 
-    name: str
-    method: str
+    name: PublicText
+    method: PublicText
     is_trained: bool
     trained_at: int | None
     jobs: int
@@ -43,7 +44,7 @@ class ModelCard:
     retrained_after: int
     """Ended jobs that are still missing until it is made anew."""
     report: PredictionReport | None
-    limits: list[str]
+    limits: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True)

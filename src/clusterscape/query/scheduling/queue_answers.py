@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from clusterscape.model.identity_fields import FreeText, OwnerText, ProjectName, PublicText, UserName, WorkloadRef
 from clusterscape.query.answers import ReservationAnswer
 from clusterscape.query.reasons import WaitKind
 from clusterscape.query.scheduling.promises import SlipCause
@@ -25,24 +26,24 @@ class QueueRow:
     ``slipped_s`` > 0: later than first promised.
     """
 
-    workload: str
-    name: str | None
-    user: str | None
-    project: str | None
-    partition: str
-    machine_type: str | None
+    workload: WorkloadRef
+    name: OwnerText | None
+    user: UserName | None
+    project: ProjectName | None
+    partition: PublicText
+    machine_type: PublicText | None
     gpus: int
     nodes: int
     limit_s: int
-    qos: str | None
+    qos: FreeText | None
     priority: int | None
     submitted_at: int | None
     waited_s: float | None
     position: int | None
     ahead: int
     ahead_gpus: int
-    reason: str | None
-    reason_text: str | None
+    reason: FreeText | None
+    reason_text: FreeText | None
     waits_for: WaitKind
     planned_at: int | None
     scheduler_at: int | None
@@ -58,7 +59,7 @@ class PartitionQueue:
     ``held``: held back by their owner or an operator. ``blocked``: wait for something else than room: a dependency, a limit, …
     """
 
-    name: str
+    name: PublicText
     is_up: bool
     waiting: int
     held: int
@@ -83,18 +84,18 @@ class QueueAnswer:
     longest_wait_s: float | None
     drained_at: int | None
     reservations: list[ReservationAnswer]
-    awaited: list[str]
+    awaited: list[PublicText]
     is_learned: bool
     calibrated_on: int
-    assumptions: list[str]
+    assumptions: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityPart:
     """Points of a priority that come from one thing: age, fair share, size, partition, quality of service, …"""
 
-    name: str
-    title: str
+    name: PublicText
+    title: PublicText
     points: int
 
 
@@ -102,11 +103,11 @@ class PriorityPart:
 class AheadRow:
     """A workload that goes first, and why in words. ``parts``: what its priority is made of, where the scheduler tells."""
 
-    workload: str
-    user: str | None
+    workload: WorkloadRef
+    user: UserName | None
     gpus: int
     priority: int | None
-    why: str
+    why: FreeText
     planned_at: int | None
     parts: list[PriorityPart]
 
@@ -117,21 +118,21 @@ class Needed:
 
     nodes: int
     gpus_per_node: int
-    machine_type: str | None
+    machine_type: PublicText | None
     ready_nodes: int
     missing_nodes: int
     missing_gpus: int
-    text: str
+    text: PublicText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HolderRow:
     """A running workload on the nodes that are planned for this one. ``likely_end_at``: predicted, never after the limit."""
 
-    workload: str
-    name: str | None
-    user: str | None
-    nodes: list[str]
+    workload: WorkloadRef
+    name: OwnerText | None
+    user: UserName | None
+    nodes: list[PublicText]
     gpus: int
     started_at: int | None
     ends_by: int
@@ -145,8 +146,8 @@ class SlipRow:
     at: int
     cause: SlipCause
     change_s: int
-    words: str
-    by: list[str]
+    words: PublicText
+    by: list[WorkloadRef]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,12 +167,12 @@ class PromiseStory:
 class CheaperChange:
     """What else to ask for, and when it would start then by the same plan. ``cost``: share of the request given up."""
 
-    kind: str  # split, shorter, partition, fewer
-    words: str
+    kind: PublicText  # split, shorter, partition, fewer
+    words: PublicText
     cost: float
     start_at: int
     gain_s: int
-    partition: str
+    partition: PublicText
     nodes: int
     gpus_per_node: int
     limit_s: int
@@ -185,14 +186,14 @@ class WaitingStory:
     """
 
     at: int
-    workload: str
+    workload: WorkloadRef
     row: QueueRow | None
     parts: list[PriorityPart]
     ahead: list[AheadRow]
     needed: Needed | None
     holders: list[HolderRow]
-    planned_nodes: list[str]
+    planned_nodes: list[PublicText]
     promise: PromiseStory | None
     changes: list[CheaperChange]
-    text: list[str]
-    assumptions: list[str]
+    text: list[FreeText]
+    assumptions: list[PublicText]

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -99,6 +100,13 @@ class SimulationQuery:
         self._answers: OrderedDict[str, SimulationAnswer] = OrderedDict()
         self._works: dict[str, _Work] = {}
         self._choices: OrderedDict[str, SimulatedChoice] = OrderedDict()
+        self._readable: JobTraceQuery | None = None
+
+    def within(self, traces: JobTraceQuery) -> "SimulationQuery":
+        """The same simulations within a viewer scope: those of traces that the viewer may read."""
+        scoped = copy(self)
+        scoped._readable = traces
+        return scoped
 
     def options(self) -> SimulatorOptions:
         """What can be chosen."""
@@ -118,6 +126,8 @@ class SimulationQuery:
         ``user``: whom it counts for. Raises ThrottledError where they have too many that are not done.
         """
         _check(asked)
+        if self._readable is not None:
+            self._readable.check(asked.trace)
         name = self._name(asked)
         found = self._look_up(name)
         if found is not None and found.state in ("running", "done"):
@@ -143,19 +153,30 @@ class SimulationQuery:
     def find(self, simulation: str) -> SimulationAnswer:
         """How far it is, and what there is of it."""
         found = self._look_up(simulation)
-        if found is None:
+        if found is None or not self._may_read(found.asked):
             raise _no_such(simulation)
         return found
 
     def all(self) -> SimulationList:
         """What is kept, the newest first."""
-        return SimulationList(simulations=self._kept.rows())
+        return SimulationList(simulations=[row for row in self._kept.rows() if self._may_read(row.asked)])
+
+    def _may_read(self, asked: SimulationAsk) -> bool:
+        if self._readable is None:
+            return True
+        try:
+            self._readable.check(asked.trace)
+        except NotFoundError:
+            return False
+        return True
 
     def stop(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> SimulationAnswer:
         """Do not go on with it; choices that are done stay. One that is over already is left as it is.
 
         Raises ForbiddenError where somebody else began it; on a private site NotFoundError.
         """
+        if self._readable is not None:
+            self.find(simulation)
         with self._lock:
             work = self._works.get(simulation)
         if work is not None:
@@ -170,6 +191,8 @@ class SimulationQuery:
 
     def remove(self, simulation: str, *, by: Viewer = ANYONE_HERE) -> None:
         """Forget a kept result. Raises NotFoundError where none is kept, ForbiddenError where it is somebody else's."""
+        if self._readable is not None:
+            self.find(simulation)
         self._kept.remove(simulation, by)
         with self._lock:
             if simulation not in self._works:
@@ -221,7 +244,9 @@ class SimulationQuery:
                 work.done = at * (jitter + 2)
                 tell(partial(replace, choices=list(done)))
             # Kept first: who hears that it is done may ask another server, or this one after a restart.
-            self._keep(replace(self.find(name), state="done", progress=1.0), work.owner)
+            answer = self._look_up(name)
+            if answer is not None:
+                self._keep(replace(answer, state="done", progress=1.0), work.owner)
             tell(partial(replace, state="done", progress=1.0))
         except StoppedError:
             tell(partial(replace, state="stopped"))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from clusterscape.analyze.jobs.distributions import ValueSpread
+from clusterscape.model.identity_fields import PublicText, ScopedText, access_checked
 from clusterscape.model.jobs import CleaningNote, SizeUnit
 from clusterscape.query.bounds import ItemId, Name
 
@@ -18,6 +19,7 @@ SimulationState = Literal["running", "done", "failed", "stopped"]
 EstimatesWord = Literal["request", "actual", "predicted"]
 
 
+@access_checked("simulation")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationAsk:
     """Every policy with every backfilling on one trace. ``processors``: the machine's size; null: as the trace says.
@@ -42,9 +44,9 @@ class SimulationAsk:
 class JitteredMeasure:
     """A measure of the trace as it is, and over the jittered runs: mean, standard deviation, middle 95 %."""
 
-    name: str
-    title: str
-    unit: str
+    name: PublicText
+    title: PublicText
+    unit: PublicText
     value: float | None
     mean: float | None
     sd: float | None
@@ -66,7 +68,7 @@ class SimulatedCourse:
 class SimulatedJobs:
     """Every job of a small trace, to be drawn as a Gantt chart; ``lane``: the lowest of the units it holds."""
 
-    job: list[str]
+    job: list[ScopedText]
     submit_s: list[int]
     start_s: list[int]
     end_s: list[int]
@@ -98,10 +100,10 @@ class SimulatedChoice:
     ``omega`` is null where nothing is relaxed.
     """
 
-    policy: str
-    backfill: str
+    policy: PublicText
+    backfill: PublicText
     omega: float | None
-    fingerprint: str
+    fingerprint: PublicText
     measures: list[JitteredMeasure]
     wait_s: ValueSpread
     sizes: list[SimulatedSize]
@@ -116,41 +118,41 @@ class SimulationAnswer:
     ``choices`` come one by one, in the order asked. ``notes``: what was left out or changed to simulate the trace.
     """
 
-    simulation: str
+    simulation: PublicText
     asked: SimulationAsk
     made_at: int
     state: SimulationState
     progress: float
-    trace: str
+    trace: ScopedText
     size_unit: SizeUnit
     processors: int
     simulated_jobs: int
     jitter: int
-    semantics: str
+    semantics: PublicText
     epoch_s: float | None
     choices: list[SimulatedChoice]
     notes: list[CleaningNote]
-    problem: str | None
+    problem: ScopedText | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorOptions:
     """What can be chosen; ``relaxed``: the ways of backfilling that take a factor."""
 
-    policies: list[str]
-    backfills: list[str]
-    relaxed: list[str]
-    semantics: list[str]
-    estimates: list[str]
+    policies: list[PublicText]
+    backfills: list[PublicText]
+    relaxed: list[PublicText]
+    semantics: list[PublicText]
+    estimates: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationRow:
     """A result that is kept; ``asked`` is its question."""
 
-    simulation: str
+    simulation: PublicText
     made_at: int
-    trace: str
+    trace: ScopedText
     asked: SimulationAsk
 
 

@@ -20,6 +20,7 @@ from clusterscape.analyze.jobs.wait_intervals import (
 )
 from clusterscape.errors import ClusterScapeError, NotFoundError, QueryError
 from clusterscape.model import NodeId, Workload, WorkloadId
+from clusterscape.model.identity_fields import PublicText, UserName, WorkloadRef
 from clusterscape.model.samples import Float64s
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.live_forecast import ASSUMPTIONS, forecast_queue, predict_runs
@@ -51,8 +52,8 @@ class StartInterval:
 class StartForecast:
     """When a job would start. ``plan_at``: if all jobs used their whole limits and nobody else came."""
 
-    partition: str
-    machine_type: str | None
+    partition: PublicText
+    machine_type: PublicText | None
     gpus: int
     hours: float
     ahead: int
@@ -68,7 +69,7 @@ class StartForecast:
 class Alternative:
     """What to ask for instead. ``change``: fewer_gpus, shorter or partition."""
 
-    change: str
+    change: PublicText
     start: StartForecast
 
 
@@ -85,15 +86,15 @@ class WaitAnswer:
     alternatives: list[Alternative]
     is_learned: bool
     calibrated_on: int
-    assumptions: list[str]
+    assumptions: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForecast:
     """A waiting workload. ``scheduler_at``: when the scheduler itself expects to start it."""
 
-    workload: str
-    user: str | None
+    workload: WorkloadRef
+    user: UserName | None
     start: StartForecast
     scheduler_at: int | None
 
@@ -107,7 +108,7 @@ class WaitingForecasts:
     left_out: int
     is_learned: bool
     calibrated_on: int
-    assumptions: list[str]
+    assumptions: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ class ModelCards:
     """Every model in use."""
 
     models: list[ModelCard]
-    assumptions: list[str]
+    assumptions: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from clusterscape.analyze.jobs.wait_intervals import (
     walk_forward,
 )
 from clusterscape.errors import QueryError
+from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.jobs import JobTrace
 from clusterscape.model.samples import Float64s
 from clusterscape.query.scheduling.waiting_backtest import TEST_FROM, WaitForecasts
@@ -27,8 +28,8 @@ from clusterscape.simulate.batch import PRESETS, Backfill, Scenario, find_policy
 class WaitBinRow:
     """Forecasts of jobs of like size and like queue. ``size`` and ``queue`` say the bin in words."""
 
-    size: str
-    queue: str
+    size: PublicText
+    queue: PublicText
     jobs: int
     median_error_s: float
 

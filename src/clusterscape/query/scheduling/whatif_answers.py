@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from clusterscape.model.identity_fields import FreeText, PublicText, ScopedText, UserName, WorkloadRef
 from clusterscape.query.bounds import Count, ItemId, Name
 
 MOST_FUTURES = 100
@@ -44,24 +45,24 @@ class MeasureChange:
     ``verdict``: better, worse, unclear (the interval holds 0) or same.
     """
 
-    name: str
-    title: str
-    unit: str
+    name: PublicText
+    title: PublicText
+    unit: PublicText
     baseline: float
     changed: float
     difference: float
     low: float
     high: float
-    verdict: str
+    verdict: PublicText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartChange:
     """When a waiting workload starts, in the middle of the futures; ``change_s`` with the middle 80 % of the differences."""
 
-    workload: str
-    user: str | None
-    partition: str
+    workload: WorkloadRef
+    user: UserName | None
+    partition: PublicText
     gpus: int
     baseline_at: int | None
     changed_at: int | None
@@ -74,18 +75,18 @@ class StartChange:
 class WhatIfWarning:
     """A side effect. ``kind``: starvation, fragmentation, never or refused."""
 
-    kind: str
-    title: str
-    text: str
-    workloads: list[str]
+    kind: PublicText
+    title: PublicText
+    text: FreeText
+    workloads: list[WorkloadRef]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfNode:
     """A node with GPUs. ``is_open`` as it is, ``will_be_open`` with the change; an added one is there only then."""
 
-    node: str
-    partition: str
+    node: PublicText
+    partition: PublicText
     gpus: int
     is_added: bool
     is_open: bool
@@ -96,8 +97,8 @@ class WhatIfNode:
 class WhatIfHolder:
     """A workload of now. ``is_waiting``: it is in the queue, and not running yet."""
 
-    workload: str
-    user: str | None
+    workload: WorkloadRef
+    user: UserName | None
     gpus: int | None
     is_waiting: bool
 
@@ -133,25 +134,25 @@ class WhatIfAnswer:
 
     at: int
     is_unchanged: bool
-    changes: list[str]
+    changes: list[ScopedText]
     futures: int
     simulated: int
     measures: list[MeasureChange]
     workloads: list[StartChange]
     warnings: list[WhatIfWarning]
     course: WhatIfCourse
-    policies: list[str]
-    backfills: list[str]
-    placements: list[str]
-    assumptions: list[str]
+    policies: list[PublicText]
+    backfills: list[PublicText]
+    placements: list[PublicText]
+    assumptions: list[PublicText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfProgress:
     """How far a what-if is. ``progress``: 0 to 1; ``problem``: why it failed; ``answer``: once it is done."""
 
-    run: str
+    run: PublicText
     state: Literal["running", "done", "failed", "stopped"]
     progress: float
-    problem: str | None
+    problem: ScopedText | None
     answer: WhatIfAnswer | None

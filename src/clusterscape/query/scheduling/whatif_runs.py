@@ -25,12 +25,12 @@ KEPT_RUNS_PER_USER = 8
 
 @dataclass(slots=True)
 class _Run:
-    """``began``: login of who began it; ``sight``: what they could see then; ``user``: whom it counts for in limits."""
+    """``began``: login of who began it; ``scope``: code of whose names they read then; ``user``: whom it counts for in limits."""
 
     progress: WhatIfProgress
     job: Callable[[], None]
     began: str | None
-    sight: str
+    scope: str
     user: str
 
 
@@ -75,16 +75,16 @@ class WhatIfRuns:
         limits: WorkLimits,
         *,
         is_private: bool = False,
-        sight: str = "",
+        scope: str = "",
         whole: "WhatIfRuns | None" = None,
     ) -> None:
-        """``is_private``: runs of others, or begun by somebody who saw more, do not exist for a viewer.
+        """``is_private``: runs of others, or begun in another scope, do not exist for a viewer.
 
-        ``sight``: code of what the viewers of these runs can see; empty: everything.
+        ``scope``: code of the viewer scope of these runs; empty: every name is shown.
         """
         self._what_if = what_if
         self._is_private = is_private
-        self._sight = sight
+        self._scope = scope
         worker = FairWorker("what-if", per_user=limits.runs_per_user, waiting=limits.runs_waiting)
         self._board: _Board = _Board(worker) if whole is None else whole._board
 
@@ -96,7 +96,7 @@ class WhatIfRuns:
         self._board.worker.check(user)
         self._what_if.check(what)
         progress = WhatIfProgress(run=secrets.token_hex(8), state="running", progress=0.0, problem=None, answer=None)
-        run = _Run(progress, partial(self._play, progress.run, what), by.login, self._sight, user)
+        run = _Run(progress, partial(self._play, progress.run, what), by.login, self._scope, user)
         self._board.add(run)
         try:
             self._board.worker.submit(user, run.job)
@@ -125,7 +125,7 @@ class WhatIfRuns:
         return run
 
     def _may_see(self, run: _Run, by: Viewer) -> bool:
-        return is_owner(run.began, by) and self._sight in ("", run.sight)
+        return is_owner(run.began, by) and self._scope in ("", run.scope)
 
     def _play(self, name: str, what: QueueWhatIf) -> None:
         change = self._board.change

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clusterscape.analyze.trace.diff import DiffKind
+from clusterscape.model.identity_fields import UnitRef, WorkloadRef, access_checked
 from clusterscape.model.traces import TraceState
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRow:
     """A trace in a list. ``progress``: 0–1 while it is being read; ``headline``: the first verdict, null where none is."""
 
     trace_id: str
     name: str
-    workload_id: str | None
+    workload_id: WorkloadRef | None
     format: str | None
     state: TraceState
     progress: float | None
@@ -37,6 +39,7 @@ class TraceList:
     traces: list[TraceRow]
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRank:
     """One rank. ``unit``: the GPU it ran on, where the trace belongs to a workload that held one for it."""
@@ -47,7 +50,7 @@ class TraceRank:
     backend: str | None
     source: str
     is_complete: bool
-    unit: str | None
+    unit: UnitRef | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class TraceStage:
     ranks: list[int]
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceGroup:
     """Ranks that communicate; ``kind``: dp, tp, pp, ep, cp where it is known."""
@@ -138,6 +142,7 @@ class RankSlack:
     high_s: float | None
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupExposure:
     """Communication of a process group that nothing hides: mean seconds of a rank and step."""
@@ -175,6 +180,7 @@ class TraceBubble:
     stage_bubble_ratio: list[float]
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPart:
     """Seconds of the critical path that a rank spent with one kind of thing: compute, transfer, communication, host."""
@@ -194,6 +200,7 @@ class TracePath:
     parts: list[PathPart]
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
     """A question with the step it would give. ``error_s``: how far the simulation of the unchanged step is from the measured one;
@@ -209,6 +216,7 @@ class WhatIf:
     error_s: float
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictSpan:
     """A span to look at for a verdict."""
@@ -221,6 +229,7 @@ class VerdictSpan:
     end_ns: float
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """One root cause. ``seconds_per_step``: what mending it gives back at most; ``evidence``: numbers, seconds unless named."""
@@ -282,6 +291,7 @@ class CollectiveMember:
     is_last: bool
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedSpan:
     """Another span: the launch, the other end of a message, the same operator on another rank, one before or after."""
@@ -295,6 +305,7 @@ class RelatedSpan:
     end_ns: float
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanAnswer:
     """Everything about one span. ``median_ns``: of its name on all ranks; ``peers``: the same instance on other ranks."""
@@ -332,6 +343,7 @@ class SpanAnswer:
     after: RelatedSpan | None
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceChange:
     """What one thing took per step in both runs; ``low_s``/``high_s``: the 95 % interval of the difference (bootstrap over
@@ -350,6 +362,7 @@ class TraceChange:
     sentence: str
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceDiffAnswer:
     """Two runs of the same thing: changes, largest first, and in words what matters."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clusterscape.analyze.trace.flow_graph import EdgeClass
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.operators import FlowMark
 from clusterscape.query.traces.answers import TraceStage
 
@@ -25,6 +26,7 @@ class FlowMarks:
     count: int
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowTensor:
     """A parameter of a module, or what goes in or comes out: its shape over all ranks, into how many parts each dimension is
@@ -37,6 +39,7 @@ class FlowTensor:
     placement: str | None
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowModule:
     """The module that a node is, or lies in, where the run was captured; ``path`` as the model names it, empty: itself."""
@@ -48,6 +51,7 @@ class FlowModule:
     outputs: list[FlowTensor]
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowNode:
     """An operator, a closed namespace, or operators that only order others; ``count`` of them stacked. ``opens``: what to add to
@@ -90,6 +94,7 @@ class FlowEdge:
     is_long: bool
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowNamespace:
     """A namespace that is open."""
@@ -99,6 +104,7 @@ class FlowNamespace:
     operators: int
 
 
+@access_checked("trace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowAnswer:
     """The execution flow; nodes in the order of execution. ``is_recorded``: from an operator graph, else from spans of one rank

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
+from copy import copy
 
 import numpy as np
 import polars as pl
@@ -36,6 +37,13 @@ class TraceQuery:
         self._workloads = workloads
         self._operators = VersionedCache(size=KEPT)
         self._opened = OpenTraces(context.artifacts) if context.artifacts is not None else None
+        self._is_scoped = False
+
+    def within(self, context: QueryContext, workloads: WorkloadQuery) -> "TraceQuery":
+        """The same questions within a viewer scope; a trace that is open is open for all who may read it."""
+        scoped = copy(self)
+        scoped._context, scoped._workloads, scoped._is_scoped = context, workloads, True
+        return scoped
 
     def all(self, *, workload: str | None = None) -> TraceList:
         """Traces, newest first; those of one workload."""
@@ -65,6 +73,8 @@ class TraceQuery:
 
     def open(self, trace_id: str) -> OpenTrace:
         """A trace that has been read."""
+        if self._is_scoped:
+            read_about(self._artifacts, trace_id)  # raises NotFoundError where the viewer may not read it
         if self._opened is None:
             raise StoreError("this server keeps no traces", hint="Start it with `clusterscape serve`.")
         return self._opened.find(trace_id)

@@ -8,20 +8,23 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model.access import Account, Way
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.viewers import Role
 from clusterscape.query.bounds import Name
 from clusterscape.serve.identity.caller import AdminCaller, Caller, RequestWhence
 from clusterscape.serve.identity.passwords import MOST_CHARACTERS, check_login, check_new_password, hash_password
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.routes.session import need_identity
 from clusterscape.serve.state import State
 
-router = APIRouter(prefix="/api/v1/accounts", tags=["access"])
+router = APIRouter(prefix="/api/v1/accounts", tags=["access"], route_class=RedactedRoute)
 
 Title = Annotated[str, Field(max_length=200)]
 Projects = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=1000)]
 Secret = Annotated[SecretStr, Field(max_length=MOST_CHARACTERS)]
 
 
+@access_checked("account")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAnswer:
     """Somebody who came in, or may. Role and projects of OIDC and proxy accounts are those of the last sign-in."""

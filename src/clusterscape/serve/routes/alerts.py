@@ -3,9 +3,10 @@
 from fastapi import APIRouter
 
 from clusterscape.query.rule_answers import AlertState
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import State
 
-router = APIRouter(prefix="/api/v1", tags=["alerts"])
+router = APIRouter(prefix="/api/v1", tags=["alerts"], route_class=RedactedRoute)
 
 
 @router.get("/alerts")

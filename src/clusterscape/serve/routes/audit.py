@@ -7,14 +7,17 @@ from fastapi import APIRouter, Query
 
 from clusterscape.model import UnixMs
 from clusterscape.model.access import AuditEntry, Outcome
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.serve.identity.caller import AdminCaller
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.routes.session import need_identity
 from clusterscape.serve.state import State
 from clusterscape.store.access import AuditFilter
 
-router = APIRouter(prefix="/api/v1/audit", tags=["access"])
+router = APIRouter(prefix="/api/v1/audit", tags=["access"], route_class=RedactedRoute)
 
 
+@access_checked("audit log")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
     """One thing that somebody did or tried. ``way``: static, local, oidc, proxy, token:KEY, here or command."""
@@ -30,6 +33,7 @@ class AuditRow:
     details: dict[str, str]
 
 
+@access_checked("audit log")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditPage:
     """Entries, newest first. ``next``: hand it in as ``before`` for the older ones; null: these were the last."""

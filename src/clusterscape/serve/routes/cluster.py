@@ -8,10 +8,11 @@ from fastapi.responses import Response
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits, Timeline, WasteAnswer
 from clusterscape.query.bounds import Moment, Name
 from clusterscape.query.picture import encode_strings
+from clusterscape.serve.redaction import RedactedResponse, RedactedRoute, SampleRow
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
 
-router = APIRouter(prefix="/api/v1", tags=["cluster"])
+router = APIRouter(prefix="/api/v1", tags=["cluster"], route_class=RedactedRoute)
 
 PastMoment = Annotated[
     Moment | None, Query(description="Unix ms of a past moment, rounded down to the minute; by default the present.")
@@ -42,10 +43,12 @@ def get_waste(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24, at:
 
 
 @router.get("/waste/units", response_class=Response, responses=ARROW_RESPONSE)
-def get_waste_by_unit(request: Request, state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> Response:
+def get_waste_by_unit(
+    request: Request, state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24
+) -> RedactedResponse:
     """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, for any group of units to sum."""
-    table = state.queries.hide_ids(state.queries.waste.by_unit(hours=hours))
-    return arrow_once(request, encode_strings(table, ["workload"]))
+    table = encode_strings(state.queries.waste.by_unit(hours=hours), ["workload"])
+    return arrow_once(request, state.redact_table(table, SampleRow))
 
 
 @router.get("/nodes")

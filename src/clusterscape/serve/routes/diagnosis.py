@@ -9,10 +9,11 @@ from clusterscape.query.bounds import ItemId, Moment, Name
 from clusterscape.query.diagnosis.answers import By, DiagnosisAnswer, Linkage, WorkloadEvent
 from clusterscape.query.diagnosis.query import Comparing, LineSummary
 from clusterscape.query.picture import encode_strings
+from clusterscape.serve.redaction import NumbersOnly, RedactedResponse, RedactedRoute, SampleRow
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
 
-router = APIRouter(prefix="/api/v1/workloads/{workload}", tags=["diagnosis"])
+router = APIRouter(prefix="/api/v1/workloads/{workload}", tags=["diagnosis"], route_class=RedactedRoute)
 
 WindowStart = Annotated[
     Moment | None, Query(alias="from", description="Unix ms; by default the begin of the workload's life.")
@@ -68,10 +69,10 @@ def get_workload_histograms(
     start: WindowStart = None,
     end: WindowEnd = None,
     bins: Annotated[int, Query(ge=1, le=512)] = 40,
-) -> Response:
+) -> RedactedResponse:
     """``unit`` and the counts ``b0`` … of shared bins. ``X-Domain``: JSON [low, high], or null without samples."""
     picture = state.queries.diagnosis.histograms(workload, metric=metric, start_ms=start, end_ms=end, bins=bins)
-    response = arrow_once(request, encode_strings(picture.table, ["unit"]))
+    response = arrow_once(request, state.redact_table(encode_strings(picture.table, ["unit"]), SampleRow))
     response.headers.update(picture.headers)
     return response
 
@@ -94,7 +95,7 @@ def get_workload_lines(
             "of the diagnosis with the same parameters. More than 64 units always have `median`, `p5` and `p95`."
         ),
     ] = "none",
-) -> Response:
+) -> RedactedResponse:
     """``metric``, ``unit``, ``time_ms``, ``value``: every extreme, at most two points a pixel; null breaks a line."""
     table = state.queries.diagnosis.lines(
         workload,
@@ -106,7 +107,7 @@ def get_workload_lines(
         summary=summary,
         comparing=comparing,
     )
-    return arrow_once(request, encode_strings(table, ["metric", "unit"]))
+    return arrow_once(request, state.redact_table(encode_strings(table, ["metric", "unit"]), SampleRow))
 
 
 @router.get("/scatter", response_class=Response, responses=ARROW_RESPONSE)
@@ -122,7 +123,7 @@ def get_workload_scatter(
     robust: bool = False,
     significance: Significance = 0.001,
     most: Annotated[int, Query(ge=1, le=500_000, description="Points besides the outliers.")] = 20_000,
-) -> Response:
+) -> RedactedResponse:
     """``unit``, ``time_ms``, ``x``, ``y``, ``distance`` (Mahalanobis), ``is_outlier``.
 
     A second table follows (``X-Tables``: the bytes of each), ``count`` of all points in each cell of a grid, row by row from
@@ -140,7 +141,8 @@ def get_workload_scatter(
         significance=significance,
         most=most,
     )
-    response = arrow_tables_once(request, [encode_strings(picture.table, ["unit"]), picture.density])
+    points = state.redact_table(encode_strings(picture.table, ["unit"]), SampleRow)
+    response = arrow_tables_once(request, [points, state.redact_table(picture.density, NumbersOnly)])
     response.headers.update(picture.headers)
     return response
 

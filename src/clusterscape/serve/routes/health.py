@@ -3,23 +3,24 @@
 from dataclasses import dataclass
 
 from fastapi import APIRouter
-from fastapi.responses import Response
 
 from clusterscape import __version__
+from clusterscape.model.identity_fields import PublicText, ScopedText
+from clusterscape.serve.redaction import RedactedResponse, RedactedRoute
 from clusterscape.serve.state import State
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=RedactedRoute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """Alive; ``paused`` says why nothing is stored now, ``failing`` which background loops fail: /api/v1/sources says why."""
 
-    status: str
-    version: str
+    status: PublicText
+    version: PublicText
     newest_sample_at: int | None
-    paused: str | None
-    failing: list[str]
+    paused: ScopedText | None
+    failing: list[PublicText]
 
 
 @router.get("/healthz")
@@ -37,6 +38,6 @@ async def get_health(state: State) -> Health:
 
 
 @router.get("/metrics", include_in_schema=False)
-def get_own_metrics(state: State) -> Response:
+def get_own_metrics(state: State) -> RedactedResponse:
     """ClusterScape's own metrics for Prometheus."""
-    return Response(state.telemetry.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return RedactedResponse(state.telemetry.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")

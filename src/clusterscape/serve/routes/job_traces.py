@@ -6,10 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 
 from clusterscape.query.scheduling.description import JobTraceList, JobTraceRow, TracesDescription
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import CurrentViewer, State
 from clusterscape.serve.uploads import SizeLimit, answer_refusal, read_pieces, stream_to_thread
 
-router = APIRouter(prefix="/api/v1/job-traces", tags=["scheduling"])
+router = APIRouter(prefix="/api/v1/job-traces", tags=["scheduling"], route_class=RedactedRoute)
 
 TraceId = Annotated[str, Path(description="`cluster`, or the id of an upload.", max_length=100)]
 Zone = Annotated[str, Query(max_length=64, description="Such as Europe/Berlin.")]

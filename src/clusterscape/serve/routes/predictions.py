@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from clusterscape.query.scheduling.waiting import ModelCards, ReliabilityAnswer, WaitAnswer, WaitingForecasts
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import State
 
-router = APIRouter(prefix="/api/v1/scheduling", tags=["scheduling"])
+router = APIRouter(prefix="/api/v1/scheduling", tags=["scheduling"], route_class=RedactedRoute)
 
 
 @router.get("/wait")
@@ -26,6 +27,8 @@ def forecast_wait(
     alternatives: Annotated[bool, Query(description="Also say what would start sooner.")] = True,
 ) -> WaitAnswer:
     """When such a job would start if it were submitted now, with 80 % and 90 % intervals, and what would start sooner."""
+    if state.redactor is not None and user != state.redactor.scope.user:
+        user = None  # how others' jobs run is not told: anybody but oneself is the average user
     return state.queries.waits.ask(
         gpus=gpus,
         hours=hours,

@@ -5,17 +5,20 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Header, Path
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from clusterscape.errors import ClusterScapeError
+from clusterscape.model.identity_fields import PublicDocument
 from clusterscape.model.rules import Across, Junction, Operator, Severity, StatisticKind
 from clusterscape.query.bounds import LongText, Moment, Name
+from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.query.rule_answers import Completion, FormRow, RuleAnswer, RuleList, RuleReading, TrialAnswer
 from clusterscape.serve.admission import limit_stream
+from clusterscape.serve.problems import describe_error
+from clusterscape.serve.redaction import RedactedRoute, RedactedStream
 from clusterscape.serve.state import State
 
-router = APIRouter(prefix="/api/v1", tags=["rules"])
+router = APIRouter(prefix="/api/v1", tags=["rules"], route_class=RedactedRoute)
 
 RuleKey = Annotated[str, Path(max_length=100, description="1 to 64 small letters, digits, - and _.")]
 MOST_TEXT = 4000
@@ -130,7 +133,7 @@ def complete_rule(question: CompletionQuestion, state: State) -> list[Completion
 )
 def try_rule(
     given: RuleTrial, state: State, accept: Annotated[str, Header(max_length=1000)] = ""
-) -> TrialAnswer | StreamingResponse:
+) -> TrialAnswer | RedactedStream:
     """What a rule would have done in the last hours, before it is saved.
 
     With ``Accept: application/x-ndjson`` one JSON object a line: ``{"share": 0.42}`` while it is being found out, then
@@ -139,27 +142,29 @@ def try_rule(
     rule = state.queries.rules.parse(**_forms(given))
     if LINES not in accept:
         return state.queries.violations.try_rule(rule, hours=given.hours)
-    told = _tell(state.queries.violations.follow_trial(rule, hours=given.hours))
+    told = _tell(state.queries.violations.follow_trial(rule, hours=given.hours), state.redactor)
     # Compressed, lines would wait for one another.
-    return StreamingResponse(told, media_type=LINES, headers={"Content-Encoding": "identity"})
+    return RedactedStream(told, media_type=LINES, headers={"Content-Encoding": "identity"})
 
 
-def _tell(trial: Iterator[float | TrialAnswer]) -> Iterator[bytes]:
+def _tell(trial: Iterator[float | TrialAnswer], redactor: Redactor | None) -> Iterator[bytes]:
     said = -1.0
     try:
         for step in trial:
             if not isinstance(step, float):
-                yield orjson.dumps({"answer": step}) + b"\n"
+                answer = step if redactor is None else redactor.redact(step)
+                yield orjson.dumps({"answer": answer}) + b"\n"
             elif step - said >= LEAST_STEP:
                 said = step
                 yield orjson.dumps({"share": round(step, 4)}) + b"\n"
     except ClusterScapeError as error:
-        about = {"code": error.code, "message": error.public_message, "hint": error.public_hint}
-        yield orjson.dumps({"error": about}) + b"\n"
+        about = describe_error(error)
+        shown = about if redactor is None else redactor.redact(about)
+        yield orjson.dumps({"error": shown.model_dump()}) + b"\n"
 
 
 @router.get("/rule-language")
-def describe_rule_language(state: State) -> dict[str, Any]:
+def describe_rule_language(state: State) -> PublicDocument:
     """Metrics, statistics, operators and units, for forms and for completion."""
     return state.queries.rules.language()
 

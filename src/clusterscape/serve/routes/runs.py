@@ -9,18 +9,20 @@ from fastapi.responses import Response
 from pydantic import BaseModel, StringConstraints
 
 from clusterscape.errors import NotFoundError, StoreError
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.query.answers import SavedView, SavedViews
 from clusterscape.query.bounds import Coordinate, ItemId, Name
 from clusterscape.query.ownership import deleter_for, owner_for
 from clusterscape.query.picture import encode_strings
 from clusterscape.query.runs.answers import RunAnswer, RunMetrics, RunRow, RunTree, RunWorkload
 from clusterscape.query.runs.series import LineRequest
+from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRoute
 from clusterscape.serve.routes.views import ViewDocument, ViewName
 from clusterscape.serve.state import CurrentViewer, RunWriter, State
 from clusterscape.serve.uploads import read_body
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
 
-router = APIRouter(prefix="/api/v1", tags=["runs"])
+router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=RedactedRoute)
 
 RunId = Annotated[str, Path(description="As `clusterscape runs list` shows it.", max_length=100)]
 FileName = Annotated[str, Path(description="A spool file of the run.", max_length=100)]
@@ -39,6 +41,7 @@ Points = Annotated[int, Query(ge=2, le=20_000, description="Points a line, at mo
 Bound = Annotated[Coordinate | None, Query(description="Of the axis.")]
 
 
+@access_checked("run")
 class RunFiles(BaseModel):
     """How many bytes of each file are stored."""
 
@@ -101,12 +104,12 @@ def read_run_series(
     start: Bound = None,
     end: Bound = None,
     points: Points = 1000,
-) -> Response:
+) -> RedactedResponse:
     """``run``, ``metric``, ``place``, ``scope``, ``x``, ``value``: lines one after another, extremes kept."""
     asked = LineRequest(
         runs=run, metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
     )
-    return arrow_once(request, state.queries.run_series.lines(asked))
+    return arrow_once(request, state.redact_table(state.queries.run_series.lines(asked), OpenedRow))
 
 
 @router.get("/runs/bands", response_class=Response, responses=ARROW_RESPONSE)
@@ -128,14 +131,15 @@ def read_run_bands(
     start: Bound = None,
     end: Bound = None,
     points: Annotated[int, Query(ge=2, le=5000)] = 400,
-) -> Response:
+) -> RedactedResponse:
     """``group`` (its place), ``metric``, ``x``, ``mean``, ``low``, ``high``, ``lines``: repeats as one line each."""
     asked = LineRequest(
         runs=(), metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
     )
     groups = [[run for run in one.split(",") if run] for one in group]
     table = state.queries.run_series.bands(groups, asked, band=band)
-    return arrow_once(request, encode_strings(table.cast({"metric": pl.String}), ["metric"]))
+    encoded = encode_strings(table.cast({"metric": pl.String}), ["metric"])
+    return arrow_once(request, state.redact_table(encoded, OpenedRow))
 
 
 @router.get("/insights")

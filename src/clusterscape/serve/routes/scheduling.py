@@ -6,9 +6,10 @@ from fastapi import APIRouter, Path
 
 from clusterscape.query.scheduling.queue_answers import QueueAnswer, WaitingStory
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf, WhatIfAnswer, WhatIfProgress
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import CurrentUser, CurrentViewer, State
 
-router = APIRouter(prefix="/api/v1/scheduling", tags=["scheduling"])
+router = APIRouter(prefix="/api/v1/scheduling", tags=["scheduling"], route_class=RedactedRoute)
 
 WhatIfRun = Annotated[str, Path(max_length=64, description="As the answer to the question says.")]
 

@@ -8,10 +8,11 @@ from fastapi.responses import Response
 
 from clusterscape.query.bounds import ItemId, Moment, Name
 from clusterscape.query.picture import encode_strings
+from clusterscape.serve.redaction import RedactedResponse, RedactedRoute, SampleRow
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW, arrow_once
 
-router = APIRouter(prefix="/api/v1", tags=["series"])
+router = APIRouter(prefix="/api/v1", tags=["series"], route_class=RedactedRoute)
 
 
 @router.get(
@@ -31,15 +32,13 @@ def get_series(
     start: Annotated[Moment | None, Query(description="Unix ms; of a workload, by default its start.")] = None,
     end: Annotated[Moment | None, Query(description="Unix ms; by default now, or the workload's end.")] = None,
     points: Annotated[int, Query(ge=1, le=20_000, description="Steps a series, at most.")] = 300,
-) -> Response:
+) -> RedactedResponse:
     """``metric``, ``unit``, ``time_ms``, ``value``, ``min``, ``max``, sorted by metric, unit and time."""
     table = state.queries.series.series(
         metrics=metric, units=unit or (), workload=workload, node=node, start_ms=start, end_ms=end, points=points
     )
-    return arrow_once(
-        request,
-        encode_strings(table, ["metric", "unit"]).with_columns(
-            pl.col("time_ms").cast(pl.Float64),
-            pl.col("value", "min", "max").cast(pl.Float32),
-        ),
+    encoded = encode_strings(table, ["metric", "unit"]).with_columns(
+        pl.col("time_ms").cast(pl.Float64),
+        pl.col("value", "min", "max").cast(pl.Float32),
     )
+    return arrow_once(request, state.redact_table(encoded, SampleRow))

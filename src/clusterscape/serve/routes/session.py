@@ -9,15 +9,17 @@ from pydantic import BaseModel, Field, SecretStr
 
 from clusterscape.errors import AccessError, NotFoundError, QueryError, SignInError
 from clusterscape.model.access import Outcome, Way
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.viewers import Role
 from clusterscape.serve.identity.addresses import Whence
 from clusterscape.serve.identity.caller import Caller, CurrentCaller, MaybeCaller, RequestWhence
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.identity.passwords import MOST_CHARACTERS, check_new_password, hash_password
 from clusterscape.serve.identity.sessions import COOKIE, cookie_name, write_cookie
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import AppState, State
 
-router = APIRouter(prefix="/api/v1", tags=["session"])
+router = APIRouter(prefix="/api/v1", tags=["session"], route_class=RedactedRoute)
 
 PENDING_COOKIE = "clusterscape_sign_in"
 CALLBACK = "/api/v1/session/oidc/callback"
@@ -41,6 +43,7 @@ class NewPassword(BaseModel):
     new: Secret
 
 
+@access_checked("session")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
     """Who is signed in. ``way``: static, local, oidc, proxy; null where nobody has to sign in."""
@@ -52,6 +55,7 @@ class Who:
     way: Way | None
 
 
+@access_checked("session")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionAnswer:
     """Who asks, and how to sign in. ``provider``: what the button "Sign in with …" says; null: there is none."""

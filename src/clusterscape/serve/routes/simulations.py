@@ -10,9 +10,10 @@ from clusterscape.query.scheduling.simulations_answers import (
     SimulationList,
     SimulatorOptions,
 )
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import CurrentUser, CurrentViewer, State
 
-router = APIRouter(prefix="/api/v1/simulations", tags=["scheduling"])
+router = APIRouter(prefix="/api/v1/simulations", tags=["scheduling"], route_class=RedactedRoute)
 
 SimulationName = Annotated[str, Path(max_length=64, description="As the answer to the question says.")]
 

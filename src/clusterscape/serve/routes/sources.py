@@ -3,9 +3,10 @@
 from fastapi import APIRouter
 
 from clusterscape.query.answers import MetricAnswer, Sources
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import State
 
-router = APIRouter(prefix="/api/v1", tags=["sources"])
+router = APIRouter(prefix="/api/v1", tags=["sources"], route_class=RedactedRoute)
 
 
 @router.get("/sources")

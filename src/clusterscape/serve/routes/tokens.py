@@ -8,14 +8,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clusterscape.errors import ForbiddenError, NotFoundError, QueryError
 from clusterscape.model.access import Account, ApiToken, Scope, Way
+from clusterscape.model.identity_fields import access_checked
 from clusterscape.model.viewers import Role
 from clusterscape.query.bounds import ItemId
 from clusterscape.serve.identity.caller import Caller, CurrentCaller, RequestWhence
 from clusterscape.serve.identity.identity import Identity
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.routes.session import need_identity
 from clusterscape.serve.state import State
 
-router = APIRouter(prefix="/api/v1/tokens", tags=["access"])
+router = APIRouter(prefix="/api/v1/tokens", tags=["access"], route_class=RedactedRoute)
 
 
 class Owner(BaseModel):
@@ -38,6 +40,7 @@ class NewToken(BaseModel):
     owner: Owner | None = None
 
 
+@access_checked("token")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenAnswer:
     """A token as lists show it. ``start``: its first characters, to know it again by."""
@@ -55,6 +58,7 @@ class TokenAnswer:
     is_live: bool
 
 
+@access_checked("token")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeToken:
     """A new token. ``secret`` is told here once and never again."""

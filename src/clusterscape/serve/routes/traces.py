@@ -9,16 +9,18 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from clusterscape.errors import QueryError, StoreError
+from clusterscape.model.identity_fields import ScopedText
 from clusterscape.query.bounds import Count, ItemId, Nanoseconds
 from clusterscape.query.ownership import owner_for
 from clusterscape.query.traces import Change, Level, Merge
 from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
 from clusterscape.query.traces.flow_answers import FlowAnswer
+from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRoute
 from clusterscape.serve.state import CurrentViewer, State, TraceWriter
 from clusterscape.serve.uploads import SizeLimit, answer_refusal, read_pieces, stream_to_thread
 from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
 
-router = APIRouter(prefix="/api/v1/traces", tags=["traces"])
+router = APIRouter(prefix="/api/v1/traces", tags=["traces"], route_class=RedactedRoute)
 
 TraceId = Annotated[str, Path(description="As `clusterscape trace list` shows it.", max_length=100)]
 FilePath = Annotated[str, Path(max_length=1000, description="Below the trace's folder.")]
@@ -40,7 +42,7 @@ class NewTrace(BaseModel):
 class SentFile(BaseModel):
     """What became of a file."""
 
-    path: str
+    path: ScopedText
     size: int
 
 
@@ -136,11 +138,11 @@ def read_trace(trace: TraceId, state: State) -> TraceAnswer:
 
 
 @router.get("/{trace}/steps", response_class=Response, responses=ARROW_RESPONSE)
-def get_trace_steps(trace: TraceId, request: Request, state: State) -> Response:
+def get_trace_steps(trace: TraceId, request: Request, state: State) -> RedactedResponse:
     """``rank``, ``step``, ``start_ns``, ``duration_ns`` = ``compute_ns`` + ``exposed_wait_ns`` + ``exposed_transfer_ns`` +
     ``idle_ns``; ``communication_ns`` also counts what compute hides.
     """
-    return arrow_once(request, state.queries.traces.steps(trace))
+    return arrow_once(request, state.redact_table(state.queries.traces.steps(trace), OpenedRow))
 
 
 @router.get("/{trace}/marey", response_class=Response, responses=ARROW_RESPONSE)
@@ -159,7 +161,7 @@ def get_trace_marey(
         str, Query(max_length=200, description="Of spans; by default compute, communication, memory.")
     ] = "",
     merge: Annotated[Merge, Query(description="What neighbors are merged by.")] = "gap",
-) -> Response:
+) -> RedactedResponse:
     """The Marey graph of a window: three Arrow streams one after another (`spans`, `rows`, `bands`); ``X-Tables`` has the bytes
     of each. Spans too near to be told apart are merged; one 3 times as long as usual never is with others than its like.
     """
@@ -173,7 +175,7 @@ def get_trace_marey(
         classes=_split(classes),
         merge=merge,
     )
-    return arrow_tables_once(request, tables)
+    return arrow_tables_once(request, [state.redact_table(table, OpenedRow) for table in tables])
 
 
 @router.get("/{trace}/spans/{span}")
@@ -213,7 +215,7 @@ def get_trace_operators(
     start: WindowStart = None,
     end: WindowEnd = None,
     ranks: Annotated[str, Query(max_length=20_000, description="Only these, separated by commas.")] = "",
-) -> Response:
+) -> RedactedResponse:
     """``name``, ``class``, ``phase``, ``count``, ``total_ns``, ``mean_ns``, ``max_ns``, ``share`` (of its class), ``ranks``,
     ``worst_rank``, ``worst_span``, ``imbalance`` (max/mean − 1 over ranks), ``wait_ns``, ``flops``; largest total first.
     """
@@ -221,15 +223,15 @@ def get_trace_operators(
     if not all(number.isdigit() for number in numbers):
         raise QueryError("ranks are whole numbers", hint="Write ranks=0,3,5.")
     table = state.queries.traces.operators(trace, start_ns=start, end_ns=end, ranks=[int(each) for each in numbers])
-    return arrow_once(request, table)
+    return arrow_once(request, state.redact_table(table, OpenedRow))
 
 
 @router.get("/{trace}/communication", response_class=Response, responses=ARROW_RESPONSE)
-def get_trace_communication(trace: TraceId, request: Request, state: State) -> Response:
+def get_trace_communication(trace: TraceId, request: Request, state: State) -> RedactedResponse:
     """``from_rank``, ``to_rank`` (null: a rank's share in collectives of ``process_group``), ``kind``, ``count``, ``bytes``,
     ``time_ns`` (transferring), ``wait_ns``, ``bandwidth_bytes_per_s``.
     """
-    return arrow_once(request, state.queries.traces.communication(trace))
+    return arrow_once(request, state.redact_table(state.queries.traces.communication(trace), OpenedRow))
 
 
 @router.get("/{trace}/curves", response_class=Response, responses=ARROW_RESPONSE)
@@ -240,11 +242,12 @@ def get_trace_curves(
     start: WindowStart = None,
     end: WindowEnd = None,
     pixels: Pixels = 350,
-) -> Response:
+) -> RedactedResponse:
     """``rank``, ``time_ns``, ``compute`` and ``communication`` (shares of the time until the next, 0–1), ``flops`` (per second),
     ``memory_bytes``; null where the recorder gave none.
     """
-    return arrow_once(request, state.queries.traces.curves(trace, start_ns=start, end_ns=end, pixels=pixels))
+    table = state.queries.traces.curves(trace, start_ns=start, end_ns=end, pixels=pixels)
+    return arrow_once(request, state.redact_table(table, OpenedRow))
 
 
 @router.post("/{trace}/whatif")

@@ -10,11 +10,13 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from clusterscape.query.bounds import ItemId
+from clusterscape.query.picture import SnapshotRow
+from clusterscape.serve.redaction import NumbersOnly, RedactedResponse, RedactedRoute, RedactedTable
 from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import State
 from clusterscape.serve.wire import ARROW_RESPONSE, PARQUET, parquet_once
 
-router = APIRouter(prefix="/api/v1", tags=["units"])
+router = APIRouter(prefix="/api/v1", tags=["units"], route_class=RedactedRoute)
 
 _PARQUET_RESPONSE: dict[int | str, dict[str, object]] = {
     200: {"content": {PARQUET: {}}, "description": "A Parquet file."}
@@ -22,21 +24,21 @@ _PARQUET_RESPONSE: dict[int | str, dict[str, object]] = {
 
 
 @router.get("/snapshot", response_class=Response, responses=ARROW_RESPONSE)
-def get_snapshot(request: Request, state: State, at: PastMoment = None) -> Response:
+def get_snapshot(request: Request, state: State, at: PastMoment = None) -> RedactedResponse:
     """One row per unit with everything known of its node and workload; header X-Inventory-Version."""
-    cluster, sight = state.queries.cluster, state.queries.sight_code
+    cluster, scope = state.queries.cluster, state.queries.scope_code
 
-    def make() -> tuple[pl.DataFrame, Mapping[str, str]]:
+    def make() -> tuple[RedactedTable, Mapping[str, str]]:
         made, table = cluster.picture(at)
-        return state.queries.hide_ids(table), {"X-Inventory-Version": str(made)}
+        return state.redact_table(table, SnapshotRow), {"X-Inventory-Version": str(made)}
 
-    # The sight is part of the version, too: a browser that kept another's picture must not show it to the next.
+    # The scope is part of the version, too: a browser that kept another's picture must not show it to the next.
     if at is None:
         version = state.queries.context.changes.versions.inventory
-        return state.wire.table(request, ("snapshot", sight), f"s{version}{sight}", make)
+        return state.wire.table(request, ("snapshot", scope), f"s{version}{scope}", make)
     minute = cluster.past.minute(at)
-    version_then = f"p{minute}.{cluster.past.validity(minute)}{sight}"
-    return state.wire.table(request, ("snapshot", sight, str(minute)), version_then, make)
+    version_then = f"p{minute}.{cluster.past.validity(minute)}{scope}"
+    return state.wire.table(request, ("snapshot", scope, str(minute)), version_then, make)
 
 
 @router.get("/tick", response_class=Response, responses=ARROW_RESPONSE)
@@ -45,14 +47,14 @@ def get_tick(
     state: State,
     metrics: Annotated[str, Query(description="Metric names, comma-separated.", max_length=2000)],
     at: PastMoment = None,
-) -> Response:
+) -> RedactedResponse:
     """Latest metrics in the snapshot's row order, one uint16 column each; header X-Scales has their bounds."""
     names = tuple(name.strip() for name in metrics.split(",") if name.strip())
     cluster = state.queries.cluster
 
-    def make() -> tuple[pl.DataFrame, Mapping[str, str]]:
+    def make() -> tuple[RedactedTable, Mapping[str, str]]:
         tick = cluster.tick(names, at)
-        return tick.table, {
+        return state.redact_table(tick.table, NumbersOnly), {
             "X-Inventory-Version": str(tick.inventory_version),
             "X-Tick-Version": str(tick.tick_version),
             "X-Sampled-At": "" if tick.sampled_at is None else str(tick.sampled_at),
@@ -74,14 +76,14 @@ class ChosenUnits(BaseModel):
 
 
 @router.get("/units.parquet", response_class=Response, responses=_PARQUET_RESPONSE)
-def get_units(state: State, at: PastMoment = None) -> Response:
+def get_units(state: State, at: PastMoment = None) -> RedactedResponse:
     """The snapshot and the latest value of every metric, one row per unit, as a Parquet file."""
-    table = state.queries.hide_ids(state.queries.cluster.unit_table(at))
+    table = state.redact_table(state.queries.cluster.unit_table(at), SnapshotRow)
     return parquet_once(table, "clusterscape-units.parquet")
 
 
 @router.post("/units.parquet", response_class=Response, responses=_PARQUET_RESPONSE)
-def get_chosen_units(chosen: ChosenUnits, state: State, at: PastMoment = None) -> Response:
+def get_chosen_units(chosen: ChosenUnits, state: State, at: PastMoment = None) -> RedactedResponse:
     """The same of some units only, in the snapshot's order; names that no unit has are passed over."""
-    table = state.queries.hide_ids(state.queries.cluster.unit_table(at))
-    return parquet_once(table.filter(pl.col("unit").is_in(chosen.units)), "clusterscape-units.parquet")
+    table = state.queries.cluster.unit_table(at).filter(pl.col("unit").is_in(chosen.units))
+    return parquet_once(state.redact_table(table, SnapshotRow), "clusterscape-units.parquet")

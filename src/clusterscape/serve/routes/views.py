@@ -5,11 +5,13 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from clusterscape.model.identity_fields import Reveals
 from clusterscape.query.answers import SavedView, SavedViews
 from clusterscape.query.bounds import Name
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.state import CurrentViewer, State
 
-router = APIRouter(prefix="/api/v1", tags=["views"])
+router = APIRouter(prefix="/api/v1", tags=["views"], route_class=RedactedRoute)
 
 ViewName = Annotated[str, Path(max_length=100, description="1 to 64 small letters, digits, - and _.")]
 MOST_PROPERTIES = 200
@@ -34,7 +36,7 @@ class ViewDocument(BaseModel):
 class StartView(BaseModel):
     """The view to open the page with: a saved one, ``builtin:…`` for one of the page's own, or null for its choice."""
 
-    name: Name | None
+    name: Annotated[Name, Reveals.NOTHING] | None
 
 
 @router.get("/views")

@@ -15,10 +15,11 @@ from clusterscape.query.rule_answers import (
     ViolationList,
     WorkloadVerdicts,
 )
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import CurrentViewer, State
 
-router = APIRouter(prefix="/api/v1", tags=["violations"])
+router = APIRouter(prefix="/api/v1", tags=["violations"], route_class=RedactedRoute)
 
 Hours = Annotated[float, Query(gt=0, le=24 * 366)]
 

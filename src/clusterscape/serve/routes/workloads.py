@@ -8,10 +8,11 @@ from clusterscape.model import WorkloadState
 from clusterscape.query.answers import WorkloadDetail, WorkloadList
 from clusterscape.query.bounds import Count, ItemId, Name
 from clusterscape.query.workloads import MAX_LIMIT
+from clusterscape.serve.redaction import RedactedRoute
 from clusterscape.serve.routes.cluster import PastMoment
 from clusterscape.serve.state import State
 
-router = APIRouter(prefix="/api/v1", tags=["workloads"])
+router = APIRouter(prefix="/api/v1", tags=["workloads"], route_class=RedactedRoute)
 
 
 @router.get("/workloads")

@@ -1,8 +1,9 @@
-"""What a veil hides and what it leaves: names are replaced, the picture stays complete, questions go by what is seen."""
+"""What a viewer scope hides: names are replaced, the picture stays complete, questions go by what the viewer reads."""
 
 from dataclasses import replace
 from itertools import product
 
+import polars as pl
 import pytest
 from clusters.small import NOW, SmallCluster
 
@@ -11,9 +12,11 @@ from clusterscape.model import NodeId, UnixMs, Workload, WorkloadId, WorkloadSta
 from clusterscape.model.viewers import Role, Viewer
 from clusterscape.query import Queries
 from clusterscape.query.cache import CachePart, VersionedCache
-from clusterscape.query.visibility import sight_of
-from clusterscape.query.visibility.hidden_ids import HiddenIds
-from clusterscape.query.visibility.pseudonyms import PROJECT, USER, Pseudonyms
+from clusterscape.query.picture import SnapshotRow
+from clusterscape.query.redaction import scope_of
+from clusterscape.query.redaction.pseudonyms import PROJECT, USER, Pseudonyms
+from clusterscape.query.redaction.redactor import Redactor
+from clusterscape.query.redaction.workload_codes import WorkloadCodes
 
 VIEWER = Viewer(login=None, role=Role.VIEWER)
 ADA = Viewer(login="ada", role=Role.RESEARCHER)
@@ -27,43 +30,53 @@ def site(small_cluster: SmallCluster) -> Queries:
     return Queries(replace(small_cluster.queries.context, is_private=True))
 
 
+def redactor_of(site: Queries, viewer: Viewer) -> Redactor:
+    redactor = site.scoped_to(viewer).redactor
+    assert redactor is not None
+    return redactor
+
+
+def picture_of(site: Queries, viewer: Viewer) -> pl.DataFrame:
+    return redactor_of(site, viewer).redact_table(site.scoped_to(viewer).cluster.picture()[1], SnapshotRow)
+
+
 def test_everything_is_the_same_object_when_nothing_is_hidden(small_cluster: SmallCluster, site: Queries) -> None:
     whole = small_cluster.queries
-    assert whole.seen_by(VIEWER) is whole
-    assert site.seen_by(OPERATOR) is site
+    assert whole.scoped_to(VIEWER) is whole
+    assert site.scoped_to(OPERATOR) is site
 
 
-def test_viewers_share_queries_when_they_have_the_same_sight(site: Queries) -> None:
+def test_viewers_share_queries_when_they_have_the_same_scope(site: Queries) -> None:
     other = Viewer(login="ada", role=Role.RESEARCHER, title="Ada again", projects=frozenset({"ignored"}))
-    assert site.seen_by(ADA) is site.seen_by(other)
-    assert site.seen_by(VIEWER) is site.seen_by(replace(VIEWER, login="vera"))
-    assert site.seen_by(ADA) is not site.seen_by(BOB)
+    assert site.scoped_to(ADA) is site.scoped_to(other)
+    assert site.scoped_to(VIEWER) is site.scoped_to(replace(VIEWER, login="vera"))
+    assert site.scoped_to(ADA) is not site.scoped_to(BOB)
 
 
-def test_sight_is_what_the_viewer_knows_when_all_roles_are_tried() -> None:
+def test_scope_covers_what_the_viewer_knows_when_all_roles_are_tried() -> None:
     users, projects = ("ada", "bob", None), ("nlp", "other", None)
     for role, login, user, project in product(Role, ("ada", None), users, projects):
         viewer = Viewer(login=login, role=role, projects=frozenset({"nlp"}))
-        sight = sight_of(viewer)
-        assert viewer.knows(user, project) == (sight is None or sight.knows(user, project))
+        scope = scope_of(viewer)
+        assert viewer.knows(user, project) == (scope is None or scope.covers(user, project))
 
 
 def test_picture_is_complete_when_names_are_hidden(site: Queries) -> None:
     _, whole = site.cluster.picture()
-    _, seen = site.seen_by(BOB).cluster.picture()
+    seen = picture_of(site, BOB)
     told = {"user", "project", "workload_name", "experiment", "qos"}
     assert seen.drop(told).equals(whole.drop(told), null_equal=True)
     assert seen["user"].n_unique() == whole["user"].n_unique()
     assert "ada" not in set(seen["user"].drop_nulls())
-    _, own = site.seen_by(ADA).cluster.picture()
+    own = picture_of(site, ADA)
     assert set(own["user"].drop_nulls()) == {"ada"}
     assert seen["workload_name"].drop_nulls().is_empty()
-    assert site.seen_by(BOB).cluster.summary().hides_names
+    assert redactor_of(site, BOB).redact(site.cluster.summary()).hides_names
     assert not site.cluster.summary().hides_names
 
 
 def test_numbers_are_shared_when_several_look(site: Queries) -> None:
-    one, other = site.seen_by(ADA), site.seen_by(VIEWER)
+    one, other = site.scoped_to(ADA), site.scoped_to(VIEWER)
     assert one.timeline is other.timeline is site.timeline
     assert one.cluster.tick(["gpu_util_ratio"]).table.equals(site.cluster.tick(["gpu_util_ratio"]).table)
 
@@ -72,7 +85,7 @@ def test_numbers_are_shared_when_several_look(site: Queries) -> None:
 def test_foreign_names_find_nothing_and_pseudonyms_do_when_workloads_are_asked_for(
     site: Queries, at: UnixMs | None
 ) -> None:
-    seen = site.seen_by(BOB)
+    seen = site.scoped_to(BOB)
     listed = seen.workloads.page(at_ms=at).workloads
     stand_in = next(each.user for each in listed if each.workload == "slurm:1")
     assert stand_in is not None
@@ -92,7 +105,7 @@ def test_project_is_known_in_part_when_only_some_workloads_are_ones_own(site: Qu
         at_ms=NOW,
     )
     site.context.changes.bump_inventory()
-    seen, lead = site.seen_by(BOB), site.seen_by(LEAD)
+    seen, lead = site.scoped_to(BOB), site.scoped_to(LEAD)
     assert [each.workload for each in seen.workloads.page(project="nlp").workloads] == ["slurm:9"]
     stand_in = seen.workloads.detail("slurm:1").workload.project
     assert {each.workload for each in seen.workloads.page(project=stand_in).workloads} == {"slurm:1", "slurm:3"}
@@ -102,19 +115,19 @@ def test_project_is_known_in_part_when_only_some_workloads_are_ones_own(site: Qu
 
 
 def test_search_goes_by_what_is_seen_when_somebody_searches(site: Queries) -> None:
-    assert not site.seen_by(BOB).search.search("ada").hits
-    assert {hit.kind for hit in site.seen_by(ADA).search.search("ada").hits} == {"user", "workload"}
-    stand_in = site.seen_by(BOB).workloads.detail("slurm:1").workload.user
+    assert not site.scoped_to(BOB).search.search("ada").hits
+    assert {hit.kind for hit in site.scoped_to(ADA).search.search("ada").hits} == {"user", "workload"}
+    stand_in = site.scoped_to(BOB).workloads.detail("slurm:1").workload.user
     assert stand_in is not None
-    assert any(hit.key == stand_in for hit in site.seen_by(BOB).search.search(stand_in).hits)
+    assert any(hit.key == stand_in for hit in site.scoped_to(BOB).search.search(stand_in).hits)
 
 
 def test_pseudonyms_stay_when_the_server_starts_again(site: Queries) -> None:
-    before = site.seen_by(VIEWER).workloads.detail("slurm:1").workload.user
-    again = Queries(site.context).seen_by(VIEWER)
+    before = site.scoped_to(VIEWER).workloads.detail("slurm:1").workload.user
+    again = Queries(site.context).scoped_to(VIEWER)
     assert again.workloads.detail("slurm:1").workload.user == before
     # Not known by having been told: found by looking at everybody.
-    assert Queries(site.context).seen_by(VIEWER).workloads.page(user=before).total == 2
+    assert Queries(site.context).scoped_to(VIEWER).workloads.page(user=before).total == 2
 
 
 def test_texts_name_nobody_when_people_wrote_them(small_cluster: SmallCluster) -> None:
@@ -127,7 +140,7 @@ def test_texts_name_nobody_when_people_wrote_them(small_cluster: SmallCluster) -
 
 def test_new_kinds_of_documents_are_hidden_when_nobody_said_how_they_are_seen(site: Queries) -> None:
     site.context.records.write_document("new-kind", "x", {"user": "ada"}, at_ms=NOW)
-    records = site.seen_by(ADA).context.records
+    records = site.scoped_to(ADA).context.records
     assert records.document("new-kind", "x") is None
     assert records.documents("new-kind") == []
     with pytest.raises(ForbiddenError):
@@ -135,8 +148,8 @@ def test_new_kinds_of_documents_are_hidden_when_nobody_said_how_they_are_seen(si
     assert records.document("site", "pseudonym-secret") is None
 
 
-def test_veiled_stores_take_nothing_in_when_somebody_writes(site: Queries) -> None:
-    records = site.seen_by(ADA).context.records
+def test_scoped_stores_take_nothing_in_when_somebody_writes(site: Queries) -> None:
+    records = site.scoped_to(ADA).context.records
     with pytest.raises(ForbiddenError):
         records.write_workloads([], at_ms=NOW)
     with pytest.raises(ForbiddenError):
@@ -145,7 +158,7 @@ def test_veiled_stores_take_nothing_in_when_somebody_writes(site: Queries) -> No
 
 def test_history_is_complete_when_names_are_hidden(site: Queries) -> None:
     whole = site.context.records.workload_history().sort("id")
-    seen = site.seen_by(ADA).context.records.workload_history().sort("id")
+    seen = site.scoped_to(ADA).context.records.workload_history().sort("id")
     assert seen.drop("user", "project").equals(whole.drop("user", "project"))
     users = dict(zip(seen["id"], seen["user"], strict=True))
     assert users["slurm:1"] == "ada"
@@ -158,12 +171,12 @@ def test_codes_are_the_same_when_another_replica_made_them(small_cluster: SmallC
         [Workload(id=WorkloadId(name), state=WorkloadState.RUNNING, gpus_requested=1)], at_ms=NOW
     )
 
-    def replica() -> HiddenIds:
+    def replica() -> WorkloadCodes:
         names = Pseudonyms(small_cluster.records, lambda: NOW)
-        return HiddenIds(names, small_cluster.records, lambda: NOW)
+        return WorkloadCodes(names, small_cluster.records, lambda: NOW)
 
     code = replica().hide(name)
-    body = replica().hide_in(f'{{"text": "{name} leaves.", "unit": "{name}#3"}}'.encode()).decode()
+    body = replica().hide_in(f'{{"text": "{name} leaves.", "unit": "{name}#3"}}')
     assert body == f'{{"text": "{code} leaves.", "unit": "{code}#3"}}'
     assert replica().reveal_in(body) == f'{{"text": "{name} leaves.", "unit": "{name}#3"}}'
     assert replica().reveal_in(f"a={code.replace(':', '%3A')}", is_encoded=True) == f"a={name.replace(':', '%3A')}"

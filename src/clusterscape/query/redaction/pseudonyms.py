@@ -21,6 +21,7 @@ NAMES_MS = 600_000
 """People and projects that are named in texts are looked up in a list that is at most so old."""
 
 _SCRUBBED = frozenset({USER, PROJECT})
+_CODE = re.compile(rf"[a-z2-7]{{{CODE_LENGTH}}}")
 _WORD = re.compile(r"\w(?:[\w.-]*\w)?")
 _PART = re.compile(r"[^\W_]+")
 
@@ -36,14 +37,15 @@ class Pseudonyms:
         self._real: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._named_at: int | None = None
+        self._generation = 0
         self._lock = threading.Lock()
         self._naming = threading.Lock()
 
     def of(self, kind: str, name: str) -> str:
         """What stands for a name: ``user k3v9q2x``."""
-        found = self._kept.get((kind, name))
-        if found is not None:
-            return found
+        kept = self._kept.get((kind, name))
+        if kept is not None:
+            return kept
         made = f"{kind} {self.code(kind, name)}"
         with self._lock:
             if len(self._kept) >= MOST_KEPT:
@@ -54,6 +56,7 @@ class Pseudonyms:
             self._real[made] = name
             if kind in _SCRUBBED:
                 self._names[name.casefold()] = made
+                self._generation += 1
         return made
 
     def of_missing(self, kind: str, name: str | None) -> str | None:
@@ -73,22 +76,31 @@ class Pseudonyms:
             self._look_up_names()
         return self._real.get(pseudonym)
 
+    def is_pseudonym(self, kind: str, text: str) -> bool:
+        """Whether ``text`` looks like what stands for a name of this kind; schedulers allow no spaces in theirs."""
+        return text.startswith(f"{kind} ") and _CODE.fullmatch(text, len(kind) + 1) is not None
+
+    def refresh(self) -> int:
+        """Look names up where that was long ago; returns a number that changes with the names that are replaced in texts."""
+        self._look_up_names()
+        return self._generation
+
     def scrub(self, text: str, keep: frozenset[str] = frozenset()) -> str:
         """``text`` with pseudonyms in place of users and projects, but for those in ``keep``."""
         self._look_up_names()
 
-        def stand_in(found: re.Match[str]) -> str:
-            word = found.group()
+        def stand_in(match: re.Match[str]) -> str:
+            word = match.group()
             return word if word in keep else self._names.get(word.casefold(), word)
 
-        def stand_in_parts(found: re.Match[str]) -> str:
-            whole = stand_in(found)
-            return _PART.sub(stand_in, whole) if whole == found.group() and whole not in keep else whole
+        def stand_in_parts(match: re.Match[str]) -> str:
+            whole = stand_in(match)
+            return _PART.sub(stand_in, whole) if whole == match.group() and whole not in keep else whole
 
         return _WORD.sub(stand_in_parts, text)
 
     def _look_up_names(self) -> None:
-        """Of everybody who ever had a workload; those whose workloads were veiled since are known at once."""
+        """Of everybody who ever had a workload; those whose names were redacted since are known at once."""
         with self._naming:
             now = self._clock()
             if self._named_at is not None and abs(now - self._named_at) < NAMES_MS:

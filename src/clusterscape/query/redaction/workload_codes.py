@@ -9,10 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from urllib.parse import quote
 
-import polars as pl
-
 from clusterscape.model import UnixMs
-from clusterscape.query.visibility.pseudonyms import CODE_LENGTH, Pseudonyms
+from clusterscape.query.redaction.pseudonyms import CODE_LENGTH, Pseudonyms
 from clusterscape.store.records.contract import RecordStore
 
 SOURCE = "kubernetes"
@@ -21,12 +19,11 @@ LOOK_UP_EVERY_MS = 5_000
 MOST_IDS = 100_000
 """Ids whose codes are kept, last used ones first: texts of requests come back in answers, and would fill the memory."""
 
-_ID = re.compile(rb"kubernetes:[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
+_ID = re.compile(r"kubernetes:[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
 _CODE = re.compile(rf"{SOURCE}(:|%3[Aa])(?:~|%7[Ee])([a-z2-7]{{{CODE_LENGTH}}})")
-_COLUMNS = ("workload", "unit")
 
 
-class HiddenIds:
+class WorkloadCodes:
     """Thread-safe; the same code for the same id, on every replica."""
 
     def __init__(
@@ -49,37 +46,22 @@ class HiddenIds:
         """What stands for an id: ``kubernetes:~k3v9q2x``."""
         return f"{SOURCE}:~{self._keep(name)}"
 
-    def hide_in(self, body: bytes) -> bytes:
-        """``body`` with codes in place of ids."""
-        if SOURCE.encode() not in body:
-            return body
-        return _ID.sub(lambda found: self.hide(found.group().decode()).encode(), body)
-
-    def hide_frame(self, table: pl.DataFrame) -> pl.DataFrame:
-        """``table`` with codes in place of ids in the columns that hold any."""
-        changed = []
-        for name in _COLUMNS:
-            if name in table.columns:
-                texts = table[name].cast(pl.String)
-                distinct = [each for each in texts.drop_nulls().unique() if each.startswith(f"{SOURCE}:")]
-                if distinct:
-                    codes = {each: self.hide_in(each.encode()).decode() for each in distinct}
-                    column = texts.replace(codes)
-                    kind = table.schema[name]
-                    known = column.drop_nulls().unique(maintain_order=True)
-                    changed.append((column.cast(pl.Enum(known)) if isinstance(kind, pl.Enum) else column).alias(name))
-        return table.with_columns(changed) if changed else table
+    def hide_in(self, text: str) -> str:
+        """``text`` with codes in place of ids."""
+        if SOURCE not in text:
+            return text
+        return _ID.sub(lambda match: self.hide(match.group()), text)
 
     def reveal_in(self, text: str, *, is_encoded: bool = False) -> str:
         """``text`` with ids in place of codes that stand for one; ``is_encoded``: it is part of an address."""
 
-        def find(found: re.Match[str]) -> str:
-            known = self._find(found.group(2))
-            if known is None:
-                return found.group()
-            return quote(known, safe="") if is_encoded else known
+        def reveal(match: re.Match[str]) -> str:
+            name = self._find(match.group(2))
+            if name is None:
+                return match.group()
+            return quote(name, safe="") if is_encoded else name
 
-        return _CODE.sub(find, text) if SOURCE in text else text
+        return _CODE.sub(reveal, text) if SOURCE in text else text
 
     def _keep(self, name: str) -> str:
         """The code of an id, which becomes the last used one."""

@@ -1,11 +1,11 @@
-"""A record store as one sight may see it. Reads are veiled; of writes only documents of one's own pass.
+"""A record store within one viewer scope. Reads are redacted; of writes only documents of one's own pass.
 
-Questions by name (user, project, text) are asked by what the viewer sees: a foreign name finds nothing, its pseudonym does.
+Questions by name (user, project, text) are asked by what the viewer reads: a foreign name matches nothing, its pseudonym does.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 import polars as pl
 
@@ -23,50 +23,77 @@ from clusterscape.model import (
     Workload,
     WorkloadId,
 )
+from clusterscape.model.identity_fields import ProjectName, PublicText, UserName
 from clusterscape.model.rules import Violation
-from clusterscape.query.visibility.pseudonyms import PROJECT, USER
-from clusterscape.query.visibility.sights import Sight
-from clusterscape.query.visibility.veil import Veil
-from clusterscape.query.visibility.veiled_documents import VeiledDocuments
+from clusterscape.query.redaction.pseudonyms import PROJECT, USER
+from clusterscape.query.redaction.redactor import Redactor
+from clusterscape.query.redaction.scoped_documents import ScopedDocuments
 from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
 
+MOST_KEPT = 200_000
 
-class VeiledRecords:
+
+class HistoryRow(TypedDict):
+    """Texts in the columns of ``workload_history``. Ids stay: queries look workloads up by them."""
+
+    id: PublicText
+    kind: PublicText
+    state: PublicText
+    user: UserName
+    project: ProjectName
+    partition: PublicText
+
+
+class AnonymousWorkloads:
+    """Workloads as viewers read them who know nothing of the owner. The same record is redacted once, for all scopes."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._kept: dict[WorkloadId, tuple[Workload, Workload]] = {}
+
+    def find(self, workload: Workload) -> Workload:
+        """The record without names."""
+        kept = self._kept.get(workload.id)
+        if kept is not None and kept[0] is workload:
+            return kept[1]
+        redacted = replace(self._redactor.redact(workload), id=workload.id)
+        if len(self._kept) >= MOST_KEPT:
+            self._kept = {}
+        self._kept[workload.id] = (workload, redacted)
+        return redacted
+
+
+class ScopedRecords:
     """A RecordStore over the site's own."""
 
-    def __init__(self, records: RecordStore, sight: Sight, veil: Veil) -> None:
-        self.sight = sight
+    def __init__(self, records: RecordStore, redactor: Redactor, anonymous: AnonymousWorkloads) -> None:
+        self.scope = redactor.scope
         self._records = records
-        self._veil = veil
-        self._documents = VeiledDocuments(records, sight, veil, self.knows)
+        self._redactor = redactor
+        self._anonymous = anonymous
+        self._documents = ScopedDocuments(records, redactor)
         self._active: tuple[list[Workload], list[Workload]] | None = None
 
-    def knows(self, workload: WorkloadId) -> bool:
-        """Whether a workload is shown as it is."""
-        found = self._records.workload(workload)
-        return found is not None and self.sight.knows(found.user, found.project)
-
-    def _see(self, workload: Workload) -> Workload:
-        known = self.sight.knows(workload.user, workload.project)
-        return workload if known else self._veil.workload(workload)
+    def _redact(self, workload: Workload) -> Workload:
+        return workload if self.scope.covers(workload.user, workload.project) else self._anonymous.find(workload)
 
     # workloads
 
     def workload(self, workload: WorkloadId) -> Workload | None:
         """One workload, or None."""
-        found = self._records.workload(workload)
-        return None if found is None else self._see(found)
+        record = self._records.workload(workload)
+        return None if record is None else self._redact(record)
 
     def find_workloads(self, workloads: Iterable[WorkloadId]) -> list[Workload]:
         """Those of ``workloads`` that are known."""
-        return [self._see(workload) for workload in self._records.find_workloads(workloads)]
+        return [self._redact(workload) for workload in self._records.find_workloads(workloads)]
 
     def active_workloads(self) -> list[Workload]:
         """Everything waiting, running or suspended; the same list until it changes."""
         listed = self._records.active_workloads()
         kept = self._active
         if kept is None or kept[0] is not listed:
-            kept = self._active = (listed, [self._see(workload) for workload in listed])
+            kept = self._active = (listed, [self._redact(workload) for workload in listed])
         return kept[1]
 
     def workloads(self, where: WorkloadFilter, *, limit: int = 100, offset: int = 0) -> WorkloadPage:
@@ -75,14 +102,14 @@ class VeiledRecords:
         if meant is None:
             return WorkloadPage(workloads=[], total=0, limit=limit, offset=offset)
         page = self._records.workloads(meant, limit=limit, offset=offset)
-        return replace(page, workloads=[self._see(workload) for workload in page.workloads])
+        return replace(page, workloads=[self._redact(workload) for workload in page.workloads])
 
     def _translate(self, where: WorkloadFilter) -> WorkloadFilter | None:
         """The question that the store understands; None where nothing can match.
 
         A name is either known, and then only known workloads match, or a pseudonym, and then only others do.
         """
-        names = self._veil.names
+        names = self._redactor.names
         text = (where.text or "").strip()
         user, project = where.user, where.project
         sought_user, sought_project = names.real(USER, text), names.real(PROJECT, text)
@@ -104,21 +131,13 @@ class VeiledRecords:
             user=foreign_user or user,
             project=foreign_project or project,
             text=text or None,
-            known_to=(self.sight.user, self.sight.projects),
+            known_to=(self.scope.user, self.scope.projects),
             is_known=next(iter(known), None),
         )
 
     def workload_history(self) -> pl.DataFrame:
         """Every workload as a row, with pseudonyms in place of foreign users and projects."""
-        table = self._records.workload_history()
-        user, projects = self.sight.user, sorted(self.sight.projects)
-        known = ((pl.col("user") == user) if user is not None else pl.lit(False)) | pl.col("project").is_in(projects)
-        stand_ins = []
-        for kind in (USER, PROJECT):
-            names = {str(name): self._veil.names.of(kind, str(name)) for name in table[kind].drop_nulls().unique()}
-            veiled = pl.col(kind).replace_strict(names, default=None, return_dtype=pl.String)
-            stand_ins.append(pl.when(known.fill_null(False)).then(pl.col(kind)).otherwise(veiled).alias(kind))
-        return table.with_columns(stand_ins)
+        return self._redactor.redact_table(self._records.workload_history(), HistoryRow)
 
     def workload_spans(self, *, since_ms: UnixMs) -> pl.DataFrame:
         """When each workload asked for and held units: ids and times."""
@@ -168,19 +187,15 @@ class VeiledRecords:
 
     def nodes(self) -> list[Node]:
         """All nodes, by id; reasons name nobody."""
-        return self._veil.nodes(self._records.nodes())
+        return self._redactor.redact(self._records.nodes(), list[Node])
 
     def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
         """The last state of each node that was known at ``at_ms``; reasons name nobody."""
-        scrub = self._veil.names.scrub
-        turns = self._records.node_states(at_ms=at_ms)
-        return [replace(turn, reason=scrub(turn.reason)) if turn.reason else turn for turn in turns]
+        return self._redactor.redact(self._records.node_states(at_ms=at_ms), list[NodeTurn])
 
     def node_turns(self, node: NodeId, *, start_ms: UnixMs) -> list[NodeTurn]:
         """How a node turned; reasons name nobody."""
-        scrub = self._veil.names.scrub
-        turns = self._records.node_turns(node, start_ms=start_ms)
-        return [replace(turn, reason=scrub(turn.reason)) if turn.reason else turn for turn in turns]
+        return self._redactor.redact(self._records.node_turns(node, start_ms=start_ms), list[NodeTurn])
 
     def partitions(self) -> list[Partition]:
         """All partitions, by name."""
