@@ -72,7 +72,7 @@ function keyOf({ at }: SpanRow): string {
   return String(at);
 }
 
-function listSpans({ spans, rows }: Marey, text: string): readonly SpanRow[] {
+export function listSpans({ spans, rows }: Marey, text: string): readonly SpanRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return Array.from({ length: spans.count }, (_, at) => {
     const own = numberAt(spans.span, at);
@@ -163,7 +163,7 @@ function listColumns(originNs: number): readonly Column<SpanRow>[] {
   ];
 }
 
-function toCsv(rows: readonly SpanRow[]): string {
+export function toCsv(rows: readonly SpanRow[]): string {
   return formatCsv(
     [
       "row",

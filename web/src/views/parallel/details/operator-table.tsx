@@ -137,7 +137,7 @@ function keyOf({ name }: Operator): string {
   return name;
 }
 
-function listOperators(from: TraceOperators): readonly Operator[] {
+export function listOperators(from: TraceOperators): readonly Operator[] {
   return Array.from({ length: from.count }, (_, at) => ({
     name: nameAt(from.name, at) ?? "unnamed",
     class: nameAt(from.class, at),
@@ -154,7 +154,7 @@ function listOperators(from: TraceOperators): readonly Operator[] {
   }));
 }
 
-function toCsv(rows: readonly Operator[]): string {
+export function toCsv(rows: readonly Operator[]): string {
   return formatCsv(
     [
       "name",

@@ -16,7 +16,7 @@ import { Icon } from "../../../widgets/icon.tsx";
 import { TextSearch } from "../../../widgets/text-search.tsx";
 import styles from "./queue.module.css";
 import { queueColumns } from "./queue-columns.tsx";
-import { makeAxis } from "./words.ts";
+import { makeAxis, sayCalibration } from "./words.ts";
 
 interface QueueTableProps {
   readonly queue: QueueAnswer;
@@ -79,12 +79,6 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
       </div>
     </>
   );
-}
-
-function sayCalibration({ is_learned, calibrated_on }: QueueAnswer): string {
-  if (!is_learned) return "likely starts are rough: no run times are learned yet";
-  if (calibrated_on === 0) return "80 % intervals, not calibrated yet";
-  return `80 % intervals, calibrated on ${formatCount(calibrated_on)} waits`;
 }
 
 function keyOf({ workload }: QueueRow): string {
