@@ -3,6 +3,7 @@
 Not of the session: while Playwright is open its event loop runs in this thread, and no asynchronous test could follow.
 """
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -10,9 +11,20 @@ from playwright.sync_api import Browser, Page, expect
 from servers.browser import chromium
 from servers.demo import running_demo
 
+from clusterscape.cli.compiling import choose_folder, compile_ahead, find_marker
+from clusterscape.warm_up import WarmUp
+
 PATIENCE_MS = 60_000
 """How long the page may take for anything: on a busy machine long, and a test that passes never waits for it."""
 expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compiled before the first page is opened: else somebody waits for minutes for the first simulation of a checkout."""
+    marker = find_marker(choose_folder(tmp_path_factory.getbasetemp()))
+    if not marker.exists():
+        asyncio.run(compile_ahead(WarmUp(), marker))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 from servers.demo import get_json
+from servers.picture import wait_for_frames
 
 pytestmark = pytest.mark.browser
 
@@ -16,18 +17,24 @@ WAIT_MS = 60_000
 RULES = {"label-content-name-mismatch": {"enabled": True}}
 """Who speaks to the page says what is seen: names hold the visible text. An experimental rule, so it is asked for."""
 VIEWS = {
-    "overview": ("/", '[aria-label="Picture of all units"][data-unit-count]'),
+    "overview": ("/", '[aria-label="Moment shown"] svg'),
     "workloads": ("/?table=workloads", '[role="grid"]'),
     "rules": ("/rules", '[role="grid"]'),
     "diagnostics": ("/diagnostics?workload={job}", "main[aria-busy=false]"),
     "parallel": ("/parallel", '[aria-label="Traces"] li'),
-    "queue": ("/scheduling", '[role="grid"]'),
+    "queue": ("/scheduling", '[role="grid"], main [role="status"]'),
     "history": ("/scheduling?tab=history", "main h2"),
     "simulator": ("/scheduling?tab=simulator", "main"),
     "predictions": ("/scheduling?tab=quality", "main"),
     "runs": ("/runs", "main canvas, main svg"),
 }
-"""Address, and what is there once it is drawn."""
+"""Address, and what is there last."""
+FADED_IN = """() => {
+  const ends = (animation) => animation.effect?.getComputedTiming().endTime !== Infinity;
+  const finished = document.getAnimations().filter(ends).map((animation) => animation.finished.catch(() => null));
+  return Promise.all(finished).then(() => null);
+}"""
+"""What fades in is judged as it stays."""
 
 
 @pytest.fixture(params=["dark", "light"])
@@ -51,7 +58,8 @@ def test_nothing_is_found_when_axe_looks_at_a_view(view: str, themed: Page, demo
     address, drawn = VIEWS[view]
     themed.goto(address.format(job=find_job(demo_url)))
     themed.locator(drawn).first.wait_for()
-    themed.wait_for_timeout(1_000)  # what fades in is judged as it stays
+    wait_for_frames(themed)
+    themed.evaluate(FADED_IN)
     themed.add_script_tag(path=AXE)
     found: Any = themed.evaluate("rules => axe.run(document, {resultTypes: ['violations'], rules})", RULES)
     told = [

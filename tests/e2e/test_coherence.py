@@ -187,7 +187,8 @@ def test_link_brings_everything_back_elsewhere_when_it_was_copied(
     other.goto(link)
     expect(other.get_by_role("textbox", name="Filter workloads")).to_have_value("gpus>=1 state=running")
     expect(details(other).get_by_role("heading", level=1, name=shown)).to_be_visible(timeout=SLOW_MS)
-    expect(other.get_by_role("status").filter(has_text=re.compile(r"\d+( of | rows)"))).to_have_text(rows.inner_text())
+    elsewhere = other.get_by_role("status").filter(has_text=re.compile(r"\d+( of | rows)"))
+    wait_until(lambda: elsewhere.inner_text() == rows.inner_text())  # jobs start and end meanwhile
     other.context.close()
 
 
@@ -196,9 +197,10 @@ def test_the_same_words_filter_when_they_are_typed_anywhere(page: Page, demo_url
     user = next(each["user"] for each in running if each["user"])
     page.goto("/?table=workloads&workload_state=running")
     page.get_by_role("textbox", name="Filter workloads").fill(f"user={user.upper()} gpus>0")
-    cells = page.get_by_role("grid").get_by_role("row").filter(has_text=user)
-    expect(cells.first).to_be_visible(timeout=SLOW_MS)
-    expect(page.get_by_role("grid").get_by_role("row")).to_have_count(cells.count() + 1)
+    rows = page.get_by_role("grid").get_by_role("row")
+    own = rows.filter(has_text=user)
+    expect(own.first).to_be_visible(timeout=SLOW_MS)
+    wait_until(lambda: rows.count() == own.count() + 1)  # jobs start and end meanwhile
 
     page.goto("/rules")
     expect(page.get_by_role("grid")).to_be_visible(timeout=SLOW_MS)

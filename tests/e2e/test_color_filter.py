@@ -6,17 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from servers.demo import get_json, wait_until
+from servers.picture import open_picture, picture_of, read_address
 
 OUTPUT = Path(__file__).parent / "output"
 
 pytestmark = pytest.mark.browser
-
-
-def open_picture(page: Page, path: str = "/") -> Locator:
-    page.goto(path)
-    picture = page.get_by_role("application", name="Picture of all units")
-    expect(picture).to_have_attribute("data-unit-count", re.compile(r"\d+"), timeout=90_000)
-    return picture
 
 
 def colors(page: Page) -> Locator:
@@ -38,8 +32,7 @@ def count_matching(page: Page) -> int:
 
 
 def count_drawn(page: Page) -> int:
-    picture = page.get_by_role("application", name="Picture of all units")
-    return int(picture.get_attribute("data-unit-count") or 0)
+    return int(picture_of(page).get_attribute("data-unit-count") or 0)
 
 
 def drag_over(page: Page, area: Locator, start: float, end: float) -> None:
@@ -55,9 +48,10 @@ def drag_over(page: Page, area: Locator, start: float, end: float) -> None:
 
 
 def read_ratios(page: Page) -> tuple[float, float]:
-    found = re.search(r"where=gpu_util_ratio:([\d.]*?)\.\.([\d.]*)", page.url)
-    assert found is not None, page.url
-    return float(found[1] or 0), float(found[2] or 1)
+    address = read_address(page)
+    ratios = re.search(r"where=gpu_util_ratio:([\d.]*?)\.\.([\d.]*)", address)
+    assert ratios is not None, address
+    return float(ratios[1] or 0), float(ratios[2] or 1)
 
 
 def test_range_is_filtered_when_the_legend_is_brushed_by_mouse(page: Page) -> None:
@@ -76,7 +70,7 @@ def test_range_is_filtered_when_the_legend_is_brushed_by_mouse(page: Page) -> No
     wait_until(lambda: read_ratios(page)[1] == pytest.approx(0.95, abs=0.03), limit_s=90)
     brush(page).dblclick()
     expect(chips(page)).to_have_count(0)
-    assert "where" not in page.url
+    assert "where" not in read_address(page)
 
 
 def test_range_is_filtered_when_the_legend_is_brushed_by_keys(page: Page) -> None:
@@ -242,7 +236,7 @@ def test_link_brings_back_colors_and_conditions_when_it_is_opened_elsewhere(
     expect(chips(page).get_by_role("listitem")).to_have_count(4)
     other = browser.new_context(base_url=demo_url, color_scheme="light").new_page()
     open_picture(other, page.url)
-    assert other.url == page.url
+    assert read_address(other) == read_address(page)
     expect(other.get_by_label("Color by")).to_have_value("power_watts")
     expect(colors(other).get_by_label("scale")).to_have_value("quantize")
     expect(colors(other).locator("figcaption")).to_contain_text("400\u00a0W")

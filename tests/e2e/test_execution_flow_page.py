@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from servers.demo import get_json, running_demo
+from servers.demo import get_json, running_demo, wait_until
 from servers.reference import reference_data
 
 pytestmark = pytest.mark.browser
@@ -50,7 +50,7 @@ def test_stages_shards_and_stacks_are_drawn_when_a_graph_is_brought_alone(page: 
     before = page.get_by_text(re.compile(r"5.298\s+operators in")).inner_text()
     drawing(page).locator("g[data-kind=namespace]").nth(2).dblclick()
     expect(page.get_by_text(re.compile(r"5.298\s+operators in"))).not_to_have_text(before)
-    assert "flow=" in page.url
+    expect(page).to_have_url(re.compile("flow="))
     page.get_by_label("Find operator").fill("ApplyMomentum")
     page.get_by_role("button", name=re.compile("^Next of")).click()
     expect(page.get_by_role("complementary", name="Selected node")).to_contain_text("optimizer")
@@ -63,14 +63,11 @@ def test_a_node_leads_to_its_time_when_the_flow_is_of_spans(page: Page, demo_url
         rows = get_json(f"{demo_url}/api/v1/traces")["traces"]
         return [row["trace_id"] for row in rows if row["state"] == "ready" and "Pipeline" in row["name"]]
 
-    for _ in range(180):
-        if pipelines():
-            break
-        page.wait_for_timeout(500)
+    wait_until(lambda: bool(pipelines()))
     page.goto(f"{demo_url}/parallel?trace={pipelines()[0]}&drawn=flow")
     expect(drawing(page).locator("g[data-class=send_receive]").first).to_be_visible(timeout=SLOW_MS)
     drawing(page).focus()
     page.keyboard.press("ArrowRight")
     page.get_by_role("button", name="Show in graph").click()
     expect(page.get_by_role("group", name=re.compile("^Marey graph of"))).to_be_visible()
-    assert "ns=" in page.url
+    expect(page).to_have_url(re.compile("ns="))

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from servers.demo import get_json, running_demo, wait_until
+from servers.picture import picture_of, wait_for_rest
 
 OUTPUT = Path(__file__).parent / "output"
 GPUS = 1024
@@ -33,10 +34,6 @@ def story_page(browser: Browser, folder: Path, placement: str) -> Iterator[tuple
         expect(picture_of(page)).to_have_attribute("data-unit-count", str(GPUS), timeout=90_000)
         yield page, url
         context.close()
-
-
-def picture_of(page: Page) -> Locator:
-    return page.get_by_role("application", name="Picture of all units")
 
 
 def place_of(url: str) -> dict[str, Any]:
@@ -75,7 +72,7 @@ def says_how_many(page: Page, units: int) -> bool:
 
 def shoot(page: Page, name: str) -> None:
     OUTPUT.mkdir(exist_ok=True)
-    page.wait_for_timeout(800)  # longer than a flight
+    wait_for_rest(page)
     page.screenshot(path=OUTPUT / f"story-{name}.png")
 
 

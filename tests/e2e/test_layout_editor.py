@@ -9,19 +9,13 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from servers.demo import get_json
+from servers.picture import open_picture, read_address
 
 OUTPUT = Path(__file__).parent / "output"
 
 pytestmark = pytest.mark.browser
 
 BUILT_IN = ["Project", "User", "Workload"]
-
-
-def open_picture(page: Page, path: str = "/") -> Locator:
-    page.goto(path)
-    picture = page.get_by_role("application", name="Picture of all units")
-    expect(picture).to_have_attribute("data-unit-count", re.compile(r"\d+"), timeout=90_000)
-    return picture
 
 
 def card(page: Page, title: str) -> Locator:
@@ -44,8 +38,8 @@ def add_layer(page: Page, title: str) -> None:
 
 def layout_of(page: Page) -> dict[str, list[object]] | None:
     """The edited layout that the address holds."""
-    found = parse_qs(urlsplit(page.url).query).get("layout")
-    return json.loads(found[0]) if found else None
+    layouts = parse_qs(urlsplit(read_address(page)).query).get("layout")
+    return json.loads(layouts[0]) if layouts else None
 
 
 def save_as(page: Page, title: str, scope: str) -> None:
@@ -245,7 +239,6 @@ def test_editor_is_drawn_when_its_settings_are_open(
     open_picture(page)
     page.get_by_role("button", name="Settings of Project").click()
     expect(page.get_by_role("dialog", name="Settings of Project")).to_be_visible()
-    page.wait_for_timeout(300)
     OUTPUT.mkdir(exist_ok=True)
     page.screenshot(path=OUTPUT / f"layout-editor-{scheme}.png")
     context.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from servers.demo import get_json, running_demo
+from servers.picture import picture_of, wait_for_rest
 from servers.programs import free_port
 
 OUTPUT = Path(__file__).parent / "output"
@@ -98,11 +99,11 @@ def test_page_fits_its_window_when_sizes_and_themes_change(
     OUTPUT.mkdir(exist_ok=True)
     open_overview(page, "/?table=workloads")
     page.get_by_role("row").nth(1).click()
-    page.wait_for_timeout(800)
+    expect(page.get_by_role("complementary", name="Details").get_by_role("heading", level=1)).to_be_visible()
     page.screenshot(path=OUTPUT / f"overview-table-{theme}-{width}.png")
     open_overview(page)
-    expect(page.locator("[data-unit-count]")).to_be_visible()
-    page.wait_for_timeout(800)
+    expect(picture_of(page)).to_have_attribute("data-unit-count", re.compile(r"\d+"))
+    wait_for_rest(page)
     page.screenshot(path=OUTPUT / f"overview-{theme}-{width}.png")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing sticks out sideways"
     context.close()

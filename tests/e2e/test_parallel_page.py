@@ -147,11 +147,7 @@ def test_only_curves_that_were_recorded_are_offered_when_a_trace_has_no_memory(
     choices.get_by_label("share of computing").check(force=True)
     wide.wait_for_url(re.compile("curve=compute"))
     wide.mouse.move(5, 5)
-    for _ in range(100):
-        if graph(wide).screenshot() != before:
-            break
-        wide.wait_for_timeout(100)
-    assert graph(wide).screenshot() != before, "curves are drawn in the lanes"
+    wait_until(lambda: graph(wide).screenshot() != before)  # curves are drawn in the lanes
 
 
 def test_hardware_stands_below_the_graph_when_the_workload_was_measured(

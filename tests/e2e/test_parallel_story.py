@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 from servers.demo import get_json, running_demo
+from servers.picture import wait_for_frames
 
 pytestmark = pytest.mark.browser
 
@@ -261,6 +262,7 @@ def test_a_brush_shows_spans_at_their_places_when_the_answer_is_still_on_its_way
     wide.route(re.compile(r"/marey\?"), lambda route: held.append(route))
     brush(wide, 0.3, 0.7)
     wide.wait_for_url(re.compile("ns="))
+    wait_for_frames(wide)
     at_once = see_graph(wide)
     wide.wait_for_timeout(1000)  # by then bands that were drawn roughly have been drawn finely
     fine = see_graph(wide)

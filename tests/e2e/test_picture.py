@@ -7,17 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from servers.demo import get_json, wait_until
+from servers.picture import open_held_picture, open_picture, point_until, wait_for_frames, wait_for_rest
 
 OUTPUT = Path(__file__).parent / "output"
 
 pytestmark = pytest.mark.browser
-
-
-def open_picture(page: Page, path: str = "/") -> Locator:
-    page.goto(path)
-    picture = page.get_by_role("application", name="Picture of all units")
-    expect(picture).to_have_attribute("data-unit-count", re.compile(r"\d+"), timeout=90_000)
-    return picture
 
 
 def arrange(page: Page, title: str) -> None:
@@ -29,11 +23,8 @@ def point_at_a_unit(page: Page, picture: Locator) -> tuple[float, float]:
     box = picture.bounding_box()
     assert box is not None
     tip = page.get_by_role("tooltip").filter(has_text=re.compile(r"gpu-\d+:\d"))
-    for down, right in product(range(30, 400, 7), range(30, 400, 7)):
-        page.mouse.move(box["x"] + right, box["y"] + down)
-        if tip.count():
-            return box["x"] + right, box["y"] + down
-    raise AssertionError("there is no unit in the upper left of the picture")
+    points = product(range(30, 400, 7), range(30, 400, 7))
+    return point_until(page, ((box["x"] + right, box["y"] + down) for down, right in points), tip)
 
 
 def count_painted(picture: Locator) -> int:
@@ -75,7 +66,7 @@ def test_picture_has_as_many_units_as_the_api_says_when_arranged_in_any_way(page
 
 
 def test_details_open_when_a_square_is_clicked(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     x, y = point_at_a_unit(page, picture)
     page.mouse.click(x, y)
     expect(page.get_by_role("complementary", name="Details")).to_be_visible()
@@ -83,7 +74,7 @@ def test_details_open_when_a_square_is_clicked(page: Page) -> None:
 
 
 def test_unit_is_found_and_selected_when_only_keys_are_used(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     picture.focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tooltip")).to_contain_text("gpu-001:0")
@@ -116,29 +107,30 @@ def test_units_fade_but_stay_when_a_filter_leaves_them_out(page: Page, demo_url:
 )
 def test_squares_are_painted_when_an_arrangement_is_opened(page: Page, name: str) -> None:
     picture = open_picture(page, f"/?picture={name}")
-    page.wait_for_timeout(300)
     OUTPUT.mkdir(exist_ok=True)
     page.screenshot(path=OUTPUT / f"picture-{name}.png")
     assert int(picture.get_attribute("data-unit-count") or 0) > 0
-    assert count_painted(picture) > 1000
+    wait_until(lambda: count_painted(picture) > 1000, limit_s=90)
 
 
 def test_unit_stays_under_the_pointer_when_its_details_open_and_close(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     right, down = point_at_a_unit(page, picture)
 
     def name_under_pointer() -> str:
         page.mouse.move(right + 1, down)
         page.mouse.move(right, down)
+        wait_for_frames(page)
         return page.get_by_role("tooltip").inner_text().splitlines()[0]
 
     before = name_under_pointer()
     page.mouse.click(right, down)
     details = page.get_by_role("complementary", name="Details")
     expect(details).to_be_visible()
-    page.wait_for_timeout(600)  # longer than a flight
+    expect(details.get_by_role("heading", level=1)).to_be_visible()
+    wait_for_rest(page)
     assert name_under_pointer() == before
     details.get_by_role("button", name=re.compile("Close")).click()
     expect(details).to_be_hidden()
-    page.wait_for_timeout(600)
+    wait_for_rest(page)
     assert name_under_pointer() == before

@@ -6,6 +6,7 @@ The demo has a queue. A reader opens it, selects who waits longest, reads why, t
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -24,6 +25,21 @@ def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+def queue_of(url: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = get_json(f"{url}/api/v1/scheduling/queue")["workloads"]
+    return rows
+
+
+def wait_for_place(page: Page, url: str, workload: str) -> None:
+    """The queue moves on meanwhile: page and API agree on the workload's place as soon as both have seen the same."""
+
+    def is_told() -> bool:
+        row = next(row for row in queue_of(url) if row["workload"] == workload)
+        return page.get_by_text(f"It is number {row['position']} in {row['partition']}").is_visible()
+
+    wait_until(is_told)
+
+
 def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     page: Page, browser: Browser, demo_url: str, tmp_path: Path
 ) -> None:
@@ -38,15 +54,9 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     expect(details.get_by_role("region", name="The story")).to_be_visible(timeout=SLOW_MS)
 
     # One that waits for room: who is ahead, what must come free, and by when.
-    ahead = next(
-        row
-        for row in get_json(f"{demo_url}/api/v1/scheduling/queue")["workloads"]
-        if row["position"] is not None and row["ahead"] > 0
-    )
+    ahead = next(row for row in queue_of(demo_url) if row["position"] is not None and row["ahead"] > 0)
     page.goto(f"/scheduling?select=workload:{ahead['workload']}")
-    expect(details.get_by_text(f"It is number {ahead['position']} in {ahead['partition']}")).to_be_visible(
-        timeout=SLOW_MS
-    )
+    wait_for_place(page, demo_url, ahead["workload"])
     expect(details.get_by_text("by everybody’s limits")).to_be_visible()
     expect(details.get_by_role("heading", name=re.compile("ahead"))).to_be_visible()
 
@@ -71,7 +81,7 @@ def test_reader_learns_why_a_job_waits_and_what_a_policy_would_do(
     other = browser.new_page(viewport={"width": 1024, "height": 768}, color_scheme="light")
     other.goto(shared)
     expect(other.get_by_text("Small workloads are pushed back")).to_be_visible(timeout=SLOW_MS)
-    expect(other.get_by_text(f"It is number {ahead['position']} in {ahead['partition']}")).to_be_visible()
+    wait_for_place(other, demo_url, ahead["workload"])
     other.screenshot(path=tmp_path / "shared.png")
     other.close()
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from servers.demo import get_json, running_demo, wait_until
+from servers.picture import picture_of
 
 from clusterscape.demo import DemoCluster
 from clusterscape.demo.work import Behavior
@@ -50,11 +51,11 @@ def test_stacked_rules_mark_exactly_the_stalled_jobs(page: Page, demo_url: str, 
     assert stalled
 
     page.goto("/")
-    expect(_picture(page)).to_have_attribute("data-marked-groups", "0", timeout=SLOW_MS)
+    expect(picture_of(page)).to_have_attribute("data-marked-groups", "0", timeout=SLOW_MS)
     _define_r1_by_form(page)
     marked_by_r1 = _await_count(page, demo_url, "r1")
     assert marked_by_r1 > 0
-    expect(_picture(page)).not_to_have_attribute("data-marked-groups", "0", timeout=SLOW_MS)
+    expect(picture_of(page)).not_to_have_attribute("data-marked-groups", "0", timeout=SLOW_MS)
     expect(page.get_by_text(re.compile(r"Rules broken: R1 by \d+\sunits"))).to_be_attached()
 
     _define_r2_by_text(page)
@@ -86,7 +87,7 @@ def test_stacked_rules_mark_exactly_the_stalled_jobs(page: Page, demo_url: str, 
     wait_until(lambda: bool(_broken(demo_url, at_ms=int(before_s * 1000)).get("r2")))
     page.goto(f"/?at={time.strftime('%Y-%m-%dT%H:%MZ', time.gmtime(before_s))}")
     expect(_chip(page, "r2").locator("b")).to_have_text(re.compile(r"^[1-9]"), timeout=SLOW_MS)
-    expect(_picture(page)).not_to_have_attribute("data-marked-groups", "0", timeout=SLOW_MS)
+    expect(picture_of(page)).not_to_have_attribute("data-marked-groups", "0", timeout=SLOW_MS)
 
 
 def test_rules_are_moved_hidden_deleted_and_brought_back(page: Page, demo_url: str) -> None:
@@ -170,10 +171,6 @@ def _save(sheet: Locator) -> None:
     expect(sheet).to_be_hidden(timeout=SLOW_MS)
 
 
-def _picture(page: Page) -> Locator:
-    return page.get_by_role("application", name="Picture of all units")
-
-
 def _chip(page: Page, key: str) -> Locator:
     return page.locator(f"button[data-rule={key}]")
 
@@ -185,9 +182,10 @@ def _await_count(page: Page, url: str, key: str) -> int:
         return next((rule["counts"] for rule in get_json(f"{url}/api/v1/rules")["rules"] if rule["key"] == key), None)
 
     wait_until(lambda: counts() is not None and key in _broken(url))
-    time.sleep(1)
-    expect(_chip(page, key).locator("b")).to_have_text(str(counts()["workloads"]), timeout=SLOW_MS)
-    return int(counts()["workloads"])
+    shown = _chip(page, key).locator("b")
+    # Rules are judged all the time: page and API agree as soon as both have seen the same.
+    wait_until(lambda: shown.inner_text() == str(counts()["workloads"]))
+    return int(shown.inner_text())
 
 
 def _broken(url: str, at_ms: int | None = None) -> dict[str, set[str]]:

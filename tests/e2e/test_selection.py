@@ -14,19 +14,12 @@ import polars as pl
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from servers.demo import get_json, wait_until
+from servers.picture import open_held_picture, open_picture, point_until, read_address, wait_for_rest
 
 OUTPUT = Path(__file__).parent / "output"
 THEMES = (("dark", 1440, 900), ("light", 1024, 768))
 
 pytestmark = pytest.mark.browser
-
-
-def open_picture(page: Page, path: str = "/") -> Locator:
-    page.goto(path)
-    picture = page.get_by_role("application", name="Picture of all units")
-    expect(picture).to_have_attribute("data-unit-count", re.compile(r"\d+"), timeout=90_000)
-    page.wait_for_timeout(200)
-    return picture
 
 
 def corner_of(picture: Locator) -> tuple[float, float]:
@@ -39,9 +32,13 @@ def details_of(page: Page) -> Locator:
     return page.get_by_role("complementary", name="Details")
 
 
-def fact(page: Page, name: str) -> str:
+def fact_of(page: Page, name: str) -> Locator:
     row = details_of(page).locator("dl > div", has=page.locator("dt", has_text=re.compile(f"^{name}$")))
-    return row.locator("dd").inner_text().replace("\u00a0", " ")
+    return row.locator("dd")
+
+
+def read_fact(page: Page, name: str) -> str:
+    return fact_of(page, name).inner_text().replace("\u00a0", " ")
 
 
 def read_units(url: str, at: int | None = None) -> pl.DataFrame:
@@ -77,26 +74,23 @@ def select_box(page: Page, picture: Locator) -> int:
 def point_at_a_group(page: Page, picture: Locator) -> tuple[float, float]:
     """Move the pointer over the picture until the name of an outer group answers."""
     x, y = corner_of(picture)
-    for down, right in product(range(14, 60, 4), range(30, 500, 9)):
-        page.mouse.move(x + right, y + down)
-        tip = page.get_by_role("tooltip")
-        is_group = tip.count() and tip.locator("small", has_text=re.compile("^project$")).count()
-        if is_group and "utilization" in tip.inner_text():  # a project's, not the free GPUs'
-            return x + right, y + down
-    raise AssertionError("there is no group at the top of the picture")
+    group = page.locator("small", has_text=re.compile("^project$"))
+    tip = page.get_by_role("tooltip").filter(has=group, has_text="utilization")  # a project's, not the free GPUs'
+    points = product(range(14, 60, 4), range(30, 500, 9))
+    return point_until(page, ((x + right, y + down) for down, right in points), tip)
 
 
 def test_box_selects_the_units_in_it_when_drawn_with_shift(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     count = select_box(page, picture)
     assert 1 < count < 256
-    assert fact(page, "GPUs").startswith(f"{count} on ")
+    expect(fact_of(page, "GPUs")).to_have_text(re.compile(f"^{count} on "))
     page.reload()
     expect(details_of(page).get_by_role("heading", level=1)).to_have_text(re.compile(f"^{count}\\s"))
 
 
 def test_selection_grows_when_a_loop_is_added(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     before = select_box(page, picture)
     x, y = corner_of(picture)
     picture.focus()
@@ -119,11 +113,12 @@ def test_group_says_what_the_api_says_when_it_is_selected(page: Page, demo_url: 
     moment = pl.Series([at]).cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%dT%H:%MZ")[0]
     page.goto(f"/?select=group:gpus/project={project}&at={moment}")
     expect(details_of(page).get_by_role("heading", level=1)).to_have_text(project)
-    assert fact(page, "GPUs") == f"{len(mine):,} on {mine['node'].n_unique():,} nodes"
-    assert fact(page, "users") == f"{mine['user'].n_unique():,}"
+    expect(fact_of(page, "GPUs")).to_have_text(f"{len(mine):,} on {mine['node'].n_unique():,} nodes")
+    expect(fact_of(page, "users")).to_have_text(f"{mine['user'].n_unique():,}")
     util = round(100 * float(mine["gpu_util_ratio"].drop_nulls().to_numpy().mean()))
-    assert fact(page, "utilization").startswith(f"{util} %, cluster ")
-    assert fact(page, "power").startswith(f"{float(mine['power_watts'].sum()) / 1000:.1f} kW of ")
+    expect(fact_of(page, "utilization")).to_have_text(re.compile(rf"^{util}\s%, cluster "))
+    kilowatts = f"{float(mine['power_watts'].sum()) / 1000:.1f}"
+    expect(fact_of(page, "power")).to_have_text(re.compile(rf"^{re.escape(kilowatts)}\skW of "))
 
 
 def test_wasted_hours_are_those_of_the_api_when_a_group_is_live(page: Page, demo_url: str) -> None:
@@ -142,11 +137,11 @@ def test_wasted_hours_are_those_of_the_api_when_a_group_is_live(page: Page, demo
     page.goto(f"/?select=group:gpus/project={project}")
     expect(details_of(page).get_by_text("wasted in 24 h")).to_be_visible(timeout=90_000)
     # The cluster goes on while this looks at it: page and API agree as soon as both have seen the same.
-    wait_until(lambda: f"of {hours()[1]} GPU-hours" in fact(page, "wasted in 24 h"), limit_s=90)
+    wait_until(lambda: f"of {hours()[1]} GPU-hours" in read_fact(page, "wasted in 24 h"), limit_s=90)
 
 
 def test_group_is_zoomed_to_and_left_again_when_double_clicked(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     where = point_at_a_group(page, picture)
     expect(page.get_by_role("tooltip")).to_contain_text("utilization")
     page.mouse.dblclick(*where)
@@ -155,7 +150,7 @@ def test_group_is_zoomed_to_and_left_again_when_double_clicked(page: Page) -> No
     expect(minimap).to_be_visible()
     picture.focus()
     page.keyboard.press("0")
-    page.wait_for_timeout(500)
+    wait_for_rest(page)
     page.keyboard.press("Escape")
     expect(details_of(page)).to_be_hidden()
     page.keyboard.press("0")
@@ -172,19 +167,22 @@ def test_picture_moves_when_the_window_of_the_map_is_dragged(page: Page) -> None
     box = minimap.bounding_box()
     assert box is not None
     window = minimap.locator("div")
+
+    def place() -> str:
+        wait_for_rest(page)
+        return str(window.evaluate("element => element.style.transform"))
+
     drag(page, (box["x"] + 20, box["y"] + 20), (box["x"] + 30, box["y"] + 25))
-    page.wait_for_timeout(300)
-    before = window.evaluate("element => element.style.transform")
+    before = place()
     drag(page, (box["x"] + 30, box["y"] + 25), (box["x"] + box["width"] - 20, box["y"] + box["height"] - 20))
-    page.wait_for_timeout(300)
-    assert window.evaluate("element => element.style.transform") != before
-    assert "select=" not in page.url
+    assert place() != before
+    assert "select=" not in read_address(page)
     page.keyboard.press("0")
     expect(minimap).to_be_hidden()
 
 
 def test_group_of_a_unit_is_selected_when_only_keys_are_used(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     picture.focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tooltip")).to_be_visible()
@@ -223,7 +221,7 @@ def test_picture_is_a_valid_file_when_saved(page: Page, tmp_path: Path) -> None:
 
 
 def test_same_units_are_in_every_file_when_a_selection_is_saved(page: Page, tmp_path: Path) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     count = select_box(page, picture)
     tables: dict[str, pl.DataFrame] = {}
     for kind in ("CSV", "Parquet"):
@@ -238,7 +236,7 @@ def test_same_units_are_in_every_file_when_a_selection_is_saved(page: Page, tmp_
 
 
 def test_table_has_the_selected_rows_when_asked_for(page: Page) -> None:
-    picture = open_picture(page)
+    picture = open_held_picture(page)
     count = select_box(page, picture)
     details_of(page).get_by_role("button", name="Filter to these").click()
     expect(page.get_by_role("status").filter(has_text=re.compile(f"^{count} of "))).to_be_visible()
@@ -258,7 +256,7 @@ def test_selection_is_pictured_when_themes_and_sizes_differ(page: Page, theme: s
     x, y = corner_of(picture)
     page.mouse.move(x + 200, y + 200)
     page.mouse.wheel(0, -500)
-    page.wait_for_timeout(800)
+    wait_for_rest(page)
     OUTPUT.mkdir(exist_ok=True)
     page.screenshot(path=OUTPUT / f"selection-{theme}-{width}.png")
     expect(page.get_by_role("img", name=re.compile("^Map"))).to_be_visible()

@@ -8,18 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from servers.demo import get_json, wait_until
+from servers.picture import open_picture, read_address, wait_for_frames, wait_for_rest
 
 OUTPUT = Path(__file__).parent / "output"
 MINUTE_MS = 60_000
 
 pytestmark = pytest.mark.browser
-
-
-def open_page(page: Page, path: str = "/") -> Locator:
-    page.goto(path)
-    picture = page.get_by_role("application", name="Picture of all units")
-    expect(picture).to_have_attribute("data-unit-count", re.compile(r"\d+"), timeout=90_000)
-    return picture
 
 
 def track_of(page: Page) -> Locator:
@@ -31,14 +25,14 @@ def track_of(page: Page) -> Locator:
 
 def moment_of(page: Page) -> int:
     """Unix ms of the minute that the address names."""
-    # `page.url` is told by events, for which a waiting test has no ear.
-    address = str(page.evaluate("location.href"))
-    found = re.search(r"at=(\d{4}-\d\d-\d\dT\d\d:\d\d)Z", address)
-    assert found, address
-    return int(datetime.fromisoformat(found[1]).replace(tzinfo=UTC).timestamp() * 1000)
+    address = read_address(page)
+    minute = re.search(r"at=(\d{4}-\d\d-\d\dT\d\d:\d\d)Z", address)
+    assert minute, address
+    return int(datetime.fromisoformat(minute[1]).replace(tzinfo=UTC).timestamp() * 1000)
 
 
 def wait_for_picture(page: Page) -> None:
+    wait_for_frames(page)  # else the answer to what was asked before is taken for this one
     expect(page.get_by_role("slider", name="Moment shown")).to_have_attribute("aria-busy", "false", timeout=90_000)
 
 
@@ -59,7 +53,7 @@ def strip_of(page: Page) -> str:
 def pixels_of(page: Page) -> str:
     """All that is painted of the units, as a number that differs when any pixel does."""
     page.mouse.move(5, 5)
-    page.wait_for_timeout(900)  # longer than a flight
+    wait_for_rest(page)
     return str(
         page.get_by_role("application").evaluate(
             """element => new Promise((resolve) => {
@@ -79,7 +73,7 @@ def pixels_of(page: Page) -> str:
 
 
 def test_screen_is_of_the_past_when_the_handle_is_dragged(page: Page, demo_url: str) -> None:
-    open_page(page)
+    open_picture(page)
     drag_to(page, 0.5)
     page.wait_for_url(re.compile("at="))
     wait_for_picture(page)
@@ -100,20 +94,20 @@ def test_screen_is_of_the_past_when_the_handle_is_dragged(page: Page, demo_url: 
 
     page.get_by_role("button", name=re.compile("back to now")).click()
     expect(page.get_by_role("button", name="Hold the picture (P)")).to_be_visible()
-    assert "at=" not in page.url
+    assert "at=" not in read_address(page)
 
 
 def test_link_brings_back_the_same_picture_when_it_names_a_minute(page: Page, browser: Browser, demo_url: str) -> None:
     now = get_json(f"{demo_url}/api/v1/cluster")["at"]
     at = (now - 9 * 60 * MINUTE_MS) // MINUTE_MS * MINUTE_MS
     link = f"/?picture=fragmentation-by-host&at={datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%MZ}"
-    open_page(page, link)
+    open_picture(page, link)
     wait_for_picture(page)
     size = page.viewport_size
     assert size is not None
     context = browser.new_context(base_url=demo_url, viewport=size, color_scheme="dark")
     other = context.new_page()
-    open_page(other, page.url)
+    open_picture(other, page.url)
     wait_for_picture(other)
     assert moment_of(other) == at
 
@@ -129,11 +123,13 @@ def test_link_brings_back_the_same_picture_when_it_names_a_minute(page: Page, br
 
 
 def test_keys_step_by_minutes_and_hours_when_the_handle_is_focused(page: Page) -> None:
-    open_page(page)
+    open_picture(page)
     track_of(page).focus()
     moments = []
     for key in ("ArrowLeft", "ArrowLeft", "Shift+ArrowLeft", "ArrowRight"):
+        address = read_address(page)
         page.keyboard.press(key)
+        expect(page).not_to_have_url(address)
         wait_for_picture(page)
         moments.append(moment_of(page))
     assert [(after - before) // MINUTE_MS for before, after in pairwise(moments)] == [-1, -60, 1]
@@ -142,7 +138,7 @@ def test_keys_step_by_minutes_and_hours_when_the_handle_is_focused(page: Page) -
 
 
 def test_time_goes_on_when_the_past_is_played(page: Page) -> None:
-    open_page(page)
+    open_picture(page)
     drag_to(page, 0.4)
     page.wait_for_url(re.compile("at="))
     start = moment_of(page)
@@ -159,13 +155,14 @@ def test_time_goes_on_when_the_past_is_played(page: Page) -> None:
     ("at", "words"), [("yesterday", "means nothing here"), ("2999-01-01T00:00Z", "has not come yet")]
 )
 def test_present_is_shown_with_a_notice_when_the_link_names_no_past_minute(page: Page, at: str, words: str) -> None:
-    open_page(page, f"/?at={at}")
+    open_picture(page, f"/?at={at}")
     expect(page.get_by_role("status").filter(has_text=words)).to_be_visible()
     expect(page.get_by_role("button", name="Hold the picture (P)")).to_be_visible()
 
 
 def test_picture_stays_when_it_is_held_and_catches_up_when_let_go(page: Page, demo_url: str) -> None:
-    open_page(page)
+    open_picture(page)
+    expect(page.get_by_role("button", name="Hold the picture (P)")).to_be_visible()
     page.keyboard.press("p")
     held = page.get_by_role("button", name=re.compile("^held for"))
     expect(held).to_be_visible()

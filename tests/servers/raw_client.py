@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 PATIENCE_S = 120.0
 """Longer than any limit of a test's server; who waits longer is not answered."""
+SMALL_SEGMENT = 536
+"""Bytes of the smallest segments that TCP has by default."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,17 @@ class RawClient:
     """One connection."""
 
     def __init__(self, url: str, *, address: str = "127.0.0.1", receive_bytes: int | None = None) -> None:
-        """``address``: of this end; ``receive_bytes``: what the kernel may keep for a client that does not read."""
+        """``address``: of this end; ``receive_bytes``: what the kernel may keep for a client that does not read.
+
+        The server's end follows: with segments of 64 KiB, as on loopback, its kernel takes 3 MB before the server has to wait.
+        """
         parts = urlsplit(url)
         self.host = parts.netloc
         self._socket = socket.socket()
         self._socket.settimeout(PATIENCE_S)
         if receive_bytes is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SMALL_SEGMENT)
         self._socket.bind((address, 0))
         self._socket.connect((parts.hostname, parts.port))
         self._unread = b""
@@ -91,6 +97,12 @@ class RawClient:
         self._receive()
         received, self._unread = self._unread, b""
         return received
+
+    def receive_until(self, text: bytes) -> None:
+        """Read on until ``text`` has come, in however many pieces."""
+        while text not in self._unread:
+            self._receive()
+        _, _, self._unread = self._unread.partition(text)
 
     def _receive(self) -> None:
         received = self._socket.recv(1 << 20)

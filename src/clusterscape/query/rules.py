@@ -47,6 +47,10 @@ class RuleQuery:
         judged = watch.judged
         return RuleList(rules=rules, judged_at=judged.at if judged else None, unreadable=watch.book.unreadable)
 
+    def count_due(self) -> int:
+        """How many rules have yet to judge the stored past."""
+        return len(self._watch.rejudging.due())
+
     def save(self, key: str, change: Mapping[str, Any]) -> RuleAnswer:
         """Add or replace a rule. ``change``: what differs from the rule that has the key; a new one needs name and rule.
 

@@ -49,6 +49,11 @@ class _State(Collector):
             "clusterscape_ingest_paused", "1 while nothing can be stored.", value=float(versions.paused is not None)
         )
         yield GaugeMetricFamily("clusterscape_live_clients", "Open live streams.", value=self._live.clients)
+        yield GaugeMetricFamily(
+            "clusterscape_rules_due",
+            "Rules that have yet to judge the stored past.",
+            value=self._queries.rules.count_due(),
+        )
         yield from _tell_kept(self._shelf)
         yield from _describe_loops(context.loops.states())
         yield from _describe_limits(self._limits)

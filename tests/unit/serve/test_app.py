@@ -141,6 +141,17 @@ def test_own_metrics_tell_lag_and_query_times_when_scraped(client: TestClient) -
     assert 'clusterscape_query_seconds_count{route="/api/v1/cluster",status="200"} 1.0' in text
 
 
+def test_own_metrics_count_a_rule_as_due_when_it_has_yet_to_judge_the_past(client: TestClient) -> None:
+    def count_due() -> float:
+        lines = client.get("/metrics").text.splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith("clusterscape_rules_due "))
+
+    before = count_due()
+    rule = {"text": "gpu_util max > 1%", "name": "Mine", "severity": "info"}
+    assert client.put("/api/v1/rules/mine", json=rule).status_code == 200
+    assert count_due() == before + 1
+
+
 async def test_live_stream_tells_every_change_and_ends_when_the_server_stops(small_cluster: SmallCluster) -> None:
     hub = LiveHub(small_cluster.changes, lambda: NOW)
     hub.open()

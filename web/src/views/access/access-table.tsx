@@ -1,8 +1,7 @@
 // A table of the access page: sorted by its headings, with a way to make something new above it.
 
 import { type ReactNode, useMemo, useState } from "react";
-import { computeOrder } from "../../base/order.ts";
-import type { Column } from "../../widgets/data-table/columns.ts";
+import { type Column, sortRows } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
 import styles from "./access.module.css";
 
@@ -21,14 +20,7 @@ interface AccessTableProps<Row> {
 export function AccessTable<Row>(props: AccessTableProps<Row>) {
   const { label, columns, rows, keyOf, selectedKey, firstSort, empty, onSelect } = props;
   const [sort, setSort] = useState(firstSort);
-  const ordered = useMemo(() => {
-    const column = columns.find(({ key }) => key === sort.column);
-    const order = computeOrder(
-      rows.map((row) => column?.sortKey(row) ?? null),
-      sort.descending,
-    );
-    return Array.from(order, (index) => rows[index] as Row);
-  }, [rows, columns, sort]);
+  const ordered = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   if (rows.length === 0) return <div className={styles.none}>{empty}</div>;
   return (
     <div className={styles.table}>

@@ -8,15 +8,11 @@ import { Button } from "../../widgets/button.tsx";
 import { Facts } from "../../widgets/facts.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import styles from "./access.module.css";
-import { keyOf } from "./accounts.tsx";
+import { accountKey, toAccountChange, toNewAccount } from "./access-model.ts";
 import { ChoiceField, Complaint, Form, SideHead, TextField, useAttempt } from "./form.tsx";
 import { ROLE_WORDS, WAY_WORDS } from "./words.ts";
 
 const ROLE_CHOICES = ROLES.map((value) => ({ value, title: ROLE_WORDS[value] }));
-
-function toProjects(text: string): readonly string[] {
-  return text.split(/[\s,]+/).filter(Boolean);
-}
 
 export function NewAccountForm({ minLength, onClose }: { minLength: number; onClose: () => void }) {
   const change = useAccessChange();
@@ -26,14 +22,7 @@ export function NewAccountForm({ minLength, onClose }: { minLength: number; onCl
   const [role, setRole] = useState<Role>("researcher");
   const [projects, setProjects] = useState("");
   const add = async () => {
-    const account = {
-      login: login.trim(),
-      title: title.trim() || null,
-      password,
-      role,
-      projects: toProjects(projects),
-    };
-    await change((client) => client.addAccount(account));
+    await change((client) => client.addAccount(toNewAccount({ login, title, password, role, projects })));
     onClose();
   };
   return (
@@ -75,7 +64,7 @@ interface AccountDetailsProps {
 }
 
 export function AccountDetails({ account: key, minLength, onClose }: AccountDetailsProps) {
-  const account = useAccounts().value?.find((each) => keyOf(each) === key);
+  const account = useAccounts().value?.find((row) => accountKey(row) === key);
   if (!account) return null;
   return (
     <div className={styles.side}>
@@ -104,12 +93,8 @@ function ChangeForm({ account, minLength }: { account: AccountAnswer; minLength:
   const [projects, setProjects] = useState(account.projects.join(" "));
   const [password, setPassword] = useState("");
   const save = async () => {
-    const told = {
-      ...(role === account.role ? {} : { role }),
-      projects: toProjects(projects),
-      ...(password === "" ? {} : { password }),
-    };
-    await change((client) => client.changeAccount(account.way, account.login, told));
+    const changes = toAccountChange(account, { role, projects, password });
+    await change((client) => client.changeAccount(account.way, account.login, changes));
     setPassword("");
   };
   return (

@@ -10,6 +10,7 @@ import { Icon } from "../../widgets/icon.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { Tag } from "../../widgets/tag.tsx";
 import styles from "./access.module.css";
+import { accountKey } from "./access-model.ts";
 import { AccessTable } from "./access-table.tsx";
 import type { Open } from "./index.tsx";
 import { ROLE_WORDS, WAY_WORDS } from "./words.ts";
@@ -70,10 +71,6 @@ const COLUMNS: readonly Column<AccountAnswer>[] = [
   },
 ];
 
-export function keyOf({ way, login }: AccountAnswer): string {
-  return `${way} ${login}`;
-}
-
 export function Accounts({ open, onOpen }: { open: Open; onOpen: (open: Open) => void }) {
   const accounts = useAccounts();
   return (
@@ -91,11 +88,11 @@ export function Accounts({ open, onOpen }: { open: Open; onOpen: (open: Open) =>
             label="Accounts"
             columns={COLUMNS}
             rows={rows}
-            keyOf={keyOf}
+            keyOf={accountKey}
             selectedKey={open?.kind === "row" ? open.key : null}
             firstSort={{ column: "login", descending: false }}
             empty={<p>Nobody has an account yet.</p>}
-            onSelect={(row) => onOpen({ kind: "row", key: keyOf(row) })}
+            onSelect={(row) => onOpen({ kind: "row", key: accountKey(row) })}
           />
         )}
       </Frame>

@@ -12,6 +12,7 @@ import { Frame } from "../../widgets/frame.tsx";
 import { Tag } from "../../widgets/tag.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./access.module.css";
+import { describeAuditRow, toAuditQuery } from "./access-model.ts";
 import { AccessTable } from "./access-table.tsx";
 
 const PAGE = 200;
@@ -19,11 +20,6 @@ const MOST = 1000;
 
 function When({ at }: { at: number }) {
   return <time dateTime={new Date(at).toISOString()}>{formatInstant(at, useNow())}</time>;
-}
-
-function describe({ target, details }: AuditRow): string {
-  const told = Object.entries(details).map(([name, value]) => `${name} ${value}`);
-  return [target, ...told].filter(Boolean).join(" · ");
 }
 
 function text(key: string, title: string, width: number, rank: number, of: (row: AuditRow) => string | null) {
@@ -56,7 +52,7 @@ const COLUMNS: readonly Column<AuditRow>[] = [
     sortKey: ({ outcome }) => outcome,
     csv: ({ outcome }) => outcome,
   },
-  text("on", "On", 180, 1, describe),
+  text("on", "On", 180, 1, describeAuditRow),
   text("way", "Way", 130, 3, ({ way }) => way),
   text("address", "From", 120, 2, ({ address }) => address),
 ];
@@ -65,7 +61,7 @@ export function AuditLog() {
   const [actor, setActor] = useState("");
   const [action, setAction] = useState("");
   const [limit, setLimit] = useState(PAGE);
-  const query = useDeferredValue({ actor: actor.trim() || null, action: action.trim() || null, limit });
+  const query = useDeferredValue(toAuditQuery(actor, action, limit));
   const page = useAudit(query);
   return (
     <>

@@ -8,13 +8,13 @@ import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import styles from "./access.module.css";
+import { chooseTable, listSessionFacts, listTables } from "./access-model.ts";
 import { AccountDetails, NewAccountForm } from "./account-forms.tsx";
 import { Accounts } from "./accounts.tsx";
 import { AuditLog } from "./audit-log.tsx";
 import { PasswordForm } from "./password-form.tsx";
 import { NewTokenForm, TokenDetails } from "./token-forms.tsx";
 import { Tokens } from "./tokens.tsx";
-import { ROLE_WORDS, WAY_WORDS } from "./words.ts";
 
 /** What stands at the right: nothing, a form for something new, or the row with this key. */
 export type Open = { readonly kind: "new" } | { readonly kind: "row"; readonly key: string } | null;
@@ -28,20 +28,11 @@ export default function Access() {
   );
 }
 
-const TABLES: readonly { readonly table: AccessTable; readonly title: string; readonly isAdmins: boolean }[] = [
-  { table: "mine", title: "My tokens", isAdmins: false },
-  { table: "accounts", title: "Accounts", isAdmins: true },
-  { table: "tokens", title: "Everybody's tokens", isAdmins: true },
-  { table: "audit", title: "Audit log", isAdmins: true },
-];
-
 function Page({ session }: { session: SessionAnswer }) {
   const { access } = useScreen();
-  const isAdmin = session.who?.role === "admin";
-  const table = isAdmin ? access : "mine";
+  const table = chooseTable(session, access);
   const [open, setOpen] = useState<Open>(null);
   const change = useChangeScreen();
-  const tables = TABLES.filter(({ isAdmins }) => isAdmin || !isAdmins);
   const close = () => setOpen(null);
   return (
     <ViewLayout
@@ -49,7 +40,7 @@ function Page({ session }: { session: SessionAnswer }) {
       controls={
         <div className={styles.controls}>
           <nav className={styles.tables} aria-label="Tables">
-            {tables.map(({ table: name, title }) => (
+            {listTables(session).map(({ table: name, title }) => (
               <button
                 key={name}
                 type="button"
@@ -93,18 +84,13 @@ function Details({ table, open, session, onClose }: DetailsProps) {
       <AccountDetails key={open.key} account={open.key} minLength={session.password_min_length} onClose={onClose} />
     );
   }
-  if (open.kind === "new") return <NewTokenForm isAdmin={session.who?.role === "admin"} onClose={onClose} />;
+  if (open.kind === "new") return <NewTokenForm session={session} onClose={onClose} />;
   return <TokenDetails key={open.key} everybody={table === "tokens"} token={open.key} onClose={onClose} />;
 }
 
-function Strip({ session: { who, is_open: isOpen } }: { session: SessionAnswer }) {
-  if (who === null) return null;
-  const facts = [
-    { label: "signed in", value: who.title ?? who.login ?? (isOpen ? "nobody in particular" : "the server's token") },
-    { label: "role", value: ROLE_WORDS[who.role] },
-    { label: "comes in by", value: who.way === null ? "nobody has to sign in here" : WAY_WORDS[who.way] },
-    ...(who.projects.length > 0 ? [{ label: "projects", value: who.projects.join(", ") }] : []),
-  ];
+function Strip({ session }: { session: SessionAnswer }) {
+  const facts = listSessionFacts(session);
+  if (facts.length === 0) return null;
   return (
     <dl className={styles.strip}>
       {facts.map(({ label, value }) => (

@@ -1,25 +1,24 @@
 // Making a token, whose secret is shown this once; and one token in detail, with the way to end it.
 
 import { useState } from "react";
-import type { MadeToken, Scope } from "../../api/generated.ts";
+import type { MadeToken, Scope, SessionAnswer } from "../../api/generated.ts";
 import { formatExact } from "../../base/time.ts";
 import { useAccessChange, useTokens } from "../../data/access.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Facts } from "../../widgets/facts.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import styles from "./access.module.css";
+import { listScopes, toggleScope } from "./access-model.ts";
 import { ChoiceField, Complaint, Form, SideHead, TextField, useAttempt } from "./form.tsx";
-import { describeState, LIVES_DAYS, SCOPES, WAY_WORDS } from "./words.ts";
+import { describeState, LIVES_DAYS, WAY_WORDS } from "./words.ts";
 
-export function NewTokenForm({ isAdmin, onClose }: { isAdmin: boolean; onClose: () => void }) {
+export function NewTokenForm({ session, onClose }: { session: SessionAnswer; onClose: () => void }) {
   const change = useAccessChange();
   const [title, setTitle] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["read"]);
   const [days, setDays] = useState("90");
   const [made, setMade] = useState<MadeToken | null>(null);
   if (made) return <Made made={made} onClose={onClose} />;
-  const toggle = (scope: Scope) =>
-    setScopes(scopes.includes(scope) ? scopes.filter((each) => each !== scope) : [...scopes, scope]);
   return (
     <div className={styles.side}>
       <SideHead kind="API token" title="New token" onClose={onClose} />
@@ -32,9 +31,13 @@ export function NewTokenForm({ isAdmin, onClose }: { isAdmin: boolean; onClose: 
         <TextField label="What it is for" value={title} isRequired onChange={setTitle} />
         <fieldset className={styles.scopes}>
           <legend>What it may do</legend>
-          {SCOPES.filter(({ scope }) => isAdmin || scope !== "admin").map(({ scope, title: name, help }) => (
+          {listScopes(session).map(({ scope, title: name, help }) => (
             <label key={scope}>
-              <input type="checkbox" checked={scopes.includes(scope)} onChange={() => toggle(scope)} />
+              <input
+                type="checkbox"
+                checked={scopes.includes(scope)}
+                onChange={() => setScopes(toggleScope(scopes, scope))}
+              />
               <span>
                 {name} <small>{help}</small>
               </span>

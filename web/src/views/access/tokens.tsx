@@ -10,6 +10,7 @@ import { Icon } from "../../widgets/icon.tsx";
 import { RelativeTime } from "../../widgets/relative-time.tsx";
 import { Tag } from "../../widgets/tag.tsx";
 import styles from "./access.module.css";
+import { canCreateToken } from "./access-model.ts";
 import { AccessTable } from "./access-table.tsx";
 import type { Open } from "./index.tsx";
 import { describeState } from "./words.ts";
@@ -102,7 +103,7 @@ const ALL_COLUMNS = [OWNER, ...COLUMNS];
 
 export function Tokens({ everybody, session, open, onOpen }: TokensProps) {
   const tokens = useTokens(everybody);
-  const mayMake = session.who?.login !== null && session.who?.login !== undefined;
+  const mayMake = canCreateToken(session);
   return (
     <>
       <div className={styles.toolbar}>

@@ -7,10 +7,12 @@ import { useCluster } from "../../data/queries.ts";
 import { useServices } from "../../data/services.ts";
 import { type Units, useUnits } from "../../data/units.ts";
 import { useShownClock } from "../../parts/time/shown-clock.ts";
+import { select } from "../../state/changes.ts";
 import type { Screen, TableName } from "../../state/screen.ts";
-import { useScreen } from "../../state/use-screen.ts";
+import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { ClockContext } from "../../widgets/clock-context.ts";
 import { Frame } from "../../widgets/frame.tsx";
+import { useEscape } from "../../widgets/use-escape.ts";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { markSelectedRows } from "./details/selected-rows.ts";
 import type { Arrangement } from "./editor/use-arrangement.ts";
@@ -44,6 +46,9 @@ const TimeBar = lazy(async () => ({ default: (await import("../../parts/time/tim
 
 export default function Overview() {
   const screen = useScreen();
+  const change = useChangeScreen();
+  // Here and not in the panel, which comes later than the selection: who presses it before then means it, too.
+  useEscape(() => change(select(null)));
   const cluster = useCluster();
   const editor = useEditor(screen);
   const { units, problem } = useUnitsToShow(screen, editor.arrangement);

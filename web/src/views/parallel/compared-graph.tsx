@@ -6,7 +6,7 @@ import type { NsWindow, ParallelPage } from "../../state/parallel.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { type GraphDeeds, MareyGraph } from "./graph/marey-graph.tsx";
 import styles from "./parallel.module.css";
-import { makeScene } from "./parallel-view.tsx";
+import { makeScene } from "./scene.ts";
 import { listSteps } from "./steps.ts";
 
 interface ComparedGraphProps extends GraphDeeds {

@@ -85,11 +85,11 @@ function Content({ diff }: { diff: TraceDiffAnswer }) {
   );
 }
 
-function saySigned(seconds: number): string {
+export function saySigned(seconds: number): string {
   return `${seconds > 0 ? "+" : seconds < 0 ? "−" : ""}${saySeconds(Math.abs(seconds))}`;
 }
 
-function toCsv(changes: readonly TraceChange[]): string {
+export function toCsv(changes: readonly TraceChange[]): string {
   return formatCsv(
     ["kind", "name", "rank", "before_s", "after_s", "difference_s", "low_s", "high_s", "is_significant"],
     changes.map((change) => [

@@ -6,14 +6,7 @@ import type { FlowNode, TraceAnswer, Verdict } from "../../api/generated.ts";
 import type { MareyRow } from "../../api/marey.ts";
 import { useInk } from "../../charts/canvas.tsx";
 import { useCurves, useSteps, useTrace, useTraces } from "../../data/traces.ts";
-import {
-  changeParallel,
-  isFlow,
-  type NsWindow,
-  openTrace,
-  type ParallelPage,
-  toggleRow,
-} from "../../state/parallel.ts";
+import { changeParallel, isFlow, openTrace, type ParallelPage, toggleRow } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
@@ -31,10 +24,11 @@ import { aroundWindow } from "./graph/windows.ts";
 import { Hardware } from "./hardware.tsx";
 import { Panes } from "./panes.tsx";
 import styles from "./parallel.module.css";
+import { fitPage, hasNoSpans, makeScene, type Scene, titleOf } from "./scene.ts";
 import { Settings } from "./settings.tsx";
 import { SpanTable } from "./span-table.tsx";
 import { StepStrip } from "./step-strip.tsx";
-import { findShownSteps, findTypical, listSteps, originOf, type Step, windowOf } from "./steps.ts";
+import { listSteps, type Step, windowOf } from "./steps.ts";
 import { Strip } from "./strip.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TraceList } from "./traces/trace-list.tsx";
@@ -50,7 +44,6 @@ interface ParallelViewProps {
 }
 
 const NO_STEPS: readonly Step[] = [];
-const NO_ENDS: readonly number[] = [];
 const WHOLE = { fromNs: null, toNs: null };
 
 export function ParallelView({ trace, page: asked, workload }: ParallelViewProps) {
@@ -103,41 +96,6 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
       </Frame>
     </ViewLayout>
   );
-}
-
-interface Scene {
-  readonly window: NsWindow;
-  readonly extent: NsWindow;
-  readonly originNs: number;
-  /** Of several steps in sight. */
-  readonly stepEndsNs: readonly number[];
-  /** The only step in sight; null: there are several, or none. */
-  readonly step: number | null;
-}
-
-export function makeScene({ extent_ns }: TraceAnswer, steps: readonly Step[], wanted: NsWindow | null): Scene {
-  const extent = { fromNs: 0, toNs: Math.max(1, extent_ns) };
-  const typical = findTypical(steps);
-  const window = wanted ?? windowOf(typical ? [typical] : [], extent);
-  const shown = findShownSteps(steps, window);
-  const isOne = shown !== null && shown[0] === shown[1];
-  return {
-    window,
-    extent,
-    originNs: originOf(steps, window, extent),
-    stepEndsNs: isOne ? NO_ENDS : steps.map(({ toNs }) => toNs),
-    step: isOne ? (steps[shown[0]]?.step ?? null) : null,
-  };
-}
-
-/** A run without stages has one row of all ranks at that level: its ranks tell more. One without spans has only its flow. */
-function fitPage(page: ParallelPage, answer: TraceAnswer | undefined): ParallelPage {
-  if (answer && hasNoSpans(answer) && !isFlow(page.drawing)) return { ...page, drawing: "flow" };
-  return page.level === "stage" && answer && answer.stages.length <= 1 ? { ...page, level: "rank" } : page;
-}
-
-function hasNoSpans({ row }: TraceAnswer): boolean {
-  return row.state === "ready" && row.spans === 0;
 }
 
 /** Not below two graphs or a flow: it is of one trace, and of times. */
@@ -278,15 +236,6 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
       {compared !== null && <DiffPanel before={trace} after={compared} />}
     </>
   );
-}
-
-function titleOf(steps: readonly Step[], { window }: Scene): string {
-  const shown = findShownSteps(steps, window);
-  if (shown === null) return steps.length === 0 ? "Whole trace" : "Between steps";
-  const [first, last] = [steps[shown[0]]?.step, steps[shown[1]]?.step];
-  const typical = findTypical(steps)?.step;
-  const isTypical = first === typical && steps.length > 1;
-  return first === last ? `Step ${first}${isTypical ? ", the typical one" : ""}` : `Steps ${first} to ${last}`;
 }
 
 function detailOf({ stages, ranks, report }: TraceAnswer): (row: MareyRow) => string | null {

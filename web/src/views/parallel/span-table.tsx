@@ -6,9 +6,8 @@ import type { Marey } from "../../api/marey.ts";
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
-import { computeOrder } from "../../base/order.ts";
 import { Text } from "../../widgets/data-table/cells.tsx";
-import type { Column } from "../../widgets/data-table/columns.ts";
+import { type Column, sortRows } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../widgets/export-menu.tsx";
 import { sayNs } from "./graph/axis.ts";
@@ -43,14 +42,7 @@ export function SpanTable({ trace, marey, originNs, text, selected, onSelect }: 
   const [sort, setSort] = useState<TableSort>({ column: "start", descending: false });
   const columns = useMemo(() => listColumns(originNs), [originNs]);
   const rows = useMemo(() => listSpans(marey, text), [marey, text]);
-  const shown = useMemo(() => {
-    const column = columns.find(({ key }) => key === sort.column);
-    const order = computeOrder(
-      rows.map((row) => column?.sortKey(row) ?? null),
-      sort.descending,
-    );
-    return [...order].flatMap((at) => rows[at] ?? []);
-  }, [rows, columns, sort]);
+  const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   return (
     <div className={styles.table}>
       <header>
@@ -80,7 +72,7 @@ function keyOf({ at }: SpanRow): string {
   return String(at);
 }
 
-function listSpans({ spans, rows }: Marey, text: string): readonly SpanRow[] {
+export function listSpans({ spans, rows }: Marey, text: string): readonly SpanRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return Array.from({ length: spans.count }, (_, at) => {
     const own = numberAt(spans.span, at);
@@ -171,7 +163,7 @@ function listColumns(originNs: number): readonly Column<SpanRow>[] {
   ];
 }
 
-function toCsv(rows: readonly SpanRow[]): string {
+export function toCsv(rows: readonly SpanRow[]): string {
   return formatCsv(
     [
       "row",

@@ -63,7 +63,7 @@ function toBar(step: Step) {
   };
 }
 
-function sayShare(steps: readonly Step[], part: number): string {
+export function sayShare(steps: readonly Step[], part: number): string {
   const total = steps.reduce((sum, { durationNs }) => sum + durationNs, 0);
   return formatRatio(steps.reduce((sum, step) => sum + (lengthsOf(step)[part] ?? 0), 0) / Math.max(1, total));
 }

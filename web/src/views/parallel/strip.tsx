@@ -84,7 +84,7 @@ export function describe({ row, stages, report }: TraceAnswer): string {
 
 type Breakdown = NonNullable<TraceAnswer["report"]>["breakdown"];
 
-function shareOf(rows: Breakdown, part: "compute_s" | "waiting_s" | "transferring_s" | "idle_s"): string {
+export function shareOf(rows: Breakdown, part: "compute_s" | "waiting_s" | "transferring_s" | "idle_s"): string {
   const whole = rows.reduce((sum, { step_s }) => sum + step_s, 0);
   return whole > 0 ? formatRatio(rows.reduce((sum, row) => sum + row[part], 0) / whole) : "–";
 }

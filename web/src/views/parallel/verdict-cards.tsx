@@ -92,7 +92,7 @@ export function VerdictCards({ report, shown, onShow }: VerdictCardsProps) {
 }
 
 /** What would help most, where anything would. */
-function findBest({ what_if }: TraceReportAnswer): readonly WhatIf[] {
+export function findBest({ what_if }: TraceReportAnswer): readonly WhatIf[] {
   const worth = what_if.filter(({ speed_up }) => speed_up !== null && speed_up > WORTH_SAYING);
   return worth.toSorted((a, b) => (b.speed_up ?? 0) - (a.speed_up ?? 0)).slice(0, 1);
 }

@@ -1,4 +1,5 @@
-// What is one line, bar or point: each run, or runs taken together. Colors go by the place among what is shown.
+// Which runs are shown, and what is one line, bar or point: each run, or runs taken together. Colors go by the place among
+// what is shown.
 
 import type { RunRow, RunTree } from "../../api/generated.ts";
 import type { RunGrouping, RunsPage } from "../../state/runs.ts";
@@ -6,6 +7,29 @@ import type { RunGrouping, RunsPage } from "../../state/runs.ts";
 /** The page with the runs in sight: those chosen, or those shown where nobody chose. */
 export interface ShownPage extends RunsPage {
   readonly runs: readonly string[];
+}
+
+const NO_RUNS: readonly string[] = [];
+const MOST_AT_FIRST = 24;
+
+/** The runs that are, or were tracked in, the workload that is selected in the other views. */
+export function listOwnRuns(tree: RunTree | undefined, workload: string | null): readonly string[] {
+  if (workload === null) return NO_RUNS;
+  return tree?.rows.filter((row) => row.workload === workload).map(({ run }) => run) ?? NO_RUNS;
+}
+
+/** Where nothing is chosen: those of the selected workload, or the newest experiment, so that the page is never bare. */
+export function showRuns(page: RunsPage, tree: RunTree | undefined, own: readonly string[]): ShownPage {
+  if (page.runs !== null) return { ...page, runs: page.runs };
+  if (own.length > 0 && page.open === null) return { ...page, runs: own, open: own[0] ?? null };
+  const newest = tree?.experiments[0]?.workloads.flatMap((workload) => workload.runs) ?? [];
+  return { ...page, runs: newest.slice(0, MOST_AT_FIRST) };
+}
+
+/** In the order of `runs`; those that are gone are left out. */
+export function findRows(tree: RunTree, runs: readonly string[]): readonly RunRow[] {
+  const rows = new Map(tree.rows.map((row) => [row.run, row]));
+  return runs.flatMap((run) => rows.get(run) ?? []);
 }
 
 export interface RunGroup {

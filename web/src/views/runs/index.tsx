@@ -5,14 +5,14 @@ import type { RunTree } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { savePng, saveSvg } from "../../charts/save-picture.ts";
 import { useRunMetrics, useRunTree } from "../../data/runs.ts";
-import { changeRuns, type RunsPage } from "../../state/runs.ts";
+import { changeRuns } from "../../state/runs.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import { BarsDrawing } from "./bars-drawing.tsx";
 import { CoordinatesDrawing } from "./coordinates-drawing.tsx";
 import { saveCsv, saveHtml } from "./export-page.ts";
-import { groupRuns, type ShownPage } from "./groups.ts";
+import { findRows, groupRuns, listOwnRuns, type ShownPage, showRuns } from "./groups.ts";
 import { Legend } from "./legend.tsx";
 import { LinesDrawing } from "./lines-drawing.tsx";
 import { chooseMetrics } from "./metric-menu.tsx";
@@ -30,8 +30,8 @@ export default function Runs() {
   const { runs: page, selection } = useScreen();
   const tree = useRunTree();
   const workload = selection?.kind === "workload" ? selection.key : null;
-  const own = useMemo(() => listOwn(tree.value, workload), [tree.value, workload]);
-  const shown = useMemo(() => withRuns(page, tree.value, own), [page, tree.value, own]);
+  const own = useMemo(() => listOwnRuns(tree.value, workload), [tree.value, workload]);
+  const shown = useMemo(() => showRuns(page, tree.value, own), [page, tree.value, own]);
   return (
     <ViewLayout
       strip={<Strip tree={tree.value} page={shown} />}
@@ -57,24 +57,6 @@ export default function Runs() {
   );
 }
 
-const MOST_AT_FIRST = 24;
-
-const NO_RUNS: readonly string[] = [];
-
-/** The runs that are, or were tracked in, the workload that is selected in the other views. */
-function listOwn(tree: RunTree | undefined, workload: string | null): readonly string[] {
-  if (workload === null) return NO_RUNS;
-  return tree?.rows.filter((row) => row.workload === workload).map(({ run }) => run) ?? NO_RUNS;
-}
-
-/** Where nothing is chosen: those of the selected workload, or the newest experiment, so that the page is never bare. */
-function withRuns(page: RunsPage, tree: RunTree | undefined, own: readonly string[]): ShownPage {
-  if (page.runs !== null) return { ...page, runs: page.runs };
-  if (own.length > 0 && page.open === null) return { ...page, runs: own, open: own[0] ?? null };
-  const first = tree?.experiments[0]?.workloads.flatMap((workload) => workload.runs) ?? [];
-  return { ...page, runs: first.slice(0, MOST_AT_FIRST) };
-}
-
 /** What the selected workload has to do with the runs below. */
 function OfWorkload({ workload, own, shown }: { workload: string; own: readonly string[]; shown: readonly string[] }) {
   const change = useChangeScreen();
@@ -98,10 +80,7 @@ function OfWorkload({ workload, own, shown }: { workload: string; own: readonly 
 
 function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
   const place = useRef<HTMLElement>(null);
-  const rows = useMemo(() => {
-    const known = new Map(tree.rows.map((row) => [row.run, row]));
-    return page.runs.flatMap((run) => known.get(run) ?? []);
-  }, [tree, page.runs]);
+  const rows = useMemo(() => findRows(tree, page.runs), [tree, page.runs]);
   const groups = useMemo(() => groupRuns(rows, tree, page.grouping), [rows, tree, page.grouping]);
   const quantities = useMemo(() => listQuantities(rows), [rows]);
   const known = useRunMetrics(rows.map(({ run }) => run)).value;

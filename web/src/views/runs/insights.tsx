@@ -21,7 +21,7 @@ export function InsightMenu({ page }: { page: ShownPage }) {
   const [problem, setProblem] = useState<string | null>(null);
   const save = async () => {
     try {
-      await deeds.save(nameOf(title), { title: title.trim(), version: VERSION, page: { ...page, open: null } });
+      await deeds.save(toInsightName(title), { title: title.trim(), version: VERSION, page: { ...page, open: null } });
       setNaming(false);
     } catch (error) {
       setProblem(toProblem(error).message);
@@ -44,7 +44,7 @@ export function InsightMenu({ page }: { page: ShownPage }) {
           value={title}
           onChange={(event) => setTitle(event.target.value)}
         />
-        <Button type="submit" look="primary" disabled={nameOf(title) === ""}>
+        <Button type="submit" look="primary" disabled={toInsightName(title) === ""}>
           Save
         </Button>
         <Button onClick={() => setNaming(false)}>Cancel</Button>
@@ -65,7 +65,8 @@ export function InsightMenu({ page }: { page: ShownPage }) {
   );
 }
 
-function nameOf(title: string): string {
+/** The name under which a title is stored, as addresses may hold it. */
+export function toInsightName(title: string): string {
   return title
     .trim()
     .toLowerCase()

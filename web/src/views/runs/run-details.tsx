@@ -2,7 +2,7 @@
 
 import type { ReactNode } from "react";
 import type { RunAnswer, RunRow } from "../../api/generated.ts";
-import { formatPlural, MISSING } from "../../base/format.ts";
+import { formatPlural } from "../../base/format.ts";
 import { useOwns } from "../../data/access.ts";
 import { useRun, useRunRemoval } from "../../data/runs.ts";
 import { TraceButton } from "../../parts/traces/trace-button.tsx";
@@ -18,6 +18,7 @@ import { Tag, type Tone } from "../../widgets/tag.tsx";
 import styles from "./details.module.css";
 import { sayRun } from "./groups.ts";
 import { listQuantities, sayNumber } from "./quantities.ts";
+import { listEnvironment, listTroubles, saySeconds, unitAfter } from "./run-facts.ts";
 
 export function RunDetails({ run }: { run: string }) {
   const answer = useRun(run);
@@ -93,7 +94,7 @@ function Content({ answer }: { answer: RunAnswer }) {
           clusterscape run --repeat {row.run} --server {window.location.origin}
         </code>
         <code className={styles.code}>{answer.command.join(" ")}</code>
-        <Facts facts={environmentFacts(answer)} />
+        <Facts facts={listEnvironment(answer)} />
       </Card>
       <Troubles answer={answer} />
     </>
@@ -138,13 +139,6 @@ function Pairs({ title, pairs }: { title: string; pairs: Readonly<Record<string,
   );
 }
 
-/** What the work is counted in, where a number alone would not say. */
-function unitAfter(key: string, { work }: RunRow): string {
-  if (work === null) return "";
-  if (key === "throughput") return ` ${work.unit}/s`;
-  return key === "joules_per_work" ? ` a ${work.unit.replace(/s$/, "")}` : "";
-}
-
 const PARTS = [
   ["Queued", "queued_s", "var(--track)"],
   ["At the barrier", "barrier_s", "var(--warn)"],
@@ -167,56 +161,8 @@ function Times({ answer: { row } }: { answer: RunAnswer }) {
   );
 }
 
-function saySeconds(seconds: number | null): string {
-  if (seconds === null) return MISSING;
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${sayNumber(seconds, null)} s`;
-}
-
-function environmentFacts({ environment, cwd, listens_to }: RunAnswer) {
-  const say = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
-  const git = environment.git as Readonly<Record<string, unknown>> | null | undefined;
-  const commit = say(git?.commit)?.slice(0, 12);
-  const packages = Object.keys((environment.packages as Readonly<Record<string, string>> | null | undefined) ?? {});
-  return [
-    { name: "folder", value: cwd },
-    { name: "commit", value: commit ? `${commit}${git?.is_dirty ? " with changes" : ""}` : null },
-    { name: "packages", value: packages.length > 0 ? String(packages.length) : null },
-    { name: "driver", value: driverOf(say(environment.driver)) },
-    { name: "processor", value: say(environment.cpu) },
-    { name: "system", value: say(environment.system)?.split(" ").slice(0, 3).join(" ") ?? null },
-    { name: "listeners", value: listens_to.join(", ") || null },
-  ].filter(({ value }) => value !== null);
-}
-
-/** The version, from the table that `nvidia-smi --query-gpu=name,uuid,driver_version,…` gave. */
-function driverOf(table: string | null): string | null {
-  const [heads = "", first = ""] = table?.split("\n") ?? [];
-  const at = heads.split(",").findIndex((head) => head.trim() === "driver_version");
-  return first.split(",")[at]?.trim() || null;
-}
-
-interface ListenerState {
-  readonly state?: string | null;
-  readonly message?: string | null;
-  readonly missed?: number | null;
-}
-
-function sayListener([name, { state, message, missed }]: [string, ListenerState]): readonly string[] {
-  const why = message ? `: ${message}` : "";
-  if (state === "failed" || state === "unavailable") return [`Listener ${name} ${state}${why}.`];
-  return missed ? [`Listener ${name} missed ${missed} of its ticks.`] : [];
-}
-
 function Troubles({ answer }: { answer: RunAnswer }) {
-  const { exceptions, listeners, not_finite, dropped, leftovers, left_out } = answer;
-  const lines = [
-    ...exceptions,
-    ...Object.entries(listeners as Readonly<Record<string, ListenerState>>).flatMap(sayListener),
-    not_finite > 0 ? `${not_finite} values were not finite and are not shown.` : null,
-    dropped > 0 ? `${dropped} values could not be kept.` : null,
-    leftovers > 0 ? `${leftovers} processes outlived the run.` : null,
-    ...Object.entries(left_out).map(([what, count]) => `${count} ${what} were left out: more than the server keeps.`),
-  ].filter((line) => line !== null);
+  const lines = listTroubles(answer);
   if (lines.length === 0) return null;
   return (
     <Card title="Trouble">

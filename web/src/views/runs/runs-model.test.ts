@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { RunRow, RunTree } from "../../api/generated.ts";
-import { groupRuns, sayApart } from "./groups.ts";
+import type { RunAnswer, RunRow, RunTree, RunWorkload } from "../../api/generated.ts";
+import { INITIAL_RUNS } from "../../state/runs.ts";
+import { findRows, groupRuns, listOwnRuns, sayApart, saySharing, showRuns } from "./groups.ts";
+import { readInsight, toInsightName } from "./insights.tsx";
 import { chooseMetrics, sayMetric } from "./metric-menu.tsx";
-import { listQuantities, spreadOf } from "./quantities.ts";
+import { listQuantities, sayNumber, spreadOf } from "./quantities.ts";
+import { findBest, listEnvironment, listTroubles, saySeconds, summarizeRuns, unitAfter } from "./run-facts.ts";
+import { findRuns } from "./search.ts";
 import { treatLine } from "./smoothing.ts";
+import { listColumns } from "./table-drawing.tsx";
 
+/** A completed run of which nothing else is known. */
 function makeRow(run: string, changes: Partial<RunRow> = {}): RunRow {
   return {
     run,
@@ -123,5 +129,259 @@ describe("metrics of runs", () => {
     expect(sayMetric("process_cpu_cores", null)).toBe("Process CPU cores");
     expect(sayMetric("val/acc", null)).toBe("val/acc");
     expect(sayMetric("power_watts", "Power")).toBe("Power");
+  });
+});
+
+function makeWorkload(id: string, runs: readonly string[], changes: Partial<RunWorkload> = {}): RunWorkload {
+  return { id, runs, group: null, ...changes } as RunWorkload;
+}
+
+function makeTree(workloads: readonly RunWorkload[], repeats: RunTree["experiments"][number]["repeats"] = []): RunTree {
+  const runs = workloads.flatMap((workload) => workload.runs);
+  const experiment = { last_at: null, name: "batch", repeats, runs: runs.length, states: {}, workloads };
+  return { experiments: [experiment], left_out: 0, rows: runs.map((run) => makeRow(run)) };
+}
+
+describe("the runs that are shown", () => {
+  const many = Array.from({ length: 30 }, (_, at) => `run${at}`);
+  const tree = makeTree([makeWorkload("w", many)]);
+
+  it("are those that were chosen, even if none", () => {
+    expect(showRuns({ ...INITIAL_RUNS, runs: ["run3"] }, tree, ["run1"]).runs).toEqual(["run3"]);
+    expect(showRuns({ ...INITIAL_RUNS, runs: [] }, tree, ["run1"]).runs).toEqual([]);
+  });
+
+  it("are those of the selected workload, the first opened, where nobody chose", () => {
+    const own = listOwnRuns(tree, "run:run7");
+    expect(own).toEqual(["run7"]);
+    expect(showRuns(INITIAL_RUNS, tree, own)).toMatchObject({ runs: ["run7"], open: "run7" });
+    expect(showRuns({ ...INITIAL_RUNS, open: "run2" }, tree, own)).toMatchObject({ open: "run2" });
+  });
+
+  it("are some of the newest experiment where nothing is selected", () => {
+    const { runs, open } = showRuns(INITIAL_RUNS, tree, []);
+    expect(runs).toEqual(many.slice(0, 24));
+    expect(open).toBeNull();
+    expect(showRuns(INITIAL_RUNS, undefined, []).runs).toEqual([]);
+  });
+
+  it("belong to no workload where none is selected", () => {
+    expect(listOwnRuns(tree, null)).toEqual([]);
+    expect(listOwnRuns(undefined, "run:run7")).toEqual([]);
+  });
+
+  it("keep their order, without those that were deleted", () => {
+    expect(findRows(tree, ["run5", "gone", "run2"]).map(({ run }) => run)).toEqual(["run5", "run2"]);
+  });
+});
+
+describe("repeats", () => {
+  const repeats = [{ label: "batch 32", workloads: ["w1", "w2"] }].map((repeat) => ({
+    ...repeat,
+    fairness: null,
+    joules: null,
+    makespan_s: null,
+    per_second: null,
+    slowdown: null,
+  }));
+  const rows = ["w1", "w2", "w3"].map((executed_with, at) => makeRow(`r${at}`, { executed_with, group: "mps" }));
+
+  it("are one group with the name that they share", () => {
+    const workloads = ["w1", "w2", "w3"].map((id, at) => makeWorkload(id, [`r${at}`], { group: "mps" }));
+    const groups = groupRuns(rows, makeTree(workloads, repeats), "repeats");
+    expect(groups.map(({ label, rows: members }) => [label, members.length])).toEqual([
+      ["mps", 2],
+      ["mps", 1],
+    ]);
+  });
+
+  it("are named by what they have in common where their names differ", () => {
+    const workloads = ["w1", "w2"].map((id, at) => makeWorkload(id, [`r${at}`], { group: id }));
+    const [group] = groupRuns(rows.slice(0, 2), makeTree(workloads, repeats), "repeats");
+    expect(group?.label).toBe("batch 32");
+  });
+
+  it("are compared letter by letter where runs shared a GPU", () => {
+    const workloads = ["w1", "w2"].map((id, at) => makeWorkload(id, [`r${at}`], { group: "mps" }));
+    const letters = ["0_A_mps", "0_B_mps"].map((letter, at) =>
+      makeRow(`r${at}`, { executed_with: at === 0 ? "w1" : "w2", letter }),
+    );
+    expect(groupRuns(letters, makeTree(workloads, repeats), "repeats").map(({ label }) => label)).toEqual([
+      "mps · A",
+      "mps · B",
+    ]);
+  });
+
+  it("share nothing where they ran alone", () => {
+    expect(saySharing(makeRow("a", { collocation: "-" }))).toBeNull();
+    expect(saySharing(makeRow("a", { collocation: "mps" }))).toBe("mps");
+  });
+});
+
+describe("runs in numbers", () => {
+  const energy = (joules: number) => ({ joules, method: "measured", scope: "device" });
+  const work = (per_second: number) => ({ amount: null, basis: "samples", per_second, unit: "samples" });
+  const slowdown = (ratio: number) => ({ baseline: ["a"], basis: "work", energy_ratio: null, ratio });
+
+  it("count what failed, add up joules and average slowdowns over those that have one", () => {
+    const rows = [
+      makeRow("a", { energy: energy(1000), slowdown: slowdown(1.5) }),
+      makeRow("b", { energy: energy(500), slowdown: slowdown(2.5), state: "out_of_memory" }),
+      makeRow("c", { state: "running" }),
+    ];
+    expect(summarizeRuns(rows)).toEqual({ failed: 1, joules: 1500, slowdown: 2 });
+    expect(summarizeRuns([makeRow("c")])).toEqual({ failed: 0, joules: 0, slowdown: null });
+  });
+
+  it("have a best only where two can be compared", () => {
+    const rows = [
+      makeRow("slow", { work: work(10), joules_per_work: 3 }),
+      makeRow("fast", { work: work(90), joules_per_work: 5 }),
+      makeRow("unknown"),
+    ];
+    expect(findBest(rows, "throughput", true)?.row.run).toBe("fast");
+    expect(findBest(rows, "joules_per_work", false)?.row.run).toBe("slow");
+    expect(findBest(rows.slice(0, 1), "throughput", true)).toBeNull();
+    expect(findBest(rows, "slowdown", false)).toBeNull();
+  });
+
+  it("say the unit of the work where a number needs it", () => {
+    const row = makeRow("a", { work: work(1) });
+    expect(unitAfter("throughput", row)).toBe(" samples/s");
+    expect(unitAfter("joules_per_work", row)).toBe(" a sample");
+    expect(unitAfter("power", row)).toBe("");
+    expect(unitAfter("throughput", makeRow("b"))).toBe("");
+  });
+
+  it("say short times in milliseconds and missing ones as such", () => {
+    expect([0.0042, 1.5, null].map(saySeconds)).toEqual(["4 ms", "1.5 s", "–"]);
+    expect(sayNumber(12.3456, "joules")).toBe("12.35 J");
+    expect(sayNumber(Number.NaN, null)).toBe("–");
+  });
+});
+
+describe("the environment of a run", () => {
+  const answer = { environment: {}, cwd: "/home/ada", listens_to: [] };
+
+  it("is what was recorded, and nothing else", () => {
+    expect(listEnvironment(answer)).toEqual([{ name: "folder", value: "/home/ada" }]);
+  });
+
+  it("says the commit in short and whether files differed from it", () => {
+    const git = { commit: "0123456789abcdef0123", is_dirty: true };
+    const facts = listEnvironment({ ...answer, environment: { git } });
+    expect(facts).toContainEqual({ name: "commit", value: "0123456789ab with changes" });
+    expect(listEnvironment({ ...answer, environment: { git: { ...git, is_dirty: false } } })).toContainEqual({
+      name: "commit",
+      value: "0123456789ab",
+    });
+  });
+
+  it("finds the driver in the column that names it", () => {
+    const driver = "name, uuid, driver_version\nH200, GPU-1, 570.86.10\nH200, GPU-2, 570.86.10";
+    expect(listEnvironment({ ...answer, environment: { driver } })).toContainEqual({
+      name: "driver",
+      value: "570.86.10",
+    });
+    expect(listEnvironment({ ...answer, environment: { driver: "name\nH200" } })).toHaveLength(1);
+  });
+
+  it("counts packages and shortens the system", () => {
+    const environment = { packages: { torch: "2.13", numpy: "2.4" }, system: "Linux 6.8.0 #1 SMP Ubuntu", cpu: "" };
+    expect(listEnvironment({ ...answer, environment, listens_to: ["nvml", "host"] }).slice(1)).toEqual([
+      { name: "packages", value: "2" },
+      { name: "system", value: "Linux 6.8.0 #1" },
+      { name: "listeners", value: "nvml, host" },
+    ]);
+  });
+});
+
+describe("troubles of a run", () => {
+  const calm = { exceptions: [], listeners: {}, not_finite: 0, dropped: 0, leftovers: 0, left_out: {} };
+
+  it("are none where nothing went wrong", () => {
+    expect(listTroubles({ ...calm, listeners: { nvml: { state: "ended", missed: 0 } } })).toEqual([]);
+  });
+
+  it("are said a line each, listeners with their reason", () => {
+    const answer: Pick<RunAnswer, keyof typeof calm> = {
+      exceptions: ["ValueError: no data"],
+      listeners: {
+        nvml: { state: "unavailable", message: "no driver" },
+        host: { state: "ended", missed: 3 },
+      },
+      not_finite: 2,
+      dropped: 1,
+      leftovers: 4,
+      left_out: { marks: 7 },
+    };
+    expect(listTroubles(answer)).toEqual([
+      "ValueError: no data",
+      "Listener nvml unavailable: no driver.",
+      "Listener host missed 3 of its ticks.",
+      "2 values were not finite and are not shown.",
+      "1 values could not be kept.",
+      "4 processes outlived the run.",
+      "7 marks were left out: more than the server keeps.",
+    ]);
+  });
+});
+
+describe("searching runs", () => {
+  const rows = [
+    makeRow("a", { params: { "batch-size": "512", Optimizer: "adam" }, results: { loss: 0.4 }, user: "ada" }),
+    makeRow("b", { params: { "batch-size": "64" }, results: { loss: 0.9 }, user: "grace", power_watts: 300 }),
+  ];
+  const search = (text: string) => [...findRuns(rows, text)];
+
+  it("compares params, results and quantities with a value", () => {
+    expect(search("batch-size>100")).toEqual(["a"]);
+    expect(search("loss<0.5")).toEqual(["a"]);
+    expect(search("power>=300")).toEqual(["b"]);
+    expect(search("optimizer=adam")).toEqual(["a"]);
+  });
+
+  it("finds words in names and params, and everything where nothing is searched", () => {
+    expect(search("grace")).toEqual(["b"]);
+    expect(search("")).toEqual(["a", "b"]);
+    expect(search("nobody")).toEqual([]);
+  });
+});
+
+describe("the table of runs", () => {
+  it("has a column for each param and quantity that some run has, with what is exported", () => {
+    const rows = [
+      makeRow("a", { params: { optimizer: "adam", batch: "32" }, started_at: 0 }),
+      makeRow("b", { params: { optimizer: "sgd" }, collocation: "-" }),
+    ];
+    const tree: RunTree = { experiments: [], rows, left_out: 0 };
+    const columns = listColumns(groupRuns(rows, tree, "run"), listQuantities(rows));
+    expect(columns.map(({ key }) => key)).toEqual([
+      "run",
+      "experiment",
+      "state",
+      "collocation",
+      "started",
+      "param:optimizer",
+      "param:batch",
+    ]);
+    const csv = (key: string) => rows.map((row) => columns.find((column) => column.key === key)?.csv(row));
+    expect(csv("started")).toEqual(["1970-01-01T00:00:00.000Z", null]);
+    expect(csv("param:batch")).toEqual([32, null]);
+    expect(csv("collocation")).toEqual([null, null]);
+  });
+});
+
+describe("insights", () => {
+  it("are stored under a name that addresses may hold", () => {
+    expect(toInsightName("  What sharing costs: 20 %! ")).toBe("what-sharing-costs-20");
+    expect(toInsightName("…")).toBe("");
+    expect(toInsightName("x".repeat(99))).toHaveLength(60);
+  });
+
+  it("bring back what this version knows, and nothing of another kind", () => {
+    const page = { runs: ["a"], drawing: "bars", smoothing: "much", metrics: ["loss"], open: "a", mood: "good" };
+    expect(readInsight({ page })).toEqual({ ...INITIAL_RUNS, runs: ["a"], drawing: "bars", metrics: ["loss"] });
+    expect(readInsight({})).toEqual(INITIAL_RUNS);
   });
 });

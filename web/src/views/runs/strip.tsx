@@ -2,18 +2,16 @@
 
 import type { ReactNode } from "react";
 import type { RunRow, RunTree } from "../../api/generated.ts";
-import { formatPlural, isKnown } from "../../base/format.ts";
-import { type ShownPage, sayApart } from "./groups.ts";
-import { listQuantities, sayNumber } from "./quantities.ts";
+import { formatPlural } from "../../base/format.ts";
+import { findRows, type ShownPage, sayApart } from "./groups.ts";
+import { sayNumber } from "./quantities.ts";
+import { findBest, summarizeRuns, unitAfter } from "./run-facts.ts";
 import styles from "./runs.module.css";
 
 export function Strip({ tree, page }: { tree: RunTree | undefined; page: ShownPage }) {
   if (tree === undefined || tree.rows.length === 0) return <div className={styles.strip} />;
-  const known = new Map(tree.rows.map((row) => [row.run, row]));
-  const rows = page.runs.flatMap((run) => known.get(run) ?? []);
-  const failed = rows.filter(({ state }) => state !== "completed" && state !== "running").length;
-  const joules = rows.reduce((sum, { energy }) => sum + (energy?.joules ?? 0), 0);
-  const slowdowns = rows.flatMap(({ slowdown }) => (slowdown ? [slowdown.ratio] : []));
+  const rows = findRows(tree, page.runs);
+  const { failed, joules, slowdown } = summarizeRuns(rows);
   return (
     <div className={styles.strip}>
       <dl className={styles.figures}>
@@ -22,12 +20,7 @@ export function Strip({ tree, page }: { tree: RunTree | undefined; page: ShownPa
         {joules > 0 && <Figure name="GPU energy in all" value={sayNumber(joules, "joules")} />}
         <Best rows={rows} quantity="throughput" name="fastest" isMost />
         <Best rows={rows} quantity="joules_per_work" name="least energy for its work" />
-        {slowdowns.length > 0 && (
-          <Figure
-            name="mean slowdown of sharing"
-            value={`${(slowdowns.reduce((sum, each) => sum + each, 0) / slowdowns.length).toFixed(2)}×`}
-          />
-        )}
+        {slowdown !== null && <Figure name="mean slowdown of sharing" value={`${slowdown.toFixed(2)}×`} />}
       </dl>
     </div>
   );
@@ -40,17 +33,14 @@ interface BestProps {
   readonly isMost?: boolean;
 }
 
-function Best({ rows, quantity: wanted, name, isMost = false }: BestProps) {
-  const quantity = listQuantities(rows).find(({ key }) => key === wanted);
-  const known = rows.filter((row) => isKnown(quantity?.of(row)));
-  if (!quantity || known.length < 2) return null;
-  const sign = isMost ? -1 : 1;
-  const [best] = known.toSorted((a, b) => sign * ((quantity.of(a) ?? 0) - (quantity.of(b) ?? 0)));
-  if (!best) return null;
+function Best({ rows, quantity: key, name, isMost = false }: BestProps) {
+  const best = findBest(rows, key, isMost);
+  if (best === null) return null;
+  const { row, quantity } = best;
   return (
     <Figure
-      name={`${name}: ${sayApart(rows).get(best.run)}`}
-      value={`${sayNumber(quantity.of(best), quantity.unit)}${wanted === "throughput" && best.work ? ` ${best.work.unit}/s` : ""}`}
+      name={`${name}: ${sayApart(rows).get(row.run)}`}
+      value={`${sayNumber(quantity.of(row), quantity.unit)}${key === "throughput" ? unitAfter(key, row) : ""}`}
     />
   );
 }

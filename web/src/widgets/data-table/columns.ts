@@ -1,8 +1,8 @@
-// What a column of a table is, and which columns fit a given width.
+// What a column of a table is, which columns fit a given width, and how rows are sorted by one.
 
 import type { ReactNode } from "react";
 import type { CsvValue } from "../../base/csv.ts";
-import type { SortKey } from "../../base/order.ts";
+import { computeOrder, type SortKey } from "../../base/order.ts";
 
 export interface Column<Row> {
   readonly key: string;
@@ -37,6 +37,21 @@ export function fitColumns<C extends { readonly key: string; readonly width: num
     kept.add(column);
   }
   return columns.filter((column) => kept.has(column));
+}
+
+/** In the given order where no column has that name. */
+export function sortRows<Row>(
+  rows: readonly Row[],
+  columns: readonly Pick<Column<Row>, "key" | "sortKey">[],
+  sort: { readonly column: string; readonly descending: boolean },
+): readonly Row[] {
+  const column = columns.find(({ key }) => key === sort.column);
+  if (!column) return rows;
+  const order = computeOrder(
+    rows.map((row) => column.sortKey(row)),
+    sort.descending,
+  );
+  return Array.from(order, (index) => rows[index] as Row);
 }
 
 export function gridTemplate(columns: readonly { readonly width: number; readonly grow: number }[]): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fitColumns, gridTemplate } from "./columns.ts";
+import { fitColumns, gridTemplate, sortRows } from "./columns.ts";
 import { findMove } from "./grid-keys.ts";
 
 const columns = [
@@ -21,6 +21,21 @@ describe("fitColumns", () => {
   it("always shows what the rows are sorted by", () => expect(keys(150, "memory")).toEqual(["name", "memory"]));
 
   it("becomes a grid", () => expect(gridTemplate(columns.slice(0, 2))).toBe("minmax(100px, 1fr) 50px"));
+});
+
+describe("sortRows", () => {
+  const rows = [{ name: "gpu-10" }, { name: null }, { name: "gpu-9" }];
+  const names = (column: string, descending: boolean) =>
+    sortRows(rows, [{ key: "name", sortKey: ({ name }) => name }], { column, descending }).map(({ name }) => name);
+
+  it("counts in words and puts missing values last, both ways", () => {
+    expect(names("name", false)).toEqual(["gpu-9", "gpu-10", null]);
+    expect(names("name", true)).toEqual(["gpu-10", "gpu-9", null]);
+  });
+
+  it("keeps the order where there is no such column", () => {
+    expect(names("color", true)).toEqual(["gpu-10", null, "gpu-9"]);
+  });
 });
 
 describe("findMove", () => {

@@ -1,9 +1,6 @@
 // What is selected, in detail.
 
-import { select } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/selection.ts";
-import { useChangeScreen } from "../../../state/use-screen.ts";
-import { useEscape } from "../../../widgets/use-escape.ts";
 import { NodeDetails } from "./node-details.tsx";
 import { UnitDetails } from "./unit-details.tsx";
 import { GroupDetails, SelectionDetails } from "./units-details.tsx";
@@ -18,8 +15,6 @@ const PANELS = {
 } as const;
 
 export function DetailsPanel({ selection }: { selection: Selection }) {
-  const change = useChangeScreen();
-  useEscape(() => change(select(null)));
   const Panel = PANELS[selection.kind];
   return <Panel key={`${selection.kind}:${selection.key}`} name={selection.key} />;
 }

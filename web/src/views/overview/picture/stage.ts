@@ -281,6 +281,8 @@ export class Stage {
 
   #fly(from: Projection, durationMs: number, movesUnits: boolean): void {
     this.#flight = { start: null, from, durationMs, movesUnits };
+    // Until the last frame of the flight: who looks at the picture from outside knows when it is at rest.
+    this.#elements.squares.dataset.moving = "";
     this.#request();
   }
 
@@ -318,8 +320,7 @@ export class Stage {
     if (progress >= 1) this.#flight = null;
     else this.#request();
     const flown = movesUnits ? progress : 1;
-    if (flown >= 1) delete this.#elements.squares.dataset.flying;
-    else this.#elements.squares.dataset.flying = "";
+    if (this.#flight === null) delete this.#elements.squares.dataset.moving;
     const isMoving = this.#flight !== null || now - this.#movedAt < REST_MS;
     const areSquaresCrisp =
       this.#layout === null ||

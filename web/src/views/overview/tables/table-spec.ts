@@ -1,8 +1,7 @@
 // What a table of the overview consists of, and in which order its rows are shown. Pure; filters are in filter/.
 
-import { computeOrder } from "../../../base/order.ts";
 import type { Selection, Sort } from "../../../state/screen.ts";
-import type { Column } from "../../../widgets/data-table/columns.ts";
+import { type Column, sortRows } from "../../../widgets/data-table/columns.ts";
 import type { FilterColumns } from "../filter/filter-columns.ts";
 
 export interface TableSpec<Row> {
@@ -17,12 +16,9 @@ export interface TableSpec<Row> {
 
 /** The rows at these places, in order. */
 export function orderRows<Row>(spec: TableSpec<Row>, places: Uint32Array, sort: Sort): readonly Row[] {
-  const rows = Array.from(places, (place) => spec.rows[place] as Row);
-  const column = spec.columns.find(({ key }) => key === sort.column);
-  if (!column) return rows;
-  const order = computeOrder(
-    rows.map((row) => column.sortKey(row)),
-    sort.descending,
+  return sortRows(
+    Array.from(places, (place) => spec.rows[place] as Row),
+    spec.columns,
+    sort,
   );
-  return Array.from(order, (index) => rows[index] as Row);
 }

@@ -1,34 +1,25 @@
 // Who sends to whom: time, bytes or bandwidth of every pair of ranks; and of whole groups, rank by rank.
 
 import { useMemo, useState } from "react";
-import { nameAt, numberAt } from "../../../api/columns.ts";
 import type { TraceCommunication } from "../../../api/traces-client.ts";
-import { formatBytes, formatCount, formatQuantity } from "../../../base/format.ts";
 import { HeatMatrix, type MatrixCell } from "../../../charts/heat-matrix.tsx";
 import { useCommunication } from "../../../data/traces.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
-import { sayNs } from "../graph/axis.ts";
 import styles from "./details.module.css";
-
-const MEASURES = ["time", "bytes", "bandwidth", "wait"] as const;
-type Measure = (typeof MEASURES)[number];
-
-interface Link {
-  readonly from: number;
-  /** A rank, or the name of a group. */
-  readonly to: string;
-  readonly isGroup: boolean;
-  calls: number;
-  bytes: number;
-  timeNs: number;
-  waitNs: number;
-  kinds: Set<string>;
-}
+import {
+  describeLink,
+  LINK_MEASURES,
+  type Link,
+  type LinkMeasure,
+  measureLink,
+  sayMeasure,
+  sumLinks,
+} from "./links.ts";
 
 export function CommunicationPane({ trace }: { trace: string }) {
   const source = useCommunication(trace);
-  const [measure, setMeasure] = useState<Measure>("time");
+  const [measure, setMeasure] = useState<LinkMeasure>("time");
   return (
     <Frame
       source={source}
@@ -38,10 +29,10 @@ export function CommunicationPane({ trace }: { trace: string }) {
     >
       {(value) => (
         <div className={styles.scroll}>
-          <Segmented<Measure>
+          <Segmented<LinkMeasure>
             label="Measure"
             name="matrix-measure"
-            options={MEASURES.map((each) => ({ value: each, title: each }))}
+            options={LINK_MEASURES.map((each) => ({ value: each, title: each }))}
             value={measure}
             onChange={setMeasure}
           />
@@ -52,7 +43,7 @@ export function CommunicationPane({ trace }: { trace: string }) {
   );
 }
 
-function Matrices({ communication, measure }: { communication: TraceCommunication; measure: Measure }) {
+function Matrices({ communication, measure }: { communication: TraceCommunication; measure: LinkMeasure }) {
   const links = useMemo(() => sumLinks(communication), [communication]);
   const pairs = links.filter(({ isGroup }) => !isGroup);
   const groups = links.filter(({ isGroup }) => isGroup);
@@ -68,17 +59,17 @@ function Matrices({ communication, measure }: { communication: TraceCommunicatio
   );
 }
 
-function Matrix({ title, links, measure }: { title: string; links: readonly Link[]; measure: Measure }) {
+function Matrix({ title, links, measure }: { title: string; links: readonly Link[]; measure: LinkMeasure }) {
   const rows = [...new Set(links.map(({ from }) => from))].sort((a, b) => a - b);
   const columns = [...new Set(links.map(({ to }) => to))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   const cells: readonly MatrixCell[] = links.flatMap((link) => {
-    const value = measureOf(link, measure);
+    const value = measureLink(link, measure);
     if (value === null) return [];
     return {
       row: rows.indexOf(link.from),
       column: columns.indexOf(link.to),
       value,
-      text: sayShort(value, measure),
+      text: sayMeasure(value, measure),
       tip: describeLink(link),
     };
   });
@@ -95,56 +86,4 @@ function Matrix({ title, links, measure }: { title: string; links: readonly Link
       />
     </section>
   );
-}
-
-function sumLinks(from: TraceCommunication): readonly Link[] {
-  const found = new Map<string, Link>();
-  for (let at = 0; at < from.count; at += 1) {
-    const rank = numberAt(from.toRank, at);
-    const to = rank === null ? (nameAt(from.processGroup, at) ?? "all") : String(rank);
-    const key = `${from.fromRank[at]} ${to} ${rank === null}`;
-    const link = found.get(key) ?? {
-      from: from.fromRank[at] ?? 0,
-      to,
-      isGroup: rank === null,
-      calls: 0,
-      bytes: 0,
-      timeNs: 0,
-      waitNs: 0,
-      kinds: new Set<string>(),
-    };
-    link.calls += numberAt(from.calls, at) ?? 0;
-    link.bytes += numberAt(from.bytes, at) ?? 0;
-    link.timeNs += numberAt(from.timeNs, at) ?? 0;
-    link.waitNs += numberAt(from.waitNs, at) ?? 0;
-    link.kinds.add(nameAt(from.kind, at) ?? "unnamed");
-    found.set(key, link);
-  }
-  return [...found.values()];
-}
-
-/** Null where it is not known. */
-function measureOf({ bytes, timeNs, waitNs }: Link, measure: Measure): number | null {
-  if (measure === "time") return timeNs;
-  if (measure === "wait") return waitNs;
-  if (bytes <= 0) return null;
-  return measure === "bytes" ? bytes : timeNs > 0 ? bytes / (timeNs / 1e9) : null;
-}
-
-function sayShort(value: number, measure: Measure): string {
-  if (measure === "time" || measure === "wait") return sayNs(value);
-  return measure === "bytes" ? formatBytes(value) : formatQuantity(value, "bytes_per_second");
-}
-
-function describeLink(link: Link): string {
-  const bandwidth = measureOf(link, "bandwidth");
-  return [
-    `${link.from} → ${link.to}: ${[...link.kinds].join(", ")} × ${formatCount(link.calls)}`,
-    sayNs(link.timeNs),
-    `waits ${sayNs(link.waitNs)}`,
-    link.bytes > 0 ? formatBytes(link.bytes) : null,
-    bandwidth === null ? null : formatQuantity(bandwidth, "bytes_per_second"),
-  ]
-    .filter(Boolean)
-    .join(" · ");
 }

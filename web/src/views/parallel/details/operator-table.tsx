@@ -6,9 +6,8 @@ import type { NsRange, TraceOperators } from "../../../api/traces-client.ts";
 import { formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
-import { computeOrder } from "../../../base/order.ts";
 import { useOperators } from "../../../data/traces.ts";
-import type { Column } from "../../../widgets/data-table/columns.ts";
+import { type Column, sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
@@ -104,16 +103,7 @@ function Table({ operators, trace, text, onFind }: { operators: TraceOperators }
   const [sort, setSort] = useState<TableSort>({ column: "total", descending: true });
   const [filter, setFilter] = useState("");
   const rows = useMemo(() => listOperators(operators), [operators]);
-  const shown = useMemo(() => {
-    const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const kept = rows.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
-    const column = COLUMNS.find(({ key }) => key === sort.column);
-    const order = computeOrder(
-      kept.map((row) => column?.sortKey(row) ?? null),
-      sort.descending,
-    );
-    return [...order].flatMap((at) => kept[at] ?? []);
-  }, [rows, filter, sort]);
+  const shown = useMemo(() => sortRows(filterOperators(rows, filter), COLUMNS, sort), [rows, filter, sort]);
   return (
     <div className={styles.pane}>
       <div className={styles.tools}>
@@ -137,11 +127,17 @@ function Table({ operators, trace, text, onFind }: { operators: TraceOperators }
   );
 }
 
+/** Those whose name holds all words. */
+export function filterOperators(rows: readonly Operator[], text: string): readonly Operator[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return rows.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+}
+
 function keyOf({ name }: Operator): string {
   return name;
 }
 
-function listOperators(from: TraceOperators): readonly Operator[] {
+export function listOperators(from: TraceOperators): readonly Operator[] {
   return Array.from({ length: from.count }, (_, at) => ({
     name: nameAt(from.name, at) ?? "unnamed",
     class: nameAt(from.class, at),
@@ -158,7 +154,7 @@ function listOperators(from: TraceOperators): readonly Operator[] {
   }));
 }
 
-function toCsv(rows: readonly Operator[]): string {
+export function toCsv(rows: readonly Operator[]): string {
   return formatCsv(
     [
       "name",

@@ -128,7 +128,7 @@ function WhatIf({ report }: { report: TraceReportAnswer }) {
   );
 }
 
-function sayAlignment({ alignment }: TraceReportAnswer): string {
+export function sayAlignment({ alignment }: TraceReportAnswer): string {
   const moved = alignment.clocks.filter(({ offset_s, drift_ppm }) => offset_s !== 0 || drift_ppm !== 0);
   const most = Math.max(0, ...moved.map(({ offset_s }) => Math.abs(offset_s)));
   const shifted =

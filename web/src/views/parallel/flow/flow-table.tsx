@@ -5,9 +5,8 @@ import type { FlowAnswer, FlowNode } from "../../../api/generated.ts";
 import { formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
-import { computeOrder } from "../../../base/order.ts";
 import { Text } from "../../../widgets/data-table/cells.tsx";
-import type { Column } from "../../../widgets/data-table/columns.ts";
+import { type Column, sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { sayNs } from "../graph/axis.ts";
@@ -36,14 +35,7 @@ interface FlowTableProps {
 export function FlowTable({ trace, flow, text, selected, onSelect }: FlowTableProps) {
   const [sort, setSort] = useState<TableSort>({ column: "at", descending: false });
   const rows = useMemo(() => listNodes(flow, text), [flow, text]);
-  const shown = useMemo(() => {
-    const column = COLUMNS.find(({ key }) => key === sort.column);
-    const order = computeOrder(
-      rows.map((row) => column?.sortKey(row) ?? null),
-      sort.descending,
-    );
-    return [...order].flatMap((at) => rows[at] ?? []);
-  }, [rows, sort]);
+  const shown = useMemo(() => sortRows(rows, COLUMNS, sort), [rows, sort]);
   return (
     <div className={styles.table}>
       <header>

@@ -117,7 +117,7 @@ function Entry({ trace, isCurrent, onOpen }: EntryProps) {
   );
 }
 
-function describe({ state, format, ranks, steps, spans, progress, workload_id }: TraceRow): string {
+export function describe({ state, format, ranks, steps, spans, progress, workload_id }: TraceRow): string {
   if (state === "importing")
     return progress === null ? "its files are on their way" : `being read, ${formatRatio(progress)}`;
   if (state === "failed") return "not read";

@@ -2,13 +2,13 @@
 
 import { useMemo } from "react";
 import type { RuleList, ViolationAnswer } from "../../../api/generated.ts";
-import { computeOrder } from "../../../base/order.ts";
 import type { RuleColors } from "../../../parts/rules/rule-colors.ts";
 import { changeRulesPage, selectViolation } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { INITIAL_RULES_PAGE, VIOLATION_COLUMNS } from "../../../state/violations.ts";
 import { Button } from "../../../widgets/button.tsx";
+import { sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable } from "../../../widgets/data-table/data-table.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import { SPAN_WORDS } from "../words.ts";
@@ -42,14 +42,7 @@ export function ViolationTable({ rows, total, colors, watch }: ViolationTablePro
   const change = useChangeScreen();
   const columns = useMemo(() => violationColumns(colors), [colors]);
   const { sort } = page;
-  const ordered = useMemo(() => {
-    const column = columns.find(({ key }) => key === sort.column);
-    const order = computeOrder(
-      rows.map((row) => column?.sortKey(row) ?? null),
-      sort.descending,
-    );
-    return Array.from(order, (index) => rows[index] as ViolationAnswer);
-  }, [rows, columns, sort]);
+  const ordered = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   if (rows.length === 0) return <NoViolations isFiltered={total > 0} watch={watch} />;
   const selected = ordered.find((row) => isSelected(row, selection) && (page.rule === null || row.rule === page.rule));
   return (

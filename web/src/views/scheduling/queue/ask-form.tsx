@@ -115,7 +115,7 @@ function uncapitalize(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }
 
-function sayInstead({ change, start }: Alternative): string {
+export function sayInstead({ change, start }: Alternative): string {
   if (change === "partition") return `In ${start.partition}`;
   if (change === "shorter") return `For ${start.hours} h`;
   return `With ${start.gpus} ${start.gpus === 1 ? "GPU" : "GPUs"}`;

@@ -5,18 +5,18 @@ import type { QueueAnswer, QueueRow } from "../../../api/generated.ts";
 import { formatCsv } from "../../../base/csv.ts";
 import { downloadText } from "../../../base/download.ts";
 import { formatCount } from "../../../base/format.ts";
-import { computeOrder } from "../../../base/order.ts";
 import { SEARCH_HINT } from "../../../base/search.ts";
 import { select } from "../../../state/changes.ts";
 import { changeScheduling, QUEUE_COLUMNS, type SchedulingPage } from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
+import { sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable } from "../../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import { TextSearch } from "../../../widgets/text-search.tsx";
 import styles from "./queue.module.css";
 import { queueColumns } from "./queue-columns.tsx";
-import { makeAxis } from "./words.ts";
+import { makeAxis, sayCalibration } from "./words.ts";
 
 interface QueueTableProps {
   readonly queue: QueueAnswer;
@@ -30,14 +30,7 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
   const { sort } = page;
   const axis = useMemo(() => makeAxis(queue.at, findTimes(rows)), [queue.at, rows]);
   const columns = useMemo(() => queueColumns(axis), [axis]);
-  const ordered = useMemo(() => {
-    const column = columns.find(({ key }) => key === sort.column);
-    const order = computeOrder(
-      rows.map((row) => column?.sortKey(row) ?? null),
-      sort.descending,
-    );
-    return Array.from(order, (index) => rows[index] as QueueRow);
-  }, [rows, columns, sort]);
+  const ordered = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   if (rows.length === 0 && page.text === "") {
     return queue.awaited.length > 0 ? <NotYetKnown kinds={queue.awaited} /> : <Nobody partition={page.queue} />;
   }
@@ -86,12 +79,6 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
       </div>
     </>
   );
-}
-
-function sayCalibration({ is_learned, calibrated_on }: QueueAnswer): string {
-  if (!is_learned) return "likely starts are rough: no run times are learned yet";
-  if (calibrated_on === 0) return "80 % intervals, not calibrated yet";
-  return `80 % intervals, calibrated on ${formatCount(calibrated_on)} waits`;
 }
 
 function keyOf({ workload }: QueueRow): string {

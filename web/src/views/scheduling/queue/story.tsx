@@ -17,7 +17,7 @@ import { Tag } from "../../../widgets/tag.tsx";
 import { HolderTimeline } from "./holder-timeline.tsx";
 import { SlipWaterfall } from "./slip-waterfall.tsx";
 import styles from "./story.module.css";
-import { nativeId, WAITS_FOR } from "./words.ts";
+import { nativeId, sayPlace } from "./words.ts";
 
 export function Story({ workload }: { workload: string }) {
   const story = useStory(workload);
@@ -67,12 +67,6 @@ export function Story({ workload }: { workload: string }) {
       </Frame>
     </Panel>
   );
-}
-
-/** "held" only where somebody holds it back; all else that is not in line waits for something. */
-function sayPlace({ position, waits_for }: QueueRow): string {
-  if (position !== null) return `no. ${position}`;
-  return waits_for === "held" ? "held" : `waits for ${WAITS_FOR[waits_for]}`;
 }
 
 function sayOwner({ user, project, workload }: WorkloadAnswer): string {

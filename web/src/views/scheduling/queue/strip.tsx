@@ -1,29 +1,23 @@
 // The queue in one line: how many wait, for how much, since when at most, and until when.
 
-import type { QueueAnswer, QueueRow } from "../../../api/generated.ts";
+import type { QueueAnswer } from "../../../api/generated.ts";
 import { formatCount, MISSING } from "../../../base/format.ts";
 import { formatAgo, formatDuration, formatInstant } from "../../../base/time.ts";
 import { ReservationFigure } from "../../../parts/scheduling/reservation-figure.tsx";
 import { select } from "../../../state/changes.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import styles from "./strip.module.css";
-import { WAITS_FOR } from "./words.ts";
+import { sayBlocked, summarizeQueue } from "./words.ts";
 
 export function Strip({ queue }: { queue: QueueAnswer | undefined }) {
   const change = useChangeScreen();
   const rows = queue?.workloads ?? [];
-  const notInLine = rows.filter(({ position }) => position === null);
-  const held = notInLine.filter(({ waits_for }) => waits_for === "held").length;
-  const blocked = notInLine.length - held;
-  const longest = rows.reduce<(typeof rows)[number] | null>(
-    (most, row) => ((row.waited_s ?? 0) > (most?.waited_s ?? -1) ? row : most),
-    null,
-  );
+  const { held, blocked, longest } = summarizeQueue(rows);
   return (
     <div className={styles.strip}>
       <div className={styles.figure}>
         <b>{queue ? formatCount(rows.length) : MISSING}</b>
-        <span data-tip={blocked > 0 ? sayBlocked(notInLine) : undefined}>
+        <span data-tip={blocked > 0 ? sayBlocked(rows) : undefined}>
           waiting
           {held > 0 && `, ${formatCount(held)} held`}
           {blocked > 0 && `, ${formatCount(blocked)} not for room`}
@@ -67,13 +61,4 @@ export function Strip({ queue }: { queue: QueueAnswer | undefined }) {
       )}
     </div>
   );
-}
-
-/** "3 wait for a dependency, 1 for a limit": all that are not in line for GPUs, and not held. */
-function sayBlocked(rows: readonly QueueRow[]): string {
-  const counts = new Map<string, number>();
-  for (const { waits_for } of rows) {
-    if (waits_for !== "held") counts.set(WAITS_FOR[waits_for], (counts.get(WAITS_FOR[waits_for]) ?? 0) + 1);
-  }
-  return [...counts].map(([what, count]) => `${formatCount(count)} for ${what}`).join(", ");
 }

@@ -13,6 +13,7 @@ import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import styles from "./controls.module.css";
+import { changeNodes, listChips, NODE_CHANGES, type NodeChange } from "./what-if-changes.ts";
 
 const POLICIES: readonly (readonly [string, string])[] = [
   ["fcfs", "First come, first served"],
@@ -127,9 +128,6 @@ function Pick({ title, none, value, options, onChange }: PickProps) {
   );
 }
 
-const NODE_CHANGES = { add: "more nodes in", cap: "GPUs at most in", drain: "drained node" } as const;
-type NodeChange = keyof typeof NODE_CHANGES;
-
 function NodesForm({ partitions, page }: WhatIfFormProps) {
   const change = useChangeScreen();
   const [kind, setKind] = useState<NodeChange>("add");
@@ -138,13 +136,8 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
   const names = partitions.map(({ name }) => name);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const { added, limits, drained } = page.whatIf;
     const place = where || (kind === "drain" ? "" : (names[0] ?? ""));
-    if (place === "") return;
-    const others = (pairs: readonly string[]) => pairs.filter((pair) => !pair.startsWith(`${place}:`));
-    if (kind === "add") change(changeWhatIf({ added: [...others(added), `${place}:${count}`] }));
-    else if (kind === "cap") change(changeWhatIf({ limits: [...others(limits), `${place}:${count}`] }));
-    else change(changeWhatIf({ drained: [...new Set([...drained, place])] }));
+    change(changeWhatIf(changeNodes(page.whatIf, kind, place, count)));
   };
   return (
     <form className={styles.nodes} data-kind={kind} onSubmit={submit}>
@@ -200,36 +193,12 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
 /** Changes that no menu shows, each with a way to take it back. */
 function Chips({ page }: { page: SchedulingPage }) {
   const change = useChangeScreen();
-  const { added, limits, drained, first } = page.whatIf;
-  const split = (pair: string) => [pair.slice(0, pair.lastIndexOf(":")), pair.slice(pair.lastIndexOf(":") + 1)];
-  const without = (names: readonly string[], name: string) => names.filter((other) => other !== name);
-  const chips = [
-    ...added.map((pair) => ({
-      key: `add ${pair}`,
-      words: `+${split(pair)[1]} nodes in ${split(pair)[0]}`,
-      clear: () => change(changeWhatIf({ added: without(added, pair) })),
-    })),
-    ...limits.map((pair) => ({
-      key: `cap ${pair}`,
-      words: `≤ ${split(pair)[1]} GPUs in ${split(pair)[0]}`,
-      clear: () => change(changeWhatIf({ limits: without(limits, pair) })),
-    })),
-    ...drained.map((name) => ({
-      key: `drain ${name}`,
-      words: `${name} drained`,
-      clear: () => change(changeWhatIf({ drained: without(drained, name) })),
-    })),
-    ...first.map((name) => ({
-      key: `first ${name}`,
-      words: `${name} first`,
-      clear: () => change(changeWhatIf({ first: without(first, name) })),
-    })),
-  ];
+  const chips = listChips(page.whatIf);
   if (chips.length === 0) return null;
   return (
     <span className={styles.chips}>
-      {chips.map(({ key, words, clear }) => (
-        <button key={key} type="button" aria-label={`Not: ${words}`} onClick={clear}>
+      {chips.map(({ key, words, without }) => (
+        <button key={key} type="button" aria-label={`Not: ${words}`} onClick={() => change(changeWhatIf(without))}>
           <span>{words}</span>
           <Icon name="close" size={10} />
         </button>

@@ -13,6 +13,7 @@ import { ProgressBar } from "../../../widgets/progress-bar.tsx";
 import { Warning } from "../../../widgets/warning.tsx";
 import { CoursePicture } from "./course-picture.tsx";
 import styles from "./what-if.module.css";
+import { listMoved } from "./what-if-changes.ts";
 import { formatChange, nativeId } from "./words.ts";
 
 export function WhatIfPanel({ page }: { page: SchedulingPage }) {
@@ -138,9 +139,7 @@ export function sayDifference({ difference, low, high, unit, verdict }: MeasureC
 const SHOWN = 8;
 
 function Moved({ answer }: { answer: WhatIfAnswer }) {
-  const moved = answer.workloads
-    .filter(({ change_s }) => change_s !== null && Math.abs(change_s) >= 60)
-    .toSorted((a, b) => Math.abs(b.change_s ?? 0) - Math.abs(a.change_s ?? 0));
+  const moved = listMoved(answer.workloads);
   return (
     <div className={styles.moved}>
       <h3>Who starts when</h3>

@@ -1,6 +1,7 @@
 // Words and scales of the queue: spans with a sign, the shared axis of starts.
 
-import type { WaitKind } from "../../../api/generated.ts";
+import type { QueueAnswer, QueueRow, WaitKind } from "../../../api/generated.ts";
+import { formatCount } from "../../../base/format.ts";
 import { formatShortDuration } from "../../../base/time.ts";
 
 export { nativeId } from "../../../base/workload-id.ts";
@@ -17,6 +18,48 @@ export const WAITS_FOR: Readonly<Record<WaitKind, string>> = {
   reservation: "a reservation",
   other: "something else",
 };
+
+/** "held" only where somebody holds it back; all else that is not in line waits for something. */
+export function sayPlace({ position, waits_for }: Pick<QueueRow, "position" | "waits_for">): string {
+  if (position !== null) return `no. ${position}`;
+  return waits_for === "held" ? "held" : `waits for ${WAITS_FOR[waits_for]}`;
+}
+
+export interface QueueSummary {
+  readonly held: number;
+  /** Neither in line for GPUs nor held. */
+  readonly blocked: number;
+  readonly longest: QueueRow | null;
+}
+
+export function summarizeQueue(rows: readonly QueueRow[]): QueueSummary {
+  const notInLine = rows.filter(({ position }) => position === null);
+  const held = notInLine.filter(({ waits_for }) => waits_for === "held").length;
+  const longest = rows.reduce<QueueRow | null>(
+    (most, row) => ((row.waited_s ?? 0) > (most?.waited_s ?? -1) ? row : most),
+    null,
+  );
+  return { held, blocked: notInLine.length - held, longest };
+}
+
+/** "3 for a dependency, 1 for a limit": all that are not in line for GPUs, and not held. */
+export function sayBlocked(rows: readonly Pick<QueueRow, "position" | "waits_for">[]): string {
+  const counts = new Map<string, number>();
+  for (const { position, waits_for } of rows) {
+    if (position !== null || waits_for === "held") continue;
+    counts.set(WAITS_FOR[waits_for], (counts.get(WAITS_FOR[waits_for]) ?? 0) + 1);
+  }
+  return [...counts].map(([what, count]) => `${formatCount(count)} for ${what}`).join(", ");
+}
+
+export function sayCalibration({
+  is_learned,
+  calibrated_on,
+}: Pick<QueueAnswer, "is_learned" | "calibrated_on">): string {
+  if (!is_learned) return "likely starts are rough: no run times are learned yet";
+  if (calibrated_on === 0) return "80 % intervals, not calibrated yet";
+  return `80 % intervals, calibrated on ${formatCount(calibrated_on)} waits`;
+}
 
 /** `+2 h`, `−15 min`, `±0`. */
 export function formatChange(seconds: number): string {

@@ -59,7 +59,7 @@ export function KeptResults({ result }: { result: string }) {
   );
 }
 
-function sayAsked({ policies = [], backfills = [] }: SimulationAsk): string {
+export function sayAsked({ policies = [], backfills = [] }: SimulationAsk): string {
   const say = (names: readonly string[], one: (name: string) => string) =>
     names.length <= 2 ? names.map(one).join(", ") : `${formatCount(names.length)} of them`;
   return `${say(policies, namePolicy)} + ${say(backfills, nameBackfill)}`;
