@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from servers.browser import chromium
 from servers.demo import running_demo
 
-from clusterscape.cli.compiling import choose_folder, compile_ahead, find_marker
+from clusterscape.runtime.compiling import choose_folder, compile_ahead, find_marker
 from clusterscape.warm_up import WarmUp
 
 PATIENCE_MS = 60_000

@@ -98,7 +98,7 @@ def test_next_increment_comes_early_when_a_record_is_expected() -> None:
 def test_increments_keep_their_distance_when_records_are_expected_all_the_time() -> None:
     windows = HistoryWindows(1)
     read_all(windows, at(0))
-    reads = []
+    reads: list[int] = []
     for second in range(INCREMENT_S):
         windows.expect_record(at(second))
         reads.extend(second for _ in read_all(windows, at(second)))
