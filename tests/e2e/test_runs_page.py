@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from servers.demo import get_json, wait_until
+from servers.picture import read_address
 
 pytestmark = pytest.mark.browser
 
@@ -69,7 +70,7 @@ def test_a_link_shows_the_same_comparison_when_it_is_opened_again(runs_page: Pag
     runs_page.get_by_text("Scatter", exact=True).click()
     points = runs_page.locator("circle[role=button]")
     expect(points).to_have_count(get_count(runs_page))
-    link = runs_page.url
+    link = read_address(runs_page)
     runs_page.goto("about:blank")
     runs_page.goto(link)
     expect(points).to_have_count(get_count(runs_page))
@@ -81,7 +82,7 @@ def test_a_link_shows_the_same_comparison_when_it_is_opened_again(runs_page: Pag
 
 
 def get_count(page: Page) -> int:
-    return len(re.findall(r"[?&]run=", page.url))
+    return len(re.findall(r"[?&]run=", read_address(page)))
 
 
 def test_everything_is_in_the_table_and_its_file_when_asked_for(runs_page: Page, tmp_path: Path) -> None:
