@@ -127,7 +127,7 @@ export function StackedTimeline(props: StackedTimelineProps) {
             {(totals[hovered] ?? 0) === 0 && <span>nothing broken</span>}
             {listStep(series, hovered).map(({ key, title, color, count }) => (
               <span key={key}>
-                <i style={{ background: color }} /> {title} <em>{sayCount(count)}</em>
+                <i data-swatch={true} style={{ background: color }} /> {title} <em>{sayCount(count)}</em>
               </span>
             ))}
           </div>

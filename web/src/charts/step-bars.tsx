@@ -103,7 +103,7 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
           <b>{bar.title}</b>
           {parts.map((part, index) => (
             <span key={part.key}>
-              <i style={{ background: part.color }} /> {part.title} <em>{bar.words[index]}</em>
+              <i data-swatch={true} style={{ background: part.color }} /> {part.title} <em>{bar.words[index]}</em>
             </span>
           ))}
         </div>

@@ -31,7 +31,7 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
               }
               onClick={() => set({ units: isHeld || clusters.length === 1 ? [] : units })}
             >
-              <i style={{ background: clusterColor(label) }} />
+              <i data-swatch={true} style={{ background: clusterColor(label) }} />
               {clusters.length === 1
                 ? sayOneCluster(size, odd.length)
                 : (explanation?.sentence ?? formatPlural(size, "GPU"))}

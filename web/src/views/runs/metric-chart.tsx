@@ -88,7 +88,7 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
         <ul className={styles.values}>
           {lines.slice(0, 8).map((line, at) => (
             <li key={line.key}>
-              <i style={{ background: line.color }} />
+              <i data-swatch={true} style={{ background: line.color }} />
               {line.label}
               <b>{sayNumber(values[at] ?? null, unit)}</b>
             </li>

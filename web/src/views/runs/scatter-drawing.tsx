@@ -8,7 +8,7 @@ import { changeRuns, openRun, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
-import { Legend } from "./legend.tsx";
+import { RunLegend } from "./legend.tsx";
 import { type RunQuantity, sayNumber } from "./quantities.ts";
 
 interface ScatterDrawingProps {
@@ -27,7 +27,7 @@ export function ScatterDrawing({ page, groups, quantities }: ScatterDrawingProps
   const y = choose(page.y, ["joules_per_work", "energy", "power"], quantities, x);
   return (
     <>
-      <Legend groups={groups} />
+      <RunLegend groups={groups} />
       <section className={styles.wide} aria-label="Two quantities">
         <div className={styles.axes}>
           <QuantityChoice label="Up" value={y} quantities={quantities} field="y" />

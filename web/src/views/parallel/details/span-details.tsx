@@ -56,7 +56,7 @@ function Content({ answer, originNs, onOpen, onZoom, onFlow }: ContentProps) {
       <header>
         <div>
           <small>
-            <i style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
+            <i data-swatch={true} style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
           </small>
           {answer.is_outlier && (
             <Tag tone="warn" tip={`The median of its name is ${sayNs(answer.median_ns)}`}>
@@ -189,7 +189,7 @@ function Related({ title, spans, originNs, onOpen }: RelatedProps) {
         {known.slice(0, MOST_RELATED).map((span) => (
           <li key={span.span}>
             <button type="button" onClick={() => onOpen(span)}>
-              <i style={{ background: KIND_COLORS[kindOf(span.span_class, null)] }} />
+              <i data-swatch={true} style={{ background: KIND_COLORS[kindOf(span.span_class, null)] }} />
               <span title={span.name}>{span.name}</span>
               <small>
                 rank {span.rank} · {sayNs(span.start_ns - originNs)} · {sayNs(span.end_ns - span.start_ns)}

@@ -81,7 +81,7 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
                 <span className={styles.value} data-drawn-label={true}>
                   {row.text}
                 </span>
-                <span className={styles.hidden}>{row.tip}</span>
+                <span data-visually-hidden={true}>{row.tip}</span>
               </div>
             ))}
           </div>

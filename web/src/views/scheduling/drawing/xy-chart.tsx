@@ -131,7 +131,8 @@ export function XyChart(props: XyChartProps) {
             const value = readAt(each, x.valueAt(pointed));
             return (
               <span key={each.key}>
-                <i style={{ background: each.color }} /> {each.title} <em>{value === null ? "–" : y.say(value)}</em>
+                <i data-swatch={true} style={{ background: each.color }} /> {each.title}{" "}
+                <em>{value === null ? "–" : y.say(value)}</em>
               </span>
             );
           })}

@@ -90,7 +90,7 @@ function Week({ trace, color, timezone }: { trace: TraceDescription; color: stri
       }}
     >
       <p className={styles.caption}>
-        <i style={{ background: color }} /> brighter: more jobs
+        <i data-swatch={true} style={{ background: color }} /> brighter: more jobs
       </p>
       {week ? (
         <HeatMatrix

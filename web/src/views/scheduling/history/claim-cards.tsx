@@ -33,7 +33,10 @@ export function ClaimCards({ claims, traces }: ClaimCardsProps) {
               {claim.takeaway !== null && <small>takeaway {claim.takeaway}</small>}
               {claim.traces.map((name) => (
                 <small key={name}>
-                  <i style={{ background: colorAt(traces.findIndex((trace) => trace.name === name)) }} />
+                  <i
+                    data-swatch={true}
+                    style={{ background: colorAt(traces.findIndex((trace) => trace.name === name)) }}
+                  />{" "}
                   {name}
                 </small>
               ))}

@@ -4,7 +4,7 @@
 import type { TracesDescription } from "../../../api/generated.ts";
 import { useDescription } from "../../../data/job-traces.ts";
 import { useScreen } from "../../../state/use-screen.ts";
-import { Frame } from "../../../widgets/frame.tsx";
+import { Frame, Message } from "../../../widgets/frame.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { ArrivalCards } from "./arrival-cards.tsx";
 import { ClaimCards } from "./claim-cards.tsx";
@@ -28,7 +28,7 @@ export default function HistoryTab() {
     >
       <div className={styles.main}>
         {scheduling.history.length === 0 ? (
-          <p className={styles.none}>Choose a trace on the left, or drop one there.</p>
+          <Message>Choose a trace on the left, or drop one there.</Message>
         ) : (
           <Frame source={description} what="the description of the traces">
             {(value) => <Sections description={value} />}

@@ -75,7 +75,7 @@ function Strip({ trace, occupancy, place }: Known) {
   return (
     <div className={styles.multiple}>
       <p className={styles.caption}>
-        <i style={{ background: color }} />
+        <i data-swatch={true} style={{ background: color }} />
         <b>{trace.name}</b> {formatRatio(occupancy.utilization)} of {sayUnits(capacity, trace.size_unit)} used
         {!occupancy.is_capacity_stated && " (the most that was ever busy)"}
         {occupancy.over_capacity_share > 0.001 &&

@@ -17,7 +17,7 @@ export function TraceChooser({ chosen }: { chosen: readonly string[] }) {
   const toggle = ({ trace }: JobTraceRow) =>
     choose(chosen.includes(trace) ? chosen.filter((each) => each !== trace) : [...chosen, trace]);
   return (
-    <div className={styles.controls}>
+    <div>
       <section aria-label="Job traces">
         <h2>Traces</h2>
         <Frame source={list} what="job traces">

@@ -4,6 +4,7 @@ import type { Coverage, ReliabilityAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration, formatInstant } from "../../../base/time.ts";
 import { useNow } from "../../../widgets/clock-context.ts";
+import { Legend } from "../../../widgets/legend.tsx";
 import { ChartCard } from "../drawing/chart-card.tsx";
 import { IntervalRows } from "../drawing/interval-rows.tsx";
 import { evenDurationScale, linearScale } from "../drawing/scales.ts";
@@ -52,13 +53,13 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           height={280}
           hasDiagonal
         />
-        <ul className={styles.legend}>
+        <Legend>
           {told.map(({ title, coverage, color }) => (
             <li key={title}>
-              <i style={{ background: color }} /> {title}: {sayCoverage(coverage)}
+              <i data-swatch={true} style={{ background: color }} /> {title}: {sayCoverage(coverage)}
             </li>
           ))}
-        </ul>
+        </Legend>
       </ChartCard>
       <ChartCard
         title="Error by size and queue"

@@ -20,7 +20,7 @@ export function Controls({ queue, page }: ControlsProps) {
   const isWaiting = (workload: string) => queue?.workloads.some((row) => row.workload === workload) ?? false;
   const rows = [{ name: "", waiting: queue?.workloads.length ?? null, gpus_free: null }, ...partitions];
   return (
-    <div className={styles.controls}>
+    <div>
       <section>
         <h2>Queue of</h2>
         <ul className={styles.queues}>

@@ -81,7 +81,7 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
         {busy.map((each, place) => (
           <div key={each.key}>
             <p className={styles.caption}>
-              <i style={{ background: each.color }} /> {each.title}
+              <i data-swatch={true} style={{ background: each.color }} /> {each.title}
             </p>
             <XyChart
               label={`Occupancy with ${each.title}`}

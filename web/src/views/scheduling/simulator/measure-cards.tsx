@@ -35,7 +35,7 @@ export function MeasureTable({ answer }: { answer: SimulationAnswer }) {
           {answer.choices.map((choice, place) => (
             <tr key={nameChoice(choice)}>
               <th scope="row">
-                <i style={{ background: colorAt(place) }} /> {nameChoice(choice)}
+                <i data-swatch={true} style={{ background: colorAt(place) }} /> {nameChoice(choice)}
               </th>
               {choice.measures.map((measure, at) => (
                 <Cell key={measure.name} measure={measure} first={place === 0 ? undefined : first?.measures[at]} />

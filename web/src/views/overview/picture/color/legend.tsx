@@ -120,7 +120,7 @@ function Names({ legend, where, model }: LegendProps & { readonly legend: NameLe
               attribute={attribute.name}
               name={name}
               title={titles?.[code] ?? name ?? "none"}
-              mark={<i style={color === NO_COLOR ? undefined : { background: toCss(color) }} />}
+              mark={<i data-swatch={true} style={color === NO_COLOR ? undefined : { background: toCss(color) }} />}
               count={counts[code] ?? 0}
               chosen={chosen}
               onLight={light}
