@@ -4,6 +4,7 @@
 import { type KeyboardEvent, type PointerEvent, useCallback, useRef } from "react";
 import { Canvas, type Ink, useInk, useSize } from "./canvas.tsx";
 import styles from "./line-chart.module.css";
+import type { Pen } from "./pen.ts";
 import { splitRuns } from "./sparkline.tsx";
 
 export interface ChartLine {
@@ -66,10 +67,9 @@ export function LineChart(props: LineChartProps) {
   const ink = useInk();
   const from = useRef<{ timeMs: number; x: number } | null>(null);
   const draw = useCallback(
-    (pen: CanvasRenderingContext2D, { width, height }: { width: number; height: number }) => {
+    (pen: Pen, { width, height }: { width: number; height: number }) => {
       const x = (timeMs: number) => ((timeMs - startMs) / Math.max(1, endMs - startMs)) * width;
       const y = (value: number) => height - 4 - ((value - low) / (high - low || 1)) * (height - 8);
-      pen.clearRect(0, 0, width, height);
       paintSpans(pen, spans, x, height, ink);
       for (const band of bands) paintBand(pen, band, x, y, ink);
       for (const line of lines) paintLine(pen, line, x, y, ink);
@@ -157,13 +157,7 @@ function extend(drawn: TimeRange | null, heldMs: number, nextMs: number): TimeRa
 
 type Scale = (value: number) => number;
 
-function paintSpans(
-  pen: CanvasRenderingContext2D,
-  spans: readonly ChartSpan[],
-  x: Scale,
-  height: number,
-  ink: Ink,
-): void {
+function paintSpans(pen: Pen, spans: readonly ChartSpan[], x: Scale, height: number, ink: Ink): void {
   for (const { fromMs, toMs, color, alpha } of spans) {
     pen.globalAlpha = alpha;
     pen.fillStyle = ink(color);
@@ -172,7 +166,7 @@ function paintSpans(
   pen.globalAlpha = 1;
 }
 
-function paintBand(pen: CanvasRenderingContext2D, band: ChartBand, x: Scale, y: Scale, ink: Ink): void {
+function paintBand(pen: Pen, band: ChartBand, x: Scale, y: Scale, ink: Ink): void {
   const { timesMs, low, high } = band;
   pen.fillStyle = ink(band.color);
   pen.globalAlpha = 0.18;
@@ -185,7 +179,7 @@ function paintBand(pen: CanvasRenderingContext2D, band: ChartBand, x: Scale, y: 
   pen.globalAlpha = 1;
 }
 
-function paintLine(pen: CanvasRenderingContext2D, line: ChartLine, x: Scale, y: Scale, ink: Ink): void {
+function paintLine(pen: Pen, line: ChartLine, x: Scale, y: Scale, ink: Ink): void {
   const { timesMs, values } = line;
   pen.strokeStyle = ink(line.color);
   pen.globalAlpha = line.alpha;

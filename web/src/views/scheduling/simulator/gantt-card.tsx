@@ -3,6 +3,7 @@
 import { useCallback, useRef, useState } from "react";
 import type { SimulatedJobs, SimulationAnswer } from "../../../api/generated.ts";
 import { Canvas, useInk, useSize } from "../../../charts/canvas.tsx";
+import type { Pen } from "../../../charts/pen.ts";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { ChartCard } from "../drawing/chart-card.tsx";
 import { nameUnit } from "../history/words.ts";
@@ -60,9 +61,8 @@ function Gantt({ answer, jobs, label }: { answer: SimulationAnswer; jobs: Simula
   const times = timesOf(answer);
   const { processors } = answer;
   const draw = useCallback(
-    (pen: CanvasRenderingContext2D, { width, height }: { width: number; height: number }) => {
+    (pen: Pen, { width, height }: { width: number; height: number }) => {
       const { scale, at } = timesOf(answer);
-      pen.clearRect(0, 0, width, height);
       const unit = height / processors;
       for (let job = 0; job < jobs.job.length; job += 1) {
         const left = scale.place(at(jobs.start_s[job] ?? 0)) * width;
