@@ -3,8 +3,8 @@
 import type { TracesDescription } from "../../../api/generated.ts";
 import { formatPlural, formatRatio } from "../../../base/format.ts";
 import { formatShortDuration } from "../../../base/time.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
 import { Strip } from "../../../widgets/strip.tsx";
-import { colorAt } from "../drawing/trace-colors.ts";
 import styles from "./history.module.css";
 import { sayUnits } from "./words.ts";
 

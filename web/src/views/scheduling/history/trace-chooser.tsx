@@ -1,11 +1,11 @@
 // Which traces are described: this cluster's history and what was uploaded; where further ones are dropped.
 
 import type { JobTraceRow } from "../../../api/generated.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
 import { useJobTraces } from "../../../data/job-traces.ts";
 import { changeScheduling, MOST_TRACES } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
-import { colorAt } from "../drawing/trace-colors.ts";
 import styles from "./trace-chooser.module.css";
 import { TraceEntry } from "./trace-entry.tsx";
 import { TraceUpload } from "./trace-upload.tsx";

@@ -3,13 +3,13 @@
 import type { Coverage, ReliabilityAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration, formatInstant } from "../../../base/time.ts";
+import { IntervalRows } from "../../../charts/interval-rows.tsx";
+import { evenDurationScale, linearScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { type Series, XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { Legend } from "../../../widgets/legend.tsx";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { evenDurationScale, linearScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { type Series, XyChart } from "../drawing/xy-chart.tsx";
 import { Waits } from "./nothing-yet.tsx";
 import styles from "./quality.module.css";
 

@@ -6,9 +6,9 @@ import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatInstant, formatShortDuration } from "../../../base/time.ts";
 import { Canvas, useInk, useSize } from "../../../charts/canvas.tsx";
 import type { Pen } from "../../../charts/pen.ts";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import { changeScheduling } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
 import {
   CELL_PX,
   CLOSED,

@@ -2,10 +2,10 @@
 
 import type { JitteredMeasure, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { evenDurationScale, linearScale, type Scale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
+import { IntervalRows } from "../../../charts/interval-rows.tsx";
+import { evenDurationScale, linearScale, type Scale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./simulator.module.css";
 import { compareMeasures, nameChoice, sayMeasure } from "./words.ts";
 
