@@ -56,6 +56,11 @@ export function ChartCard({ title, hint, twin, isWide = false, children }: Chart
   );
 }
 
+/** As many cards beside one another as there is room for. */
+export function ChartCards({ children }: { children: ReactNode }) {
+  return <div className={styles.cards}>{children}</div>;
+}
+
 function Twin({ title, twin }: { title: string; twin: TableTwin }) {
   return (
     <div className={styles.table}>

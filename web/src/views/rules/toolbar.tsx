@@ -10,6 +10,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { type RulesPage, toggled } from "../../state/violations.ts";
 import { Chip, Chips } from "../../widgets/chip.tsx";
 import { ExportMenu } from "../../widgets/export-menu.tsx";
+import { RowCount } from "../../widgets/row-count.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./rules.module.css";
@@ -48,12 +49,13 @@ export function Toolbar({ page, rows, total, rules }: ToolbarProps) {
           />
           <FilterChips page={page} />
           {rows && total !== undefined && (
-            <div className={styles.count}>
-              <span role="status">
-                {rows.length === total ? formatCount(total) : `${formatCount(rows.length)} of ${formatCount(total)}`}
-              </span>
+            <RowCount
+              words={
+                rows.length === total ? formatCount(total) : `${formatCount(rows.length)} of ${formatCount(total)}`
+              }
+            >
               <ExportMenu what="these violations" files={{ csv: () => exportCsv(rows) }} />
-            </div>
+            </RowCount>
           )}
         </>
       )}

@@ -3,6 +3,7 @@
 
 import type { TracesDescription } from "../../../api/generated.ts";
 import { useDescription } from "../../../data/job-traces.ts";
+import { ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { useScreen } from "../../../state/use-screen.ts";
 import { Frame, Message } from "../../../widgets/frame.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
@@ -46,26 +47,26 @@ function Sections({ description }: { description: TracesDescription }) {
       <h2>What holds</h2>
       <ClaimCards claims={description.claims} traces={traces} />
       <h2>Jobs</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <DistributionCards traces={traces} />
-      </div>
+      </ChartCards>
       <h2>Arrivals</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <ArrivalCards traces={traces} timezone={description.timezone} />
-      </div>
+      </ChartCards>
       <h2>Occupation and waiting</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <OccupancyCards traces={traces} />
         <WaitCards traces={traces} />
-      </div>
+      </ChartCards>
       <h2>Failures</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <FailureCards traces={traces} />
-      </div>
+      </ChartCards>
       <h2>Users</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <UserCards traces={traces} />
-      </div>
+      </ChartCards>
     </div>
   );
 }

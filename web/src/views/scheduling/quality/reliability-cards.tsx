@@ -7,11 +7,10 @@ import { IntervalRows } from "../../../charts/interval-rows.tsx";
 import { evenDurationScale, linearScale } from "../../../charts/scales.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { type Series, XyChart } from "../../../charts/xy-chart.tsx";
-import { ChartCard } from "../../../parts/charts/chart-card.tsx";
+import { ChartCard, ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { Legend } from "../../../widgets/legend.tsx";
 import { Waits } from "./nothing-yet.tsx";
-import styles from "./quality.module.css";
 
 export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnswer }) {
   const now = useNow();
@@ -32,7 +31,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
   ].filter(({ coverage }) => coverage.length > 0);
   const longest = Math.max(60, ...reliability.bins.map(({ median_error_s }) => median_error_s));
   return (
-    <div className={styles.cards}>
+    <ChartCards>
       <ChartCard
         title="Reliability of intervals"
         hint={`${formatCount(count)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
@@ -90,7 +89,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           }))}
         />
       </ChartCard>
-    </div>
+    </ChartCards>
   );
 }
 

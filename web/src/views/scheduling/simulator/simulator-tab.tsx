@@ -6,6 +6,7 @@ import { formatCount, formatPlural, formatRatio } from "../../../base/format.ts"
 import { toSentence } from "../../../base/problem.ts";
 import { colorAt } from "../../../charts/series-colors.ts";
 import { type RunningSimulation, useSimulation } from "../../../data/job-traces.ts";
+import { ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { changeSimulator, type SimulatorChoice } from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
@@ -139,13 +140,13 @@ function Results({ answer }: { answer: SimulationAnswer }) {
       </Legend>
       <Starved answer={answer} />
       <MeasureTable answer={answer} />
-      <div className={styles.cards}>
+      <ChartCards>
         <MeasureCards answer={answer} />
         <SpreadCard title="Waits" isTime xTitle="wait" spreads={waits} shape="distribution" />
         <SizeCard answer={answer} />
         <CourseCards answer={answer} />
         <GanttCard answer={answer} />
-      </div>
+      </ChartCards>
     </div>
   );
 }
