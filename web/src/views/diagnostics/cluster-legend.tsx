@@ -43,7 +43,7 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
       {odd.length > 0 && (
         <li>
           <button type="button" onClick={() => set({ units: odd.map(({ unit }) => unit) })}>
-            <i className={styles.odd} /> {odd.length === 1 ? "1 odd GPU" : `${odd.length} odd GPUs`}
+            <i data-swatch={true} className={styles.odd} /> {odd.length === 1 ? "1 odd GPU" : `${odd.length} odd GPUs`}
           </button>
         </li>
       )}

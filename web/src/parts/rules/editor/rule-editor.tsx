@@ -38,7 +38,7 @@ export function RuleEditor({ rule, rules, onRemove, onClose }: RuleEditorProps) 
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
       <DialogContent
-        className={styles.sheet}
+        look="sheet"
         aria-describedby={undefined}
         onEscapeKeyDown={(event) => {
           // The first Escape closes what is offered, the next one the sheet.

@@ -183,7 +183,7 @@ function ShapeKey({ coloring, screen, isWhole, onLight }: ShapeKeyProps) {
           attribute="unit_state"
           name={state}
           title={UNIT_STATE_WORDS[state]}
-          mark={state === "allocated" ? <i className={styles.held} /> : <UnitMark state={state} />}
+          mark={state === "allocated" ? <i data-swatch={true} className={styles.held} /> : <UnitMark state={state} />}
           count={coloring.states[state]}
           chosen={chosen}
           onLight={onLight}

@@ -164,6 +164,7 @@ export function LegendName({ attribute, name, title, mark, count, chosen, onLigh
     <li>
       <button
         type="button"
+        data-row={true}
         aria-pressed={isChosen}
         data-out={(chosen.length > 0 && !isChosen) || undefined}
         data-tip={`${name === null || name === title ? title : `${title} (${name})`}\nClick: filter. Alt-click: only this.`}
