@@ -1,6 +1,7 @@
 // What every drawing on a canvas needs: its size in pixels, sharp on any screen, and the page's colors as the theme has them.
 
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { Pen } from "./pen.ts";
 
 export interface Size {
   readonly width: number;
@@ -65,8 +66,8 @@ function createInk(): Ink {
 
 interface CanvasProps {
   readonly size: Size;
-  /** Draws in CSS pixels on a clean sheet; called again whenever it is another function. */
-  readonly draw: (pen: CanvasRenderingContext2D, size: Size) => void;
+  /** Draws in CSS pixels on a clean sheet, which it need not clear; called again whenever it is another function. */
+  readonly draw: (pen: Pen, size: Size) => void;
 }
 
 const drawings = new WeakMap<HTMLCanvasElement, CanvasProps>();

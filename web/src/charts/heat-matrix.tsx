@@ -59,7 +59,7 @@ export function HeatMatrix({ label, rowTitle, columnTitle, rows, columns, cells 
                     data-tip={cell?.tip}
                     style={cell && { background: rampColor(share), color: share > LIGHT_FROM ? "#10151c" : "#f3f6fa" }}
                   >
-                    {isWritten ? cell?.text : cell && <span className={styles.hidden}>{cell.text}</span>}
+                    {isWritten ? cell?.text : cell && <span data-visually-hidden={true}>{cell.text}</span>}
                   </td>
                 );
               })}

@@ -1,10 +1,13 @@
 // Lines of one metric over time with a cursor and a range to draw. The cursor and the drawn range are handed in, so that
 // several charts below one another move together. Gaps in time stay gaps.
 
-import { type KeyboardEvent, type PointerEvent, useCallback, useRef } from "react";
+import { type KeyboardEvent, useCallback, useRef } from "react";
+import { classNames } from "../base/class-names.ts";
 import { Canvas, type Ink, useInk, useSize } from "./canvas.tsx";
-import styles from "./line-chart.module.css";
+import chart from "./chart.module.css";
+import type { Pen } from "./pen.ts";
 import { splitRuns } from "./sparkline.tsx";
+import { useDrawing } from "./use-drawing.ts";
 
 export interface ChartLine {
   readonly key: string;
@@ -56,7 +59,6 @@ interface LineChartProps {
   onClear?: (() => void) | undefined;
 }
 
-const LEAST_DRAG_PX = 4;
 const KEY_STEPS = 60;
 
 export function LineChart(props: LineChartProps) {
@@ -64,30 +66,23 @@ export function LineChart(props: LineChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const size = useSize(place);
   const ink = useInk();
-  const from = useRef<{ timeMs: number; x: number } | null>(null);
   const draw = useCallback(
-    (pen: CanvasRenderingContext2D, { width, height }: { width: number; height: number }) => {
+    (pen: Pen, { width, height }: { width: number; height: number }) => {
       const x = (timeMs: number) => ((timeMs - startMs) / Math.max(1, endMs - startMs)) * width;
       const y = (value: number) => height - 4 - ((value - low) / (high - low || 1)) * (height - 8);
-      pen.clearRect(0, 0, width, height);
       paintSpans(pen, spans, x, height, ink);
       for (const band of bands) paintBand(pen, band, x, y, ink);
       for (const line of lines) paintLine(pen, line, x, y, ink);
     },
     [startMs, endMs, low, high, lines, bands, spans, ink],
   );
-  const timeAt = (event: PointerEvent) => {
-    const box = place.current?.getBoundingClientRect();
-    const ratio = box ? (event.clientX - box.left) / Math.max(1, box.width) : 0;
-    return startMs + Math.min(1, Math.max(0, ratio)) * (endMs - startMs);
-  };
-  const finish = (event: PointerEvent) => {
-    const start = from.current;
-    from.current = null;
-    if (start === null) return;
-    const isDrag = Math.abs(event.clientX - start.x) >= LEAST_DRAG_PX;
-    onDraw(isDrag ? toRange(start.timeMs, timeAt(event)) : null, isDrag);
-  };
+  const toTime = (ratio: number) => startMs + ratio * (endMs - startMs);
+  const drawing = useDrawing({
+    onPoint: (at) => onCursor(at === null ? null : toTime(at)),
+    onDraw: (from, to) => onDraw(toRange(toTime(from), toTime(to)), false),
+    onDone: (from, to, isDrag) => onDraw(isDrag ? toRange(toTime(from), toTime(to)) : null, isDrag),
+    onCancel: () => onDraw(null, false),
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Enter" && drawn) onDraw(drawn, true);
@@ -111,24 +106,8 @@ export function LineChart(props: LineChartProps) {
       aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keys point and draw here as the mouse does
       tabIndex={0}
-      className={styles.chart}
-      onPointerDown={(event) => {
-        if (event.button !== 0) return;
-        event.currentTarget.setPointerCapture(event.pointerId);
-        from.current = { timeMs: timeAt(event), x: event.clientX };
-      }}
-      onPointerMove={(event) => {
-        onCursor(timeAt(event));
-        const start = from.current;
-        if (start && Math.abs(event.clientX - start.x) >= LEAST_DRAG_PX)
-          onDraw(toRange(start.timeMs, timeAt(event)), false);
-      }}
-      onPointerUp={finish}
-      onPointerCancel={() => {
-        from.current = null;
-        onDraw(null, false);
-      }}
-      onPointerLeave={() => onCursor(null)}
+      className={classNames(chart.drawable, chart.framed)}
+      {...drawing}
       onBlur={() => onCursor(null)}
       onDoubleClick={onClear}
       onKeyDown={onKeyDown}
@@ -136,11 +115,12 @@ export function LineChart(props: LineChartProps) {
       {size.width > 0 && <Canvas size={size} draw={draw} />}
       {drawn && (
         <i
-          className={styles.drawn}
+          className={chart.range}
+          data-filled={true}
           style={{ left: percent(drawn.fromMs), right: `calc(100% - ${percent(drawn.toMs)})` }}
         />
       )}
-      {cursorMs !== null && <i className={styles.cursor} style={{ left: percent(cursorMs) }} />}
+      {cursorMs !== null && <i className={chart.cursor} style={{ left: percent(cursorMs) }} />}
     </div>
   );
 }
@@ -157,13 +137,7 @@ function extend(drawn: TimeRange | null, heldMs: number, nextMs: number): TimeRa
 
 type Scale = (value: number) => number;
 
-function paintSpans(
-  pen: CanvasRenderingContext2D,
-  spans: readonly ChartSpan[],
-  x: Scale,
-  height: number,
-  ink: Ink,
-): void {
+function paintSpans(pen: Pen, spans: readonly ChartSpan[], x: Scale, height: number, ink: Ink): void {
   for (const { fromMs, toMs, color, alpha } of spans) {
     pen.globalAlpha = alpha;
     pen.fillStyle = ink(color);
@@ -172,7 +146,7 @@ function paintSpans(
   pen.globalAlpha = 1;
 }
 
-function paintBand(pen: CanvasRenderingContext2D, band: ChartBand, x: Scale, y: Scale, ink: Ink): void {
+function paintBand(pen: Pen, band: ChartBand, x: Scale, y: Scale, ink: Ink): void {
   const { timesMs, low, high } = band;
   pen.fillStyle = ink(band.color);
   pen.globalAlpha = 0.18;
@@ -185,7 +159,7 @@ function paintBand(pen: CanvasRenderingContext2D, band: ChartBand, x: Scale, y: 
   pen.globalAlpha = 1;
 }
 
-function paintLine(pen: CanvasRenderingContext2D, line: ChartLine, x: Scale, y: Scale, ink: Ink): void {
+function paintLine(pen: Pen, line: ChartLine, x: Scale, y: Scale, ink: Ink): void {
   const { timesMs, values } = line;
   pen.strokeStyle = ink(line.color);
   pen.globalAlpha = line.alpha;

@@ -31,7 +31,13 @@ export function RankedBars({ label, bars, chosen, onToggle }: RankedBarsProps) {
       <ul aria-label={label} data-open={isOpen || undefined}>
         {shown.map(({ key, title, value, words, detail }) => (
           <li key={key}>
-            <button type="button" aria-pressed={chosen.includes(key)} title={title} onClick={() => onToggle(key)}>
+            <button
+              type="button"
+              data-row={true}
+              aria-pressed={chosen.includes(key)}
+              title={title}
+              onClick={() => onToggle(key)}
+            >
               <span>{title}</span>
               <small>{detail}</small>
               <em>{words}</em>

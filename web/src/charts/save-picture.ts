@@ -3,7 +3,7 @@
 
 import { downloadBlob, downloadText } from "../base/download.ts";
 import { drawingOf } from "./canvas.tsx";
-import { escapeSvg, SvgPen } from "./svg-pen.ts";
+import { createMeasure, escapeSvg, SvgPen, writeSvgDocument } from "./pen.ts";
 
 export async function savePng(panel: HTMLElement, name: string): Promise<void> {
   const { frame, style, title } = readPanel(panel);
@@ -27,8 +27,7 @@ export async function savePng(panel: HTMLElement, name: string): Promise<void> {
     const drawing = drawingOf(canvas);
     pen.save();
     pen.translate(box.left - frame.left, box.top - frame.top);
-    // A drawing starts on a clean sheet; here that would be the page's color.
-    if (drawing) drawing.draw(withoutClearing(pen), drawing.size);
+    if (drawing) drawing.draw(pen, drawing.size);
     else pen.drawImage(canvas, 0, 0, box.width, box.height);
     pen.restore();
   }
@@ -43,17 +42,6 @@ export async function savePng(panel: HTMLElement, name: string): Promise<void> {
   sheet.toBlob((blob) => blob && downloadBlob(name, blob));
 }
 
-function withoutClearing(pen: CanvasRenderingContext2D): CanvasRenderingContext2D {
-  return new Proxy(pen, {
-    get(target, key) {
-      if (key === "clearRect") return () => {};
-      const value: unknown = Reflect.get(target, key);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-    set: (target, key, value) => Reflect.set(target, key, value),
-  });
-}
-
 export function saveSvg(panel: HTMLElement, name: string): void {
   downloadText(name, drawSvg(panel), "image/svg+xml");
 }
@@ -61,17 +49,12 @@ export function saveSvg(panel: HTMLElement, name: string): void {
 /** The panel's drawings as one SVG. */
 export function drawSvg(panel: HTMLElement): string {
   const { frame, style, title } = readPanel(panel);
-  const ruler = document.createElement("canvas").getContext("2d");
-  const measure = (text: string, font: string) => {
-    if (!ruler) return 0;
-    ruler.font = font;
-    return ruler.measureText(text).width;
-  };
+  const measure = createMeasure();
   const parts = [...panel.querySelectorAll("canvas")].map((canvas, at) => {
     const box = canvas.getBoundingClientRect();
     const drawing = drawingOf(canvas);
-    const pen = new SvgPen(`clip${at}`, measure, box.left - frame.left, box.top - frame.top);
-    if (drawing) drawing.draw(pen as unknown as CanvasRenderingContext2D, drawing.size);
+    const pen = new SvgPen(measure, { name: `clip${at}`, x: box.left - frame.left, y: box.top - frame.top });
+    if (drawing) drawing.draw(pen, drawing.size);
     return pen.finish();
   });
   const trees = findTrees(panel).map((tree) => {
@@ -85,14 +68,15 @@ export function drawSvg(panel: HTMLElement): string {
   const labels = readLabels(panel, frame).map(
     ({ text, x, y }) => `<text x="${x}" y="${y}" font-size="11">${escapeSvg(text)}</text>`,
   );
-  const [width, height] = [Math.round(frame.width), Math.round(frame.height)];
-  return (
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
-    `font-family="${escapeSvg(style.fontFamily)}" fill="${style.color}">` +
-    `<title>${escapeSvg(title)}</title><rect width="${width}" height="${height}" fill="${style.backgroundColor}"/>` +
-    `<text x="14" y="22" font-size="13" font-weight="600">${escapeSvg(title)}</text>` +
-    [...parts, ...trees, ...bars, ...labels, "</svg>"].join("")
-  );
+  const { width, height } = frame;
+  const { backgroundColor: background, color, fontFamily } = style;
+  return writeSvgDocument({ width, height, title, background, color, fontFamily }, [
+    `<text x="14" y="22" font-size="13" font-weight="600">${escapeSvg(title)}</text>`,
+    ...parts,
+    ...trees,
+    ...bars,
+    ...labels,
+  ]);
 }
 
 /** An SVG of the page as a file, its colors those of the theme. */

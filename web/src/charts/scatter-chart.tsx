@@ -3,6 +3,7 @@
 
 import { type KeyboardEvent, type PointerEvent, useCallback, useRef, useState } from "react";
 import { Canvas, type Ink, type Size, useInk, useSize } from "./canvas.tsx";
+import type { Pen } from "./pen.ts";
 import styles from "./scatter-chart.module.css";
 
 export interface ScatterDensity {
@@ -50,9 +51,8 @@ export function ScatterChart(props: ScatterChartProps) {
   const [drag, setDrag] = useState<Rectangle | null>(null);
   const from = useRef<{ x: number; y: number; clientX: number; clientY: number } | null>(null);
   const draw = useCallback(
-    (pen: CanvasRenderingContext2D, sheet: Size) => {
+    (pen: Pen, sheet: Size) => {
       const scale = toScale(bounds, sheet);
-      pen.clearRect(0, 0, sheet.width, sheet.height);
       if (density && isLit === null) paintDensity(pen, density, scale, ink("var(--muted)"));
       paintPoints(pen, { x, y, colorOf, colors, isOutlier, isLit }, scale, ink);
     },
@@ -175,12 +175,7 @@ function toStyle(brush: Rectangle, bounds: Rectangle, size: Size) {
   };
 }
 
-function paintDensity(
-  pen: CanvasRenderingContext2D,
-  density: ScatterDensity,
-  { toX, toY }: Scale,
-  color: string,
-): void {
+function paintDensity(pen: Pen, density: ScatterDensity, { toX, toY }: Scale, color: string): void {
   const { xLow, xHigh, yLow, yHigh, columns, counts } = density;
   const rows = counts.length / columns;
   const most = counts.reduce((one, other) => Math.max(one, other), 1);
@@ -200,7 +195,7 @@ function paintDensity(
 
 type Points = Pick<ScatterChartProps, "x" | "y" | "colorOf" | "colors" | "isOutlier" | "isLit">;
 
-function paintPoints(pen: CanvasRenderingContext2D, points: Points, { toX, toY }: Scale, ink: Ink): void {
+function paintPoints(pen: Pen, points: Points, { toX, toY }: Scale, ink: Ink): void {
   const { x, y, colorOf, colors, isOutlier, isLit } = points;
   const isMany = x.length > 4000;
   const scale = x.length < 200 ? 2 : 1;

@@ -22,6 +22,7 @@ import {
   type MultiplesLayout,
   stepPlot,
 } from "./multiples-layout.ts";
+import type { Pen } from "./pen.ts";
 import styles from "./small-multiples.module.css";
 
 export interface PlotMark {
@@ -71,7 +72,7 @@ export function SmallMultiples(props: SmallMultiplesProps) {
   const layout = useMemo(() => layoutMultiples(groups, width, height), [groups, width, height]);
   useEffect(() => onLevel?.(layout.level), [layout.level, onLevel]);
   const draw = useCallback(
-    (pen: CanvasRenderingContext2D) => paintPlots(pen, layout, plots, kind, selected, ink),
+    (pen: Pen) => paintPlots(pen, layout, plots, kind, selected, ink),
     [layout, plots, kind, selected, ink],
   );
 
@@ -186,7 +187,7 @@ function placeTip(left: number, top: number, { plotWidth, plotHeight }: Multiple
 const BACK_ALPHA = 0.22;
 
 function paintPlots(
-  pen: CanvasRenderingContext2D,
+  pen: Pen,
   layout: MultiplesLayout,
   plots: readonly SmallPlot[],
   kind: "bars" | "line",
@@ -194,7 +195,6 @@ function paintPlots(
   ink: Ink,
 ): void {
   const { level, plotWidth, plotHeight } = layout;
-  pen.clearRect(0, 0, 1e5, 1e5);
   paintTitles(pen, layout, ink);
   for (const { plot: index, left, top } of layout.plots) {
     const plot = plots[index];
@@ -221,7 +221,7 @@ function paintPlots(
   }
 }
 
-function paintTitles(pen: CanvasRenderingContext2D, { titles, titleWidth, level }: MultiplesLayout, ink: Ink): void {
+function paintTitles(pen: Pen, { titles, titleWidth, level }: MultiplesLayout, ink: Ink): void {
   pen.fillStyle = ink("var(--muted)");
   pen.font = `${level === "plot" ? 11 : 9}px "Inter Variable", system-ui, sans-serif`;
   pen.textBaseline = "middle";
@@ -235,14 +235,14 @@ function paintTitles(pen: CanvasRenderingContext2D, { titles, titleWidth, level 
   }
 }
 
-function shorten(pen: CanvasRenderingContext2D, text: string, width: number): string {
+function shorten(pen: Pen, text: string, width: number): string {
   if (pen.measureText(text).width <= width) return text;
   let short = text;
   while (short.length > 1 && pen.measureText(`…${short}`).width > width) short = short.slice(1);
   return `…${short}`;
 }
 
-function paintBars(pen: CanvasRenderingContext2D, plot: SmallPlot, width: number, height: number, ink: Ink): void {
+function paintBars(pen: Pen, plot: SmallPlot, width: number, height: number, ink: Ink): void {
   const { values } = plot;
   const inner = width - 4;
   const step = inner / values.length;
@@ -257,7 +257,7 @@ function paintBars(pen: CanvasRenderingContext2D, plot: SmallPlot, width: number
   }
 }
 
-function paintLine(pen: CanvasRenderingContext2D, plot: SmallPlot, width: number, height: number, ink: Ink): void {
+function paintLine(pen: Pen, plot: SmallPlot, width: number, height: number, ink: Ink): void {
   const { values } = plot;
   pen.strokeStyle = ink(plot.color);
   pen.lineWidth = 1;
@@ -280,7 +280,7 @@ function paintLine(pen: CanvasRenderingContext2D, plot: SmallPlot, width: number
 }
 
 /** The same values as shades along a strip. */
-function paintStrip(pen: CanvasRenderingContext2D, plot: SmallPlot, width: number, height: number, ink: Ink): void {
+function paintStrip(pen: Pen, plot: SmallPlot, width: number, height: number, ink: Ink): void {
   const { values } = plot;
   const alpha = pen.globalAlpha;
   const step = width / values.length;
@@ -294,14 +294,7 @@ function paintStrip(pen: CanvasRenderingContext2D, plot: SmallPlot, width: numbe
   pen.globalAlpha = alpha;
 }
 
-function paintCell(
-  pen: CanvasRenderingContext2D,
-  plot: SmallPlot,
-  width: number,
-  height: number,
-  isBack: boolean,
-  ink: Ink,
-): void {
+function paintCell(pen: Pen, plot: SmallPlot, width: number, height: number, isBack: boolean, ink: Ink): void {
   if (plot.level === null) {
     outline(pen, width, height, ink("var(--line)"), []);
     return;
@@ -312,7 +305,7 @@ function paintCell(
   pen.globalAlpha = 1;
 }
 
-function paintMarks(pen: CanvasRenderingContext2D, marks: readonly PlotMark[], width: number, ink: Ink): void {
+function paintMarks(pen: Pen, marks: readonly PlotMark[], width: number, ink: Ink): void {
   marks.slice(0, 5).forEach((mark, place) => {
     const x = width - 6 - (Math.min(marks.length, 5) - 1 - place) * 7;
     pen.beginPath();
@@ -329,13 +322,7 @@ function paintMarks(pen: CanvasRenderingContext2D, marks: readonly PlotMark[], w
 }
 
 /** Where there is no room for dots: a corner in the color of the first rule. */
-function paintCorner(
-  pen: CanvasRenderingContext2D,
-  mark: PlotMark | undefined,
-  width: number,
-  height: number,
-  ink: Ink,
-): void {
+function paintCorner(pen: Pen, mark: PlotMark | undefined, width: number, height: number, ink: Ink): void {
   if (!mark || mark.isPast) return;
   const side = Math.min(5, height * 0.4);
   pen.fillStyle = ink(mark.color);
@@ -346,13 +333,7 @@ function paintCorner(
   pen.fill();
 }
 
-function outline(
-  pen: CanvasRenderingContext2D,
-  width: number,
-  height: number,
-  color: string,
-  dash: readonly number[],
-): void {
+function outline(pen: Pen, width: number, height: number, color: string, dash: readonly number[]): void {
   pen.strokeStyle = color;
   pen.lineWidth = 1;
   pen.setLineDash([...dash]);
@@ -360,7 +341,7 @@ function outline(
   pen.setLineDash([]);
 }
 
-function hatch(pen: CanvasRenderingContext2D, width: number, height: number, color: string): void {
+function hatch(pen: Pen, width: number, height: number, color: string): void {
   pen.save();
   pen.beginPath();
   pen.rect(0, 0, width, height);

@@ -1,8 +1,12 @@
 // Counts of several kinds over time as stacked steps, with values on hover and a range to draw: by mouse (drag; double-click
 // clears) or by keys (arrows point, Shift with arrows draws, Escape clears). What times and counts mean is the caller's.
 
-import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useMemo, useState } from "react";
+import { classNames } from "../base/class-names.ts";
+import chart from "./chart.module.css";
+import { ChartTip } from "./chart-tip.tsx";
 import styles from "./stacked-timeline.module.css";
+import { useDrawing } from "./use-drawing.ts";
 
 export interface TimelineSeries {
   readonly key: string;
@@ -32,36 +36,28 @@ interface StackedTimelineProps {
   onRange(range: ShownRange | null, isGrown: boolean): void;
 }
 
-const LEAST_DRAG_PX = 4;
-
 export function StackedTimeline(props: StackedTimelineProps) {
   const { label, startMs, stepMs, steps, series, range, height, sayTime, sayCount, onRange } = props;
-  const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
-  const [drag, setDrag] = useState<{ from: number; to: number; startX: number } | null>(null);
+  const [drag, setDrag] = useState<ShownRange | null>(null);
   const totals = useMemo(() => sumSteps(series, steps), [series, steps]);
   const top = niceTop(Math.max(...totals, 1));
   const endMs = startMs + stepMs * steps;
 
-  const stepAt = (event: PointerEvent) => {
-    const box = place.current?.getBoundingClientRect();
-    const ratio = box ? (event.clientX - box.left) / Math.max(1, box.width) : 0;
-    return Math.min(steps - 1, Math.max(0, Math.floor(ratio * steps)));
-  };
+  const stepAt = (ratio: number) => Math.min(steps - 1, Math.floor(ratio * steps));
   const toRange = (from: number, to: number): ShownRange => ({
     fromMs: startMs + Math.min(from, to) * stepMs,
     toMs: startMs + (Math.max(from, to) + 1) * stepMs,
   });
-  const onPointerMove = (event: PointerEvent) => {
-    const step = stepAt(event);
-    setPointed(step);
-    if (drag) setDrag({ ...drag, to: step });
-  };
-  const onPointerUp = (event: PointerEvent) => {
-    if (drag && Math.abs(event.clientX - drag.startX) >= LEAST_DRAG_PX)
-      onRange(toRange(drag.from, stepAt(event)), false);
-    setDrag(null);
-  };
+  const drawing = useDrawing({
+    onPoint: (at) => setPointed(at === null ? null : stepAt(at)),
+    onDraw: (from, to) => setDrag(toRange(stepAt(from), stepAt(to))),
+    onDone(from, to, isDrag) {
+      if (isDrag) onRange(toRange(stepAt(from), stepAt(to)), false);
+      setDrag(null);
+    },
+    onCancel: () => setDrag(null),
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape" && range) {
@@ -76,29 +72,19 @@ export function StackedTimeline(props: StackedTimelineProps) {
       onRange(extend(range, toRange(step, step), startMs + (pointed ?? step) * stepMs), range !== null);
   };
 
-  const drawn = drag ? toRange(drag.from, drag.to) : range;
+  const drawn = drag ?? range;
   const percent = (timeMs: number) => `${Math.min(1, Math.max(0, (timeMs - startMs) / (endMs - startMs))) * 100}%`;
   const hovered = pointed !== null && pointed < steps ? pointed : null;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be drawn in
     <div
-      ref={place}
       role="group"
       aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keys point and draw here as the mouse does
       tabIndex={0}
-      className={styles.chart}
+      className={classNames(chart.drawable, styles.chart)}
       style={{ height }}
-      onPointerDown={(event) => {
-        if (event.button !== 0) return;
-        event.currentTarget.setPointerCapture(event.pointerId);
-        const step = stepAt(event);
-        setDrag({ from: step, to: step, startX: event.clientX });
-      }}
-      onPointerMove={onPointerMove}
-      onPointerUp={onPointerUp}
-      onPointerCancel={() => setDrag(null)}
-      onPointerLeave={() => setPointed(null)}
+      {...drawing}
       onBlur={() => setPointed(null)}
       onDoubleClick={() => onRange(null, false)}
       onKeyDown={onKeyDown}
@@ -111,36 +97,27 @@ export function StackedTimeline(props: StackedTimelineProps) {
       {totals.some((total) => total > 0) && <span className={styles.top}>{sayCount(top)}</span>}
       {drawn && (
         <>
-          <i className={styles.outside} style={{ left: 0, width: percent(drawn.fromMs) }} />
-          <i className={styles.outside} style={{ left: percent(drawn.toMs), right: 0 }} />
+          <i className={chart.outside} style={{ left: 0, width: percent(drawn.fromMs) }} />
+          <i className={chart.outside} style={{ left: percent(drawn.toMs), right: 0 }} />
           <i
-            className={styles.range}
+            className={chart.range}
             style={{ left: percent(drawn.fromMs), right: `calc(100% - ${percent(drawn.toMs)})` }}
           />
         </>
       )}
       {hovered !== null && (
         <>
-          <i className={styles.cursor} style={{ left: percent(startMs + (hovered + 0.5) * stepMs) }} />
-          <div className={styles.tip} style={placeTip((hovered + 0.5) / steps)} role="status">
-            <b>{sayTime(startMs + hovered * stepMs)}</b>
-            {(totals[hovered] ?? 0) === 0 && <span>nothing broken</span>}
-            {listStep(series, hovered).map(({ key, title, color, count }) => (
-              <span key={key}>
-                <i style={{ background: color }} /> {title} <em>{sayCount(count)}</em>
-              </span>
-            ))}
-          </div>
+          <i className={chart.cursor} style={{ left: percent(startMs + (hovered + 0.5) * stepMs) }} />
+          <ChartTip
+            at={(hovered + 0.5) / steps}
+            title={sayTime(startMs + hovered * stepMs)}
+            rows={listStep(series, hovered).map((row) => ({ ...row, text: sayCount(row.count) }))}
+            none="nothing broken"
+          />
         </>
       )}
     </div>
   );
-}
-
-/** Beside the cursor, on the side with more room. */
-function placeTip(ratio: number) {
-  const gap = "10px";
-  return ratio < 0.5 ? { left: `calc(${ratio * 100}% + ${gap})` } : { right: `calc(${(1 - ratio) * 100}% + ${gap})` };
 }
 
 const MOST_LISTED = 8;
@@ -165,7 +142,7 @@ export function sumSteps(series: readonly TimelineSeries[], steps: number): read
 /** A round number, at least the value and not much more. */
 export function niceTop(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
-  const factor = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((each) => each * power >= value) ?? 10;
+  const factor = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10;
   return Math.ceil(factor * power);
 }
 

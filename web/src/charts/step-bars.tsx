@@ -1,8 +1,10 @@
 // One stacked bar per step, to click or to draw a range over. Which parts a step has and what selecting one does is the caller's.
 
-import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
+import { type KeyboardEvent, useRef, useState } from "react";
 import { useSize } from "./canvas.tsx";
+import { ChartTip } from "./chart-tip.tsx";
 import styles from "./step-bars.module.css";
+import { useDrawing } from "./use-drawing.ts";
 
 export interface BarPart {
   readonly key: string;
@@ -40,11 +42,17 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
   const { width } = useSize(place);
   const top = findTop(bars.map(({ lengths }) => sum(lengths)));
   const hasRoom = width / Math.max(1, bars.length) >= LABEL_PX;
-  const barAt = (event: PointerEvent) => {
-    const box = place.current?.getBoundingClientRect();
-    const ratio = box ? (event.clientX - box.left) / Math.max(1, box.width) : 0;
-    return Math.min(bars.length - 1, Math.max(0, Math.floor(ratio * bars.length)));
-  };
+  const barAt = (ratio: number) => Math.min(bars.length - 1, Math.floor(ratio * bars.length));
+  const drawing = useDrawing({
+    onPoint: (at) => setPointed(at === null ? null : barAt(at)),
+    onDraw: (from, to) => setDrag([barAt(from), barAt(to)]),
+    onDone(from, to, isDrag) {
+      const [first, last] = [barAt(from), isDrag ? barAt(to) : barAt(from)];
+      onSelect(Math.min(first, last), Math.max(first, last));
+      setDrag(null);
+    },
+    onCancel: () => setDrag(null),
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const [first, last] = selected ?? [-1, -1];
@@ -65,21 +73,7 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keys select here as the mouse does
       tabIndex={0}
       className={styles.chart}
-      onPointerDown={(event) => {
-        if (event.button !== 0) return;
-        event.currentTarget.setPointerCapture(event.pointerId);
-        setDrag([barAt(event), barAt(event)]);
-      }}
-      onPointerMove={(event) => {
-        setPointed(barAt(event));
-        if (drag) setDrag([drag[0], barAt(event)]);
-      }}
-      onPointerUp={() => {
-        if (drag) onSelect(Math.min(...drag), Math.max(...drag));
-        setDrag(null);
-      }}
-      onPointerCancel={() => setDrag(null)}
-      onPointerLeave={() => setPointed(null)}
+      {...drawing}
       onKeyDown={onKeyDown}
     >
       {bars.map(({ key, lengths }, at) => (
@@ -99,14 +93,11 @@ export function StepBars({ label, parts, bars, selected, onSelect }: StepBarsPro
         </div>
       ))}
       {bar && pointed !== null && (
-        <div className={styles.tip} style={placeTip((pointed + 0.5) / bars.length)} role="status">
-          <b>{bar.title}</b>
-          {parts.map((part, index) => (
-            <span key={part.key}>
-              <i style={{ background: part.color }} /> {part.title} <em>{bar.words[index]}</em>
-            </span>
-          ))}
-        </div>
+        <ChartTip
+          at={(pointed + 0.5) / bars.length}
+          title={bar.title}
+          rows={parts.map((part, index) => ({ ...part, text: bar.words[index] ?? "" }))}
+        />
       )}
     </div>
   );
@@ -121,9 +112,4 @@ export function findTop(totals: readonly number[]): number {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-/** Beside the bar, on the side with more room. */
-function placeTip(ratio: number) {
-  return ratio < 0.5 ? { left: `calc(${ratio * 100}% + 12px)` } : { right: `calc(${(1 - ratio) * 100}% + 12px)` };
 }

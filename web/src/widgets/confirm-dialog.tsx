@@ -5,6 +5,7 @@ import { type ReactNode, useState } from "react";
 import { toProblem, toSentence } from "../base/problem.ts";
 import { Button } from "./button.tsx";
 import styles from "./confirm-dialog.module.css";
+import { DialogContent } from "./dialog.tsx";
 
 interface ConfirmDialogProps {
   /** The button that opens it. */
@@ -39,22 +40,19 @@ export function ConfirmDialog({ trigger, title, verb, children, onConfirm }: Con
   return (
     <Dialog.Root open={isOpen} onOpenChange={open}>
       <Dialog.Trigger asChild>{trigger}</Dialog.Trigger>
-      <Dialog.Portal>
-        <Dialog.Overlay className={styles.overlay} />
-        <Dialog.Content role="alertdialog" className={styles.dialog}>
-          <Dialog.Title>{title}</Dialog.Title>
-          <Dialog.Description>{children}</Dialog.Description>
-          {problem && <p role="alert">{problem}</p>}
-          <footer>
-            <Dialog.Close asChild>
-              <Button>Keep</Button>
-            </Dialog.Close>
-            <Button look="primary" disabled={isBusy} onClick={() => void confirm()}>
-              {verb}
-            </Button>
-          </footer>
-        </Dialog.Content>
-      </Dialog.Portal>
+      <DialogContent role="alertdialog" className={styles.dialog}>
+        <Dialog.Title>{title}</Dialog.Title>
+        <Dialog.Description>{children}</Dialog.Description>
+        {problem && <p role="alert">{problem}</p>}
+        <footer>
+          <Dialog.Close asChild>
+            <Button>Keep</Button>
+          </Dialog.Close>
+          <Button look="primary" disabled={isBusy} onClick={() => void confirm()}>
+            {verb}
+          </Button>
+        </footer>
+      </DialogContent>
     </Dialog.Root>
   );
 }

@@ -2,6 +2,7 @@
 // data from the server stands in this frame, so they look and behave alike everywhere.
 
 import type { ReactNode } from "react";
+import { classNames } from "../base/class-names.ts";
 import type { Loadable } from "../base/loadable.ts";
 import { type Problem, toSentence } from "../base/problem.ts";
 import { Button } from "./button.tsx";
@@ -29,21 +30,36 @@ export function Frame<T>({ source, what, isEmpty, empty, placeholder, children }
   return (
     <>
       {problem && <StaleBar problem={problem} receivedAt={source.receivedAt} onRetry={source.retry} />}
-      {isEmpty?.(value) ? <div className={styles.message}>{empty}</div> : children(value)}
+      {isEmpty?.(value) ? <Message>{empty}</Message> : children(value)}
     </>
+  );
+}
+
+interface MessageProps {
+  readonly role?: "status" | "alert";
+  readonly className?: string | undefined;
+  readonly children: ReactNode;
+}
+
+/** Words in the place of content that is not there. */
+export function Message({ role = "status", className, children }: MessageProps) {
+  return (
+    <div className={classNames(styles.message, className)} role={role}>
+      {children}
+    </div>
   );
 }
 
 function Loading({ what }: { what: string }) {
   return (
-    <div className={styles.message} role="status">
+    <Message>
       <span className={styles.pulse} aria-hidden="true">
         <i />
         <i />
         <i />
       </span>
       Loading {what}
-    </div>
+    </Message>
   );
 }
 
@@ -55,8 +71,8 @@ interface TroubleProps {
 function Failed({ what, problem, onRetry }: TroubleProps & { what: string }) {
   if (problem.status === NOT_FOUND) return <Missing what={what} problem={problem} />;
   return (
-    <div className={styles.message} role="alert">
-      <span className={styles.bad}>
+    <Message role="alert">
+      <span data-tone="bad">
         <Icon name="alert" size={20} />
       </span>
       <strong>Could not load {what}</strong>
@@ -65,7 +81,7 @@ function Failed({ what, problem, onRetry }: TroubleProps & { what: string }) {
       <Button onClick={onRetry}>
         <Icon name="retry" size={14} /> Try again
       </Button>
-    </div>
+    </Message>
   );
 }
 
@@ -74,11 +90,11 @@ const NOT_FOUND = 404;
 /** Asking again would not help: a link leads to what is not there. */
 function Missing({ what, problem }: { what: string; problem: Problem }) {
   return (
-    <div className={styles.message} role="alert">
+    <Message role="alert">
       <strong>Could not find {what}</strong>
       {!problem.message.includes("/api/") && <span>{toSentence(problem.message)}</span>}
       <span className={styles.hint}>It may be older than what is kept, or the link that led here may be mistaken.</span>
-    </div>
+    </Message>
   );
 }
 

@@ -62,6 +62,7 @@ export function OptionList<T extends string>({ label, options, value = null, onC
             {option.group && option.group !== found[index - 1]?.group && <h3>{option.group}</h3>}
             <button
               type="button"
+              data-row={true}
               role="option"
               id={`${listId}-${option.value}`}
               tabIndex={-1}

@@ -5,6 +5,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { copyText } from "../../base/clipboard.ts";
 import { useSearch } from "../../data/queries.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
+import { DialogContent } from "../../widgets/dialog.tsx";
 import { Icon } from "../../widgets/icon.tsx";
 import { Kbd } from "../../widgets/kbd.tsx";
 import { setTheme } from "../theme.ts";
@@ -22,13 +23,10 @@ interface PaletteProps {
 export function Palette({ isOpen, onOpenChange, onKeys }: PaletteProps) {
   return (
     <Dialog.Root open={isOpen} onOpenChange={onOpenChange}>
-      <Dialog.Portal>
-        <Dialog.Overlay className={styles.overlay} />
-        <Dialog.Content className={styles.dialog} aria-describedby={undefined}>
-          <Dialog.Title className={styles.title}>Find workload, user, project or node</Dialog.Title>
-          <Content onDone={() => onOpenChange(false)} onKeys={onKeys} />
-        </Dialog.Content>
-      </Dialog.Portal>
+      <DialogContent className={styles.dialog} aria-describedby={undefined}>
+        <Dialog.Title data-visually-hidden={true}>Find workload, user, project or node</Dialog.Title>
+        <Content onDone={() => onOpenChange(false)} onKeys={onKeys} />
+      </DialogContent>
     </Dialog.Root>
   );
 }

@@ -3,6 +3,7 @@
 import * as Dialog from "@radix-ui/react-dialog";
 import { useEffect } from "react";
 import { IconButton } from "../../widgets/button.tsx";
+import { DialogContent } from "../../widgets/dialog.tsx";
 import { Kbd } from "../../widgets/kbd.tsx";
 import styles from "./keys-help.module.css";
 
@@ -74,36 +75,33 @@ export function KeysHelp({ isOpen, onOpenChange }: KeysHelpProps) {
   useHelpKey(onOpenChange);
   return (
     <Dialog.Root open={isOpen} onOpenChange={onOpenChange}>
-      <Dialog.Portal>
-        <Dialog.Overlay className={styles.overlay} />
-        <Dialog.Content className={styles.dialog} aria-describedby={undefined}>
-          <header>
-            <Dialog.Title>Keys</Dialog.Title>
-            <Dialog.Close asChild>
-              <IconButton icon="close" label="Close" />
-            </Dialog.Close>
-          </header>
-          <div className={styles.groups}>
-            {GROUPS.map(({ title, keys }) => (
-              <section key={title}>
-                <h2>{title}</h2>
-                <dl>
-                  {keys.map((key) => (
-                    <div key={key.does}>
-                      <dt>
-                        {key.keys.map((name) => (
-                          <Kbd key={name}>{IS_APPLE ? name.replace("Ctrl+", "⌘") : name}</Kbd>
-                        ))}
-                      </dt>
-                      <dd>{key.does}</dd>
-                    </div>
-                  ))}
-                </dl>
-              </section>
-            ))}
-          </div>
-        </Dialog.Content>
-      </Dialog.Portal>
+      <DialogContent className={styles.dialog} aria-describedby={undefined}>
+        <header>
+          <Dialog.Title>Keys</Dialog.Title>
+          <Dialog.Close asChild>
+            <IconButton icon="close" label="Close" />
+          </Dialog.Close>
+        </header>
+        <div className={styles.groups}>
+          {GROUPS.map(({ title, keys }) => (
+            <section key={title}>
+              <h2>{title}</h2>
+              <dl>
+                {keys.map((key) => (
+                  <div key={key.does}>
+                    <dt>
+                      {key.keys.map((name) => (
+                        <Kbd key={name}>{IS_APPLE ? name.replace("Ctrl+", "⌘") : name}</Kbd>
+                      ))}
+                    </dt>
+                    <dd>{key.does}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          ))}
+        </div>
+      </DialogContent>
     </Dialog.Root>
   );
 }

@@ -13,6 +13,7 @@ import { useMoment } from "../../state/use-moment.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { IconButton } from "../../widgets/button.tsx";
 import { useNow } from "../../widgets/clock-context.ts";
+import { PopupContent } from "../../widgets/popup.tsx";
 import styles from "./live-indicator.module.css";
 import { SourcesPanel } from "./sources-panel.tsx";
 
@@ -126,17 +127,9 @@ function SourcesButton() {
           )}
         </button>
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          className={styles.panel}
-          align="end"
-          sideOffset={8}
-          collisionPadding={8}
-          aria-label="Where the data comes from"
-        >
-          <SourcesPanel />
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent className={styles.panel} align="end" aria-label="Where the data comes from">
+        <SourcesPanel />
+      </PopupContent>
     </Popover.Root>
   );
 }

@@ -4,6 +4,7 @@ import * as Popover from "@radix-ui/react-popover";
 import type { RuleAnswer } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
 import { severityRank } from "../../data/row-rules.ts";
+import { PopupContent } from "../../widgets/popup.tsx";
 import styles from "./rule-bar.module.css";
 import { type RuleChipProps, RuleToggle } from "./rule-chip.tsx";
 import { RuleMenu } from "./rule-menu.tsx";
@@ -26,34 +27,30 @@ export function MoreRules({ folded, off, isAll, chipProps }: MoreRulesProps) {
           {label(folded.length, off.length, isAll)}
         </button>
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          className={styles.popup}
-          align="end"
-          sideOffset={8}
-          collisionPadding={8}
-          aria-label="More rules"
-          onOpenAutoFocus={(event) => event.preventDefault()}
-        >
-          {bySeverity.length > 0 && (
-            <ul className={styles.list}>
-              {bySeverity.map((rule) => (
-                <Row key={rule.key} {...chipProps(rule)} />
+      <PopupContent
+        className={styles.popup}
+        align="end"
+        aria-label="More rules"
+        onOpenAutoFocus={(event) => event.preventDefault()}
+      >
+        {bySeverity.length > 0 && (
+          <ul>
+            {bySeverity.map((rule) => (
+              <Row key={rule.key} {...chipProps(rule)} />
+            ))}
+          </ul>
+        )}
+        {off.length > 0 && (
+          <details open={folded.length === 0}>
+            <summary>Switched off · {off.length}</summary>
+            <ul>
+              {off.map((rule) => (
+                <OffRow key={rule.key} {...chipProps(rule)} />
               ))}
             </ul>
-          )}
-          {off.length > 0 && (
-            <details open={folded.length === 0}>
-              <summary>Switched off · {off.length}</summary>
-              <ul className={styles.list}>
-                {off.map((rule) => (
-                  <OffRow key={rule.key} {...chipProps(rule)} />
-                ))}
-              </ul>
-            </details>
-          )}
-        </Popover.Content>
-      </Popover.Portal>
+          </details>
+        )}
+      </PopupContent>
     </Popover.Root>
   );
 }

@@ -21,7 +21,7 @@ export function RowRules({ rules, rows }: RowRulesProps) {
     .filter(({ broken, past }) => broken + past > 0);
   if (told.length === 0) return <p className={styles.none}>They break no rule.</p>;
   return (
-    <ul className={styles.list}>
+    <ul>
       {told.map(({ rule, broken, past }) => (
         <li
           key={rule.key}

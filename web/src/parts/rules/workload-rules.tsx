@@ -25,7 +25,7 @@ export function WorkloadRules({ workload, unit = null }: WorkloadRulesProps) {
         const told = sumVerdicts(rules, value, unit).filter(({ state }) => state !== "out of scope");
         if (told.length === 0) return <p className={styles.none}>No rule has judged it yet.</p>;
         return (
-          <ul className={styles.list}>
+          <ul>
             {told.map((one) => (
               <li key={one.rule.key}>
                 <Verdict verdict={one} color={toCssColor(colors, one.rule.key)} />

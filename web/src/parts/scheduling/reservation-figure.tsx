@@ -4,66 +4,58 @@ import * as Popover from "@radix-ui/react-popover";
 import type { ReservationAnswer } from "../../api/generated.ts";
 import { formatCount, formatPlural } from "../../base/format.ts";
 import { formatAgo, formatInstant } from "../../base/time.ts";
+import { PopupContent } from "../../widgets/popup.tsx";
+import { FigureButton } from "../../widgets/strip.tsx";
 import styles from "./reservation-figure.module.css";
 
 interface ReservationFigureProps {
   readonly reservations: readonly ReservationAnswer[];
   readonly nowMs: number;
-  /** The strip's own style of a figure. */
-  readonly className: string;
 }
 
-export function ReservationFigure({ reservations, nowMs, className }: ReservationFigureProps) {
+export function ReservationFigure({ reservations, nowMs }: ReservationFigureProps) {
   const first = reservations[0];
   if (first === undefined) return null;
   const more = reservations.length - 1;
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
-        <button type="button" className={className} data-tip="Show all reservations">
+        <FigureButton data-tip="Show all reservations">
           <b>{formatPlural(first.gpus, "GPU")}</b>
           <span>
             {sayWhen(first, nowMs)}
             {more > 0 && `, ${more} more`}
           </span>
-        </button>
+        </FigureButton>
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          className={styles.list}
-          align="center"
-          sideOffset={6}
-          collisionPadding={8}
-          aria-label="Reservations"
-        >
-          <h2>Reservations</h2>
-          <table>
-            <thead>
-              <tr>
-                <th>Name</th>
-                <th>From</th>
-                <th>Until</th>
-                <th>Nodes</th>
-                <th>GPUs</th>
+      <PopupContent className={styles.list} align="center" aria-label="Reservations">
+        <h2>Reservations</h2>
+        <table>
+          <thead>
+            <tr>
+              <th>Name</th>
+              <th>From</th>
+              <th>Until</th>
+              <th>Nodes</th>
+              <th>GPUs</th>
+            </tr>
+          </thead>
+          <tbody>
+            {reservations.map((each) => (
+              <tr key={`${each.name} ${each.starts_at}`}>
+                <th scope="row">
+                  {each.name} {each.is_maintenance && <small>maintenance</small>}
+                </th>
+                <td>{each.is_active ? "now" : formatInstant(each.starts_at, nowMs)}</td>
+                <td>{formatInstant(each.ends_at, nowMs)}</td>
+                <td title={each.nodes.join(", ")}>{formatCount(each.nodes.length)}</td>
+                <td>{formatCount(each.gpus)}</td>
               </tr>
-            </thead>
-            <tbody>
-              {reservations.map((each) => (
-                <tr key={`${each.name} ${each.starts_at}`}>
-                  <th scope="row">
-                    {each.name} {each.is_maintenance && <small>maintenance</small>}
-                  </th>
-                  <td>{each.is_active ? "now" : formatInstant(each.starts_at, nowMs)}</td>
-                  <td>{formatInstant(each.ends_at, nowMs)}</td>
-                  <td title={each.nodes.join(", ")}>{formatCount(each.nodes.length)}</td>
-                  <td>{formatCount(each.gpus)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          <p>Only jobs that name a reservation start there. Plans and forecasts keep to it.</p>
-        </Popover.Content>
-      </Popover.Portal>
+            ))}
+          </tbody>
+        </table>
+        <p>Only jobs that name a reservation start there. Plans and forecasts keep to it.</p>
+      </PopupContent>
     </Popover.Root>
   );
 }

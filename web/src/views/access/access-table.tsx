@@ -3,6 +3,7 @@
 import { type ReactNode, useMemo, useState } from "react";
 import { type Column, sortRows } from "../../widgets/data-table/columns.ts";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
+import { Message } from "../../widgets/frame.tsx";
 import styles from "./access.module.css";
 
 interface AccessTableProps<Row> {
@@ -21,7 +22,7 @@ export function AccessTable<Row>(props: AccessTableProps<Row>) {
   const { label, columns, rows, keyOf, selectedKey, firstSort, empty, onSelect } = props;
   const [sort, setSort] = useState(firstSort);
   const ordered = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
-  if (rows.length === 0) return <div className={styles.none}>{empty}</div>;
+  if (rows.length === 0) return <Message>{empty}</Message>;
   return (
     <div className={styles.table}>
       <DataTable

@@ -6,6 +6,7 @@ import { useSession } from "../../data/access.ts";
 import { type AccessTable, showAccess } from "../../state/access.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { Frame } from "../../widgets/frame.tsx";
+import { FigureList, FigureTerm, Strip } from "../../widgets/strip.tsx";
 import { ViewLayout } from "../../widgets/view-layout.tsx";
 import styles from "./access.module.css";
 import { chooseTable, listSessionFacts, listTables } from "./access-model.ts";
@@ -36,9 +37,9 @@ function Page({ session }: { session: SessionAnswer }) {
   const close = () => setOpen(null);
   return (
     <ViewLayout
-      strip={<Strip session={session} />}
+      strip={<AccessStrip session={session} />}
       controls={
-        <div className={styles.controls}>
+        <div>
           <nav className={styles.tables} aria-label="Tables">
             {listTables(session).map(({ table: name, title }) => (
               <button
@@ -88,17 +89,16 @@ function Details({ table, open, session, onClose }: DetailsProps) {
   return <TokenDetails key={open.key} everybody={table === "tokens"} token={open.key} onClose={onClose} />;
 }
 
-function Strip({ session }: { session: SessionAnswer }) {
+function AccessStrip({ session }: { session: SessionAnswer }) {
   const facts = listSessionFacts(session);
   if (facts.length === 0) return null;
   return (
-    <dl className={styles.strip}>
-      {facts.map(({ label, value }) => (
-        <div key={label}>
-          <dd>{value}</dd>
-          <dt>{label}</dt>
-        </div>
-      ))}
-    </dl>
+    <Strip>
+      <FigureList>
+        {facts.map(({ label, value }) => (
+          <FigureTerm key={label} name={label} value={value} />
+        ))}
+      </FigureList>
+    </Strip>
   );
 }

@@ -31,7 +31,7 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
               }
               onClick={() => set({ units: isHeld || clusters.length === 1 ? [] : units })}
             >
-              <i style={{ background: clusterColor(label) }} />
+              <i data-swatch={true} style={{ background: clusterColor(label) }} />
               {clusters.length === 1
                 ? sayOneCluster(size, odd.length)
                 : (explanation?.sentence ?? formatPlural(size, "GPU"))}
@@ -43,7 +43,7 @@ export function ClusterLegend({ answer, page }: { answer: DiagnosisAnswer; page:
       {odd.length > 0 && (
         <li>
           <button type="button" onClick={() => set({ units: odd.map(({ unit }) => unit) })}>
-            <i className={styles.odd} /> {odd.length === 1 ? "1 odd GPU" : `${odd.length} odd GPUs`}
+            <i data-swatch={true} className={styles.odd} /> {odd.length === 1 ? "1 odd GPU" : `${odd.length} odd GPUs`}
           </button>
         </li>
       )}

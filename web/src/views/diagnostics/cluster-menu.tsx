@@ -8,6 +8,7 @@ import { Dendrogram } from "../../charts/dendrogram.tsx";
 import { saveTree } from "../../charts/save-picture.ts";
 import { DISTANCES, type DiagnosticsPage, type Distance, LINKAGES, resolveDistance } from "../../state/diagnostics.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
+import { PopupContent } from "../../widgets/popup.tsx";
 import { Choice } from "./choice.tsx";
 import { clusterColor } from "./cluster-colors.ts";
 import styles from "./cluster-menu.module.css";
@@ -38,66 +39,64 @@ export function ClusterMenu({ answer, page }: ClusterMenuProps) {
       <Popover.Trigger asChild>
         <Button className={styles.trigger}>{formatPlural(count, "cluster")} ▾</Button>
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content className={styles.menu} align="end" sideOffset={6} collisionPadding={8} aria-label="Clusters">
-          <h2>
-            How GPUs are told apart
-            {answer.linkage.length > 0 && (
-              <IconButton
-                icon="download"
-                label="The tree as SVG"
-                onClick={() => {
-                  const tree = place.current?.querySelector<SVGElement>("svg[role=img]");
-                  if (tree) saveTree(tree, `${answer.workload}-tree.svg`.replaceAll(/[^\w.-]+/g, "-"));
-                }}
-              />
-            )}
-          </h2>
-          <div ref={place}>
-            <Tree answer={answer} />
-          </div>
-          <label className={styles.slider}>
-            <span>Clusters</span>
-            <input
-              type="range"
-              min={1}
-              max={most}
-              value={Math.min(most, count || 1)}
-              aria-valuetext={`${formatPlural(count, "cluster")}, ${page.count === null ? "chosen automatically" : "chosen by you"}`}
-              onChange={(event) => set({ count: Number(event.target.value) })}
+      <PopupContent className={styles.menu} align="end" aria-label="Clusters">
+        <h2>
+          How GPUs are told apart
+          {answer.linkage.length > 0 && (
+            <IconButton
+              icon="download"
+              label="The tree as SVG"
+              onClick={() => {
+                const tree = place.current?.querySelector<SVGElement>("svg[role=img]");
+                if (tree) saveTree(tree, `${answer.workload}-tree.svg`.replaceAll(/[^\w.-]+/g, "-"));
+              }}
             />
-            <output>{count}</output>
-          </label>
-          <div className={styles.choices}>
-            <Button disabled={page.count === null} onClick={() => set({ count: null })}>
-              Automatic
-            </Button>
+          )}
+        </h2>
+        <div ref={place}>
+          <Tree answer={answer} />
+        </div>
+        <label className={styles.slider}>
+          <span>Clusters</span>
+          <input
+            type="range"
+            min={1}
+            max={most}
+            value={Math.min(most, count || 1)}
+            aria-valuetext={`${formatPlural(count, "cluster")}, ${page.count === null ? "chosen automatically" : "chosen by you"}`}
+            onChange={(event) => set({ count: Number(event.target.value) })}
+          />
+          <output>{count}</output>
+        </label>
+        <div className={styles.choices}>
+          <Button disabled={page.count === null} onClick={() => set({ count: null })}>
+            Automatic
+          </Button>
+          <Choice
+            label="Compared by"
+            prefix="by"
+            value={page.distance}
+            options={DISTANCES.map((value) => ({ value, title: DISTANCE_TITLES[value] }))}
+            onChange={(distance) => set({ distance, lag: 0 })}
+          />
+          <Choice
+            label="Linkage"
+            prefix="linkage"
+            value={page.linkage}
+            options={LINKAGES.map((value) => ({ value, title: value }))}
+            onChange={(linkage) => set({ linkage })}
+          />
+          {resolveDistance(page) === "correlation" && (
             <Choice
-              label="Compared by"
-              prefix="by"
-              value={page.distance}
-              options={DISTANCES.map((value) => ({ value, title: DISTANCE_TITLES[value] }))}
-              onChange={(distance) => set({ distance, lag: 0 })}
+              label="Lag allowed"
+              prefix="lag"
+              value={String(page.lag)}
+              options={LAGS.map((lag) => ({ value: String(lag), title: lag === 0 ? "none" : `${lag} steps` }))}
+              onChange={(lag) => set({ lag: Number(lag) })}
             />
-            <Choice
-              label="Linkage"
-              prefix="linkage"
-              value={page.linkage}
-              options={LINKAGES.map((value) => ({ value, title: value }))}
-              onChange={(linkage) => set({ linkage })}
-            />
-            {resolveDistance(page) === "correlation" && (
-              <Choice
-                label="Lag allowed"
-                prefix="lag"
-                value={String(page.lag)}
-                options={LAGS.map((lag) => ({ value: String(lag), title: lag === 0 ? "none" : `${lag} steps` }))}
-                onChange={(lag) => set({ lag: Number(lag) })}
-              />
-            )}
-          </div>
-        </Popover.Content>
-      </Popover.Portal>
+          )}
+        </div>
+      </PopupContent>
     </Popover.Root>
   );
 }

@@ -297,7 +297,7 @@ function UnitWords({ unit, answer, rules, drawn }: UnitWordsProps) {
         </span>
       )}
       <span>
-        <i style={{ background: clusterColor(unit.cluster) }} />
+        <i data-swatch={true} style={{ background: clusterColor(unit.cluster) }} />{" "}
         {unit.cluster === null ? "not compared: too few samples" : `cluster ${unit.cluster + 1}`}
       </span>
       {odd && <span>{odd.sentence}</span>}

@@ -10,6 +10,7 @@ import { diagnose } from "../../state/diagnostics.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { IconButton } from "../../widgets/button.tsx";
 import { useNow } from "../../widgets/clock-context.ts";
+import { FigureList, FigureTerm } from "../../widgets/strip.tsx";
 import styles from "./head.module.css";
 
 const JOULES_PER_KWH = 3.6e6;
@@ -79,25 +80,25 @@ function Figures({ answer }: { answer: DiagnosisAnswer }) {
   const of = isPart ? " in window" : "";
   const isWasted = isKnown(wasted_gpu_hours) && wasted_gpu_hours >= 0.5;
   return (
-    <dl className={styles.figures}>
-      <Figure
+    <FigureList>
+      <FigureTerm
         value={formatDuration(ran)}
         name={ended_at === null ? "running" : `ran, ${answer.state.replaceAll("_", " ")}`}
         tip={started_at === null ? "It never started" : `Since ${formatExact(started_at)}`}
       />
-      <Figure value={formatHours(gpu_hours)} name={`GPU-hours${of}`} tip="Held in the window shown below" />
-      <Figure
+      <FigureTerm value={formatHours(gpu_hours)} name={`GPU-hours${of}`} tip="Held in the window shown below" />
+      <FigureTerm
         value={formatHours(wasted_gpu_hours)}
         name={`wasted${of}`}
         tip="GPU-hours held while idle, in the window shown below"
         isBad={isWasted}
       />
-      <Figure
+      <FigureTerm
         value={sayEnergy(energy_joules)}
         name={`energy${of}`}
         tip={answer.energy_from === "power" ? "Estimated from power, in the window" : "In the window shown below"}
       />
-    </dl>
+    </FigureList>
   );
 }
 
@@ -105,22 +106,6 @@ export function sayEnergy(joules: number | null): string {
   if (!isKnown(joules)) return MISSING;
   const kwh = joules / JOULES_PER_KWH;
   return `${kwh < 10 ? kwh.toFixed(1) : formatCount(kwh)}\u00a0kWh`;
-}
-
-interface FigureProps {
-  readonly value: string;
-  readonly name: string;
-  readonly tip: string;
-  readonly isBad?: boolean;
-}
-
-function Figure({ value, name, tip, isBad = false }: FigureProps) {
-  return (
-    <div data-tip={tip} data-bad={isBad || undefined}>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  );
 }
 
 function RuleIndicators({ answer, rules }: Omit<HeadProps, "children">) {

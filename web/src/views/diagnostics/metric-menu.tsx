@@ -3,6 +3,7 @@
 import * as Popover from "@radix-ui/react-popover";
 import type { DiagnosedMetric } from "../../api/generated.ts";
 import { Button } from "../../widgets/button.tsx";
+import { PopupContent } from "../../widgets/popup.tsx";
 import styles from "./metric-menu.module.css";
 import { findMetric } from "./words.ts";
 
@@ -24,26 +25,24 @@ export function MetricMenu({ metrics, chosen, onChange }: MetricMenuProps) {
           {text} ▾
         </Button>
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content className={styles.menu} align="end" sideOffset={6} collisionPadding={8} aria-label="Metrics">
-          {metrics.map(({ name, label, has_samples }) => {
-            const isOn = chosen.includes(name);
-            const isLast = isOn && chosen.length === 1;
-            return (
-              <label key={name} data-off={!has_samples || undefined}>
-                <input
-                  type="checkbox"
-                  checked={isOn}
-                  disabled={!has_samples || isLast || (!isOn && chosen.length >= MOST)}
-                  onChange={() => onChange(isOn ? chosen.filter((other) => other !== name) : [...chosen, name])}
-                />
-                {label}
-                {!has_samples && <small>no samples</small>}
-              </label>
-            );
-          })}
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent className={styles.menu} align="end" aria-label="Metrics">
+        {metrics.map(({ name, label, has_samples }) => {
+          const isOn = chosen.includes(name);
+          const isLast = isOn && chosen.length === 1;
+          return (
+            <label key={name} data-off={!has_samples || undefined}>
+              <input
+                type="checkbox"
+                checked={isOn}
+                disabled={!has_samples || isLast || (!isOn && chosen.length >= MOST)}
+                onChange={() => onChange(isOn ? chosen.filter((other) => other !== name) : [...chosen, name])}
+              />
+              {label}
+              {!has_samples && <small>no samples</small>}
+            </label>
+          );
+        })}
+      </PopupContent>
     </Popover.Root>
   );
 }

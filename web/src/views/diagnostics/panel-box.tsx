@@ -1,8 +1,7 @@
 // A panel of the page: a heading, its choices, its drawing, and the drawing as a picture to keep.
 
 import { type ReactNode, useRef } from "react";
-import { savePng, saveSvg } from "../../charts/save-picture.ts";
-import { ExportMenu } from "../../widgets/export-menu.tsx";
+import { PictureMenu } from "../../parts/charts/picture-menu.tsx";
 import styles from "./panel-box.module.css";
 
 interface PanelBoxProps {
@@ -26,20 +25,7 @@ export function PanelBox({ title, tools, file, onCsv, hasPicture = true, classNa
         <h2>{title}</h2>
         <div className={styles.tools}>
           {tools}
-          {file && (
-            <ExportMenu
-              what={title}
-              files={{
-                ...(onCsv ? { csv: onCsv } : {}),
-                ...(hasPicture
-                  ? {
-                      png: () => place.current && void savePng(place.current, `${file}.png`),
-                      svg: () => place.current && saveSvg(place.current, `${file}.svg`),
-                    }
-                  : {}),
-              }}
-            />
-          )}
+          {file && <PictureMenu place={place} what={title} file={file} hasPicture={hasPicture} onCsv={onCsv} />}
         </div>
       </header>
       {children}

@@ -4,8 +4,9 @@
 import { useMemo, useState } from "react";
 import type { DiagnosisAnswer, WorkloadEvent } from "../../api/generated.ts";
 import type { SeriesLine } from "../../api/series.ts";
+import { Axis } from "../../charts/axis.tsx";
 import { type ChartSpan, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
-import { TimeAxis } from "../../charts/time-axis.tsx";
+import { timeScale } from "../../charts/scales.ts";
 import type { DiagnosticsPage } from "../../state/diagnostics.ts";
 import { EventStrip } from "./event-strip.tsx";
 import { findShown } from "./shown.ts";
@@ -13,6 +14,9 @@ import styles from "./timeline-panel.module.css";
 import { drawShapes } from "./timeline-shapes.ts";
 import { findDomain, valueAt } from "./timelines.ts";
 import { findMetric, sayValue, sayWindow } from "./words.ts";
+
+/** Of a label of the axis. */
+const LABEL_PX = 84;
 
 interface RowsProps {
   readonly answer: DiagnosisAnswer;
@@ -65,7 +69,7 @@ export function Rows({ answer, page, all, metrics, events, width, pointed, lit, 
       </span>
       <div>
         <EventStrip events={events} startMs={startMs} endMs={endMs} />
-        <TimeAxis startMs={startMs} endMs={endMs} width={width} />
+        <Axis scale={timeScale(startMs, endMs, width / LABEL_PX)} side="below" length={width} />
       </div>
     </div>
   );

@@ -59,7 +59,7 @@ export function UnitTable({ answer, page, histograms }: UnitTableProps) {
                 <td>{unit.global_rank ?? "–"}</td>
                 <td>{unit.local_rank ?? "–"}</td>
                 <td>
-                  <i style={{ background: clusterColor(unit.cluster) }} />
+                  <i data-swatch={true} style={{ background: clusterColor(unit.cluster) }} />{" "}
                   {unit.cluster === null ? "–" : unit.cluster + 1}
                 </td>
                 <td>{sayValue(p5, metric?.unit)}</td>

@@ -35,7 +35,7 @@ interface ControlsProps {
 export default function Controls({ screen, partitions, picture, editor, filter }: ControlsProps) {
   const change = useChangeScreen();
   return (
-    <div className={styles.controls}>
+    <div>
       {picture && <PictureControls model={picture} editor={editor} />}
       <div className={styles.conditions}>{filter && <Conditions {...filter} />}</div>
       <PartitionList

@@ -26,7 +26,7 @@ import { PictureCount } from "./picture/picture-count.tsx";
 import { listAttributes } from "./picture/unit-columns.ts";
 import { startLayoutWorker, useLayoutWorker } from "./picture/use-layout.ts";
 import { usePicture } from "./picture/use-picture.ts";
-import { RowCount } from "./row-count.tsx";
+import { TableRowCount } from "./row-count.tsx";
 import { SummaryPlaceholder, SummaryStrip } from "./summary/summary-strip.tsx";
 import { orderRows } from "./tables/table-spec.ts";
 import { useTable } from "./tables/use-table.ts";
@@ -127,7 +127,7 @@ export default function Overview() {
           chips={<Chips screen={screen} isApplied={narrowed?.isApplied ?? []} />}
         >
           {picture && <PictureCount model={picture} />}
-          {!isPicture && rows && table.value && <RowCount table={screen.table} rows={rows} {...table.value} />}
+          {!isPicture && rows && table.value && <TableRowCount table={screen.table} rows={rows} {...table.value} />}
         </Toolbar>
         <Frame source={table} what={isPicture ? "units" : screen.table}>
           {(value) => {

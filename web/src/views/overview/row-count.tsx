@@ -5,8 +5,8 @@ import { downloadText } from "../../base/download.ts";
 import { formatCount } from "../../base/format.ts";
 import type { TableName } from "../../state/screen.ts";
 import { ExportMenu } from "../../widgets/export-menu.tsx";
+import { RowCount } from "../../widgets/row-count.tsx";
 import { useParquet } from "./details/use-parquet.ts";
-import styles from "./row-count.module.css";
 import type { TableSpec } from "./tables/table-spec.ts";
 
 interface RowCountProps<Row> {
@@ -17,11 +17,10 @@ interface RowCountProps<Row> {
   readonly total: number;
 }
 
-export function RowCount<Row>({ table, spec, rows, total }: RowCountProps<Row>) {
+export function TableRowCount<Row>({ table, spec, rows, total }: RowCountProps<Row>) {
   const [problem, saveParquet] = useParquet();
   return (
-    <div className={styles.count}>
-      <span role="status">{countWords(rows.length, spec.rows.length, total)}</span>
+    <RowCount words={countWords(rows.length, spec.rows.length, total)}>
       {problem && <span role="alert">{problem}</span>}
       <ExportMenu
         what="these rows"
@@ -30,7 +29,7 @@ export function RowCount<Row>({ table, spec, rows, total }: RowCountProps<Row>) 
           ...(table === "units" ? { parquet: () => saveParquet(rows.map((row) => spec.keyOf(row))) } : {}),
         }}
       />
-    </div>
+    </RowCount>
   );
 }
 

@@ -5,6 +5,7 @@ import type { Screen, Sort, TableName } from "../../state/screen.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { DataTable, type TableSort } from "../../widgets/data-table/data-table.tsx";
+import { Message } from "../../widgets/frame.tsx";
 import styles from "./table-area.module.css";
 import type { TableSpec } from "./tables/table-spec.ts";
 
@@ -54,10 +55,10 @@ function selectedKey({ selection, table }: Screen): string | null {
 function NoRows({ table, isFiltered }: { table: TableName; isFiltered: boolean }) {
   const change = useChangeScreen();
   return (
-    <div className={styles.none} role="status">
+    <Message role="status">
       <strong>{isFiltered ? `No ${table} match` : `No ${table} yet`}</strong>
       <span>{isFiltered ? "Loosen a filter or the search." : "They appear as soon as a source reports them."}</span>
       {isFiltered && <Button onClick={() => change(clearFilters)}>Clear filters</Button>}
-    </div>
+    </Message>
   );
 }

@@ -9,6 +9,7 @@ import { type Screen, TABLE_NAMES, type TableName } from "../../state/screen.ts"
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import { Icon } from "../../widgets/icon.tsx";
+import { PopupContent } from "../../widgets/popup.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./toolbar.module.css";
@@ -58,11 +59,9 @@ export function Toolbar({ screen, counts, filters, chips, children }: ToolbarPro
             <Icon name="filter" size={14} /> Filters
           </Button>
         </Popover.Trigger>
-        <Popover.Portal>
-          <Popover.Content className={styles.filters} align="end" sideOffset={6} collisionPadding={8}>
-            {filters}
-          </Popover.Content>
-        </Popover.Portal>
+        <PopupContent className={styles.filters} align="end">
+          {filters}
+        </PopupContent>
       </Popover.Root>
       {chips}
       {children}

@@ -16,7 +16,7 @@ import { FlowView, type SaveFlow } from "./flow/flow-view.tsx";
 import { CURVES, type CurveName, hasCurve } from "./graph/curves.ts";
 import type { Drawn } from "./graph/drawn.ts";
 import { type GraphFile, savePng, saveSvg } from "./graph/export.ts";
-import { Legend } from "./graph/legend.tsx";
+import { GraphLegend } from "./graph/legend.tsx";
 import { readPaintTokens } from "./graph/look.ts";
 import { type GraphDeeds, MareyGraph } from "./graph/marey-graph.tsx";
 import type { GraphStage } from "./graph/stage.ts";
@@ -29,7 +29,7 @@ import { Settings } from "./settings.tsx";
 import { SpanTable } from "./span-table.tsx";
 import { StepStrip } from "./step-strip.tsx";
 import { listSteps, type Step, windowOf } from "./steps.ts";
-import { Strip } from "./strip.tsx";
+import { ParallelStrip } from "./strip.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TraceList } from "./traces/trace-list.tsx";
 import { Unread } from "./traces/unread.tsx";
@@ -60,7 +60,7 @@ export function ParallelView({ trace, page: asked, workload }: ParallelViewProps
   );
   return (
     <ViewLayout
-      strip={<Strip answer={answer.value} pane={page.pane} />}
+      strip={<ParallelStrip answer={answer.value} pane={page.pane} />}
       controls={
         <div className={styles.controls}>
           <TraceList workload={whose} current={trace} onOpen={(other) => change(openTrace(other))} />
@@ -232,7 +232,7 @@ function Middle({ answer, page, steps, scene }: MiddleProps) {
           />
         )}
       </div>
-      {drawn && page.drawing === "graph" && <Legend drawn={drawn} by={page.color} />}
+      {drawn && page.drawing === "graph" && <GraphLegend drawn={drawn} by={page.color} />}
       {compared !== null && <DiffPanel before={trace} after={compared} />}
     </>
   );

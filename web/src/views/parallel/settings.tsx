@@ -100,7 +100,7 @@ export function Settings({ page, curves, isEstimated }: SettingsProps) {
               checked={page.classes.includes(each)}
               onChange={() => set({ classes: toggle(page.classes, each) })}
             />
-            <i style={{ background: KIND_COLORS[CLASS_KINDS[each]] }} />
+            <i data-swatch={true} style={{ background: KIND_COLORS[CLASS_KINDS[each]] }} />
             {CLASS_TITLES[each]}
           </label>
         ))}

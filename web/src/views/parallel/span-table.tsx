@@ -147,7 +147,7 @@ function listColumns(originNs: number): readonly Column<SpanRow>[] {
         const kind = kindOf(row.class, row.phase);
         return (
           <span className={styles.kind}>
-            <i style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
+            <i data-swatch={true} style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
           </span>
         );
       },

@@ -4,6 +4,7 @@ import { useMemo } from "react";
 import { formatRatio } from "../../base/format.ts";
 import { type BarPart, StepBars } from "../../charts/step-bars.tsx";
 import type { NsWindow } from "../../state/parallel.ts";
+import { Legend } from "../../widgets/legend.tsx";
 import { sayNs } from "./graph/axis.ts";
 import { KIND_COLORS } from "./graph/kinds.ts";
 import styles from "./parallel.module.css";
@@ -38,13 +39,13 @@ export function StepStrip({ steps, window, onSteps }: StepStripProps) {
           onSelect={(first, last) => onSteps(steps.slice(first, last + 1))}
         />
       </div>
-      <ul className={styles.stepLegend}>
+      <Legend className={styles.stepLegend}>
         {PARTS.map(({ key, title, color }, at) => (
           <li key={key}>
-            <i style={{ background: color }} /> {title} <b>{sayShare(steps, at)}</b>
+            <i data-swatch={true} style={{ background: color }} /> {title} <b>{sayShare(steps, at)}</b>
           </li>
         ))}
-      </ul>
+      </Legend>
     </section>
   );
 }

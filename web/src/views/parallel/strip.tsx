@@ -1,12 +1,12 @@
 // The trace in numbers, and the ways to other views of the same run.
 
-import type { ReactNode } from "react";
 import type { TraceAnswer } from "../../api/generated.ts";
 import { formatPlural, formatRatio } from "../../base/format.ts";
 import { diagnose } from "../../state/diagnostics.ts";
 import { changeParallel, openTrace, type Pane } from "../../state/parallel.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button, IconButton } from "../../widgets/button.tsx";
+import { FigureList, FigureTerm, Strip } from "../../widgets/strip.tsx";
 import { saySeconds } from "./graph/axis.ts";
 import { PANE_OPTIONS } from "./panes.tsx";
 import styles from "./parallel.module.css";
@@ -17,12 +17,12 @@ interface StripProps {
   readonly pane: Pane;
 }
 
-export function Strip({ answer, pane }: StripProps) {
+export function ParallelStrip({ answer, pane }: StripProps) {
   const change = useChangeScreen();
-  if (answer === undefined) return <div className={styles.strip} />;
+  if (answer === undefined) return null;
   const { row, report } = answer;
   return (
-    <div className={styles.strip}>
+    <Strip className={styles.strip}>
       <div className={styles.names}>
         <h1>
           {row.name}
@@ -31,14 +31,14 @@ export function Strip({ answer, pane }: StripProps) {
         <p>{describe(answer)}</p>
       </div>
       {report && row.spans > 0 && (
-        <dl className={styles.figures}>
-          <Figure name="mean step" value={saySeconds(meanStep(report))} />
-          <Figure name="compute" value={shareOf(report.breakdown, "compute_s")} />
-          <Figure name="exposed waiting" value={shareOf(report.breakdown, "waiting_s")} />
-          <Figure name="exposed transfer" value={shareOf(report.breakdown, "transferring_s")} />
-          <Figure name="idle" value={shareOf(report.breakdown, "idle_s")} />
-          {report.bubble && <Figure name="bubble" value={formatRatio(report.bubble.measured_ratio)} />}
-        </dl>
+        <FigureList>
+          <FigureTerm name="mean step" value={saySeconds(meanStep(report))} />
+          <FigureTerm name="compute" value={shareOf(report.breakdown, "compute_s")} />
+          <FigureTerm name="exposed waiting" value={shareOf(report.breakdown, "waiting_s")} />
+          <FigureTerm name="exposed transfer" value={shareOf(report.breakdown, "transferring_s")} />
+          <FigureTerm name="idle" value={shareOf(report.breakdown, "idle_s")} />
+          {report.bubble && <FigureTerm name="bubble" value={formatRatio(report.bubble.measured_ratio)} />}
+        </FigureList>
       )}
       <div className={styles.ways}>
         {pane === "none" &&
@@ -51,16 +51,7 @@ export function Strip({ answer, pane }: StripProps) {
           ))}
         {row.workload_id !== null && <Button onClick={() => change(diagnose(row.workload_id))}>Diagnostics</Button>}
       </div>
-    </div>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
+    </Strip>
   );
 }
 

@@ -52,7 +52,7 @@ export function Controls({ page, rules, colors, violations, narrowed }: Controls
                     checked={page.rules.includes(key)}
                     onChange={() => change(changeRulesPage({ rules: toggled(page.rules, key), shows: "violations" }))}
                   />
-                  <i data-severity={severity} style={{ background: toCssColor(colors, key) }} />
+                  <i data-swatch={true} data-severity={severity} style={{ background: toCssColor(colors, key) }} />
                   <span title={name}>{name}</span>
                   <small>{counts && formatCount(count)}</small>
                 </label>

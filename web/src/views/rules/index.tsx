@@ -20,7 +20,7 @@ import { NodeFaults, SourceFaults } from "./details/hardware-details.tsx";
 import { ViolationDetails } from "./details/violation-details.tsx";
 import { narrow } from "./narrow.ts";
 import styles from "./rules.module.css";
-import { Strip } from "./strip.tsx";
+import { RulesStrip } from "./strip.tsx";
 import { judgeWatch, ViolationTable } from "./table/violation-table.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -40,7 +40,7 @@ export default function Rules() {
   return (
     <>
       <ViewLayout
-        strip={<Strip violations={violations.value} rules={rules} narrowed={narrowed} />}
+        strip={<RulesStrip violations={violations.value} rules={rules} narrowed={narrowed} />}
         controls={
           <Controls page={page} rules={rules} colors={colors} violations={violations.value} narrowed={narrowed} />
         }

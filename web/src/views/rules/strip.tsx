@@ -1,12 +1,12 @@
 // The violations in one line: what they cost, who breaks rules now, what is muted; and of which time.
 
-import type { ReactNode } from "react";
 import type { RuleAnswer, ViolationList } from "../../api/generated.ts";
 import { formatCount, formatPlural, MISSING } from "../../base/format.ts";
 import { changeRulesPage } from "../../state/changes.ts";
 import { useChangeScreen, useScreen } from "../../state/use-screen.ts";
 import { SPANS } from "../../state/violations.ts";
 import { Segmented } from "../../widgets/segmented.tsx";
+import { Figure, Strip } from "../../widgets/strip.tsx";
 import { isOfHardware, type Narrowed } from "./narrow.ts";
 import styles from "./rules.module.css";
 import { formatHours, SPAN_WORDS } from "./words.ts";
@@ -17,7 +17,7 @@ interface StripProps {
   readonly narrowed: Narrowed | undefined;
 }
 
-export function Strip({ violations, rules, narrowed }: StripProps) {
+export function RulesStrip({ violations, rules, narrowed }: StripProps) {
   const { rulesPage: page } = useScreen();
   const change = useChangeScreen();
   const all = violations?.violations ?? [];
@@ -30,7 +30,7 @@ export function Strip({ violations, rules, narrowed }: StripProps) {
   const time = page.range ? "chosen time" : SPAN_WORDS[page.span];
   const known = violations !== undefined;
   return (
-    <div className={styles.strip}>
+    <Strip>
       <Figure
         value={known ? formatHours(violations.gpu_hours) : MISSING}
         label={`GPU-hours in violation, ${time}`}
@@ -93,36 +93,6 @@ export function Strip({ violations, rules, narrowed }: StripProps) {
           onChange={(span) => change(changeRulesPage({ span, range: null }))}
         />
       </div>
-    </div>
-  );
-}
-
-interface FigureProps {
-  readonly value: ReactNode;
-  readonly label: string;
-  readonly tip: string;
-  readonly className?: string | undefined;
-  onClick?(): void;
-}
-
-function Figure({ value, label, tip, className, onClick }: FigureProps) {
-  const content = (
-    <>
-      <b>{value}</b>
-      <span>{label}</span>
-    </>
-  );
-  const classes = [styles.figure, className].filter(Boolean).join(" ");
-  if (!onClick) {
-    return (
-      <div className={classes} data-tip={tip}>
-        {content}
-      </div>
-    );
-  }
-  return (
-    <button type="button" className={classes} data-tip={tip} onClick={onClick}>
-      {content}
-    </button>
+    </Strip>
   );
 }

@@ -8,8 +8,9 @@ import { SEARCH_HINT } from "../../base/search.ts";
 import { changeRulesPage } from "../../state/changes.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import { type RulesPage, toggled } from "../../state/violations.ts";
+import { Chip, Chips } from "../../widgets/chip.tsx";
 import { ExportMenu } from "../../widgets/export-menu.tsx";
-import { Icon } from "../../widgets/icon.tsx";
+import { RowCount } from "../../widgets/row-count.tsx";
 import { Segmented } from "../../widgets/segmented.tsx";
 import { TextSearch } from "../../widgets/text-search.tsx";
 import styles from "./rules.module.css";
@@ -46,14 +47,15 @@ export function Toolbar({ page, rows, total, rules }: ToolbarProps) {
             value={page.text}
             onChange={(text) => change(changeRulesPage({ text }), "replace")}
           />
-          <Chips page={page} />
+          <FilterChips page={page} />
           {rows && total !== undefined && (
-            <div className={styles.count}>
-              <span role="status">
-                {rows.length === total ? formatCount(total) : `${formatCount(rows.length)} of ${formatCount(total)}`}
-              </span>
+            <RowCount
+              words={
+                rows.length === total ? formatCount(total) : `${formatCount(rows.length)} of ${formatCount(total)}`
+              }
+            >
               <ExportMenu what="these violations" files={{ csv: () => exportCsv(rows) }} />
-            </div>
+            </RowCount>
           )}
         </>
       )}
@@ -62,7 +64,7 @@ export function Toolbar({ page, rows, total, rules }: ToolbarProps) {
 }
 
 /** Users and projects that are chosen: the list on the left may show the others. */
-function Chips({ page }: { page: RulesPage }) {
+function FilterChips({ page }: { page: RulesPage }) {
   const change = useChangeScreen();
   const chips = [
     ...page.users.map((name) => ({
@@ -78,21 +80,15 @@ function Chips({ page }: { page: RulesPage }) {
   ];
   if (chips.length === 0) return null;
   return (
-    <span className={styles.chips}>
+    <Chips>
       {chips.map(({ name, title, clear }) => (
-        <button
-          key={`${title} ${name}`}
-          type="button"
-          aria-label={`Show all, not only ${title} ${name}`}
-          onClick={clear}
-        >
+        <Chip key={`${title} ${name}`} aria-label={`Show all, not only ${title} ${name}`} onClick={clear}>
           <span>
             {title} {name || UNKNOWN_NAME}
           </span>
-          <Icon name="close" size={10} />
-        </button>
+        </Chip>
       ))}
-    </span>
+    </Chips>
   );
 }
 

@@ -8,7 +8,7 @@ import { openRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
 import { type RunGroup, saySharing } from "./groups.ts";
-import { Legend } from "./legend.tsx";
+import { RunLegend } from "./legend.tsx";
 import { type RunQuantity, sayNumber } from "./quantities.ts";
 
 interface CoordinatesDrawingProps {
@@ -39,7 +39,7 @@ export function CoordinatesDrawing({ groups, quantities }: CoordinatesDrawingPro
   const toY = (ratio: number) => height - BOTTOM - ratio * (height - TOP - BOTTOM);
   return (
     <>
-      <Legend groups={groups} />
+      <RunLegend groups={groups} />
       <section className={styles.wide} aria-label="Params and results">
         <div ref={place} style={{ flex: 1, minHeight: 0 }}>
           <svg width={width} height={height} role="img" aria-label="Each run a line through its params and results">

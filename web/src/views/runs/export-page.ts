@@ -2,8 +2,8 @@
 
 import { formatCsv } from "../../base/csv.ts";
 import { downloadText } from "../../base/download.ts";
+import { escapeSvg } from "../../charts/pen.ts";
 import { drawSvg } from "../../charts/save-picture.ts";
-import { escapeSvg } from "../../charts/svg-pen.ts";
 import type { RunGroup } from "./groups.ts";
 import type { RunQuantity } from "./quantities.ts";
 import { listColumns } from "./table-drawing.tsx";

@@ -13,7 +13,7 @@ import { BarsDrawing } from "./bars-drawing.tsx";
 import { CoordinatesDrawing } from "./coordinates-drawing.tsx";
 import { saveCsv, saveHtml } from "./export-page.ts";
 import { findRows, groupRuns, listOwnRuns, type ShownPage, showRuns } from "./groups.ts";
-import { Legend } from "./legend.tsx";
+import { RunLegend } from "./legend.tsx";
 import { LinesDrawing } from "./lines-drawing.tsx";
 import { chooseMetrics } from "./metric-menu.tsx";
 import { Picker } from "./picker.tsx";
@@ -22,7 +22,7 @@ import { RunDetails } from "./run-details.tsx";
 import styles from "./runs.module.css";
 import { ScatterDrawing } from "./scatter-drawing.tsx";
 import { Settings } from "./settings.tsx";
-import { Strip } from "./strip.tsx";
+import { RunsStrip } from "./strip.tsx";
 import { TableDrawing } from "./table-drawing.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -34,10 +34,10 @@ export default function Runs() {
   const shown = useMemo(() => showRuns(page, tree.value, own), [page, tree.value, own]);
   return (
     <ViewLayout
-      strip={<Strip tree={tree.value} page={shown} />}
+      strip={<RunsStrip tree={tree.value} page={shown} />}
       controls={
         tree.value && tree.value.rows.length > 0 ? (
-          <div className={styles.controls}>
+          <div>
             <Picker tree={tree.value} page={shown} />
             {shown.drawing === "lines" && <Settings page={shown} />}
           </div>
@@ -103,7 +103,7 @@ function Comparison({ tree, page }: { tree: RunTree; page: ShownPage }) {
       )}
       {page.drawing === "bars" && (
         <>
-          <Legend groups={groups} />
+          <RunLegend groups={groups} />
           <BarsDrawing groups={groups} quantities={quantities} />
         </>
       )}

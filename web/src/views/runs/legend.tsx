@@ -3,16 +3,17 @@
 import type { ReactNode } from "react";
 import { openRun } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
+import { Legend } from "../../widgets/legend.tsx";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
 
-export function Legend({ groups, children }: { groups: readonly RunGroup[]; children?: ReactNode }) {
+export function RunLegend({ groups, children }: { groups: readonly RunGroup[]; children?: ReactNode }) {
   const change = useChangeScreen();
   return (
-    <ul className={styles.legend} aria-label="Legend">
+    <Legend className={styles.legend} aria-label="Legend">
       {groups.map(({ key, label, color, rows }) => (
         <li key={key}>
-          <i style={{ background: color }} />
+          <i data-swatch={true} style={{ background: color }} />
           <button type="button" onClick={() => rows[0] && change(openRun(rows[0]))}>
             {label}
           </button>
@@ -20,6 +21,6 @@ export function Legend({ groups, children }: { groups: readonly RunGroup[]; chil
         </li>
       ))}
       {children}
-    </ul>
+    </Legend>
   );
 }

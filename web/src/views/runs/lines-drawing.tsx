@@ -6,11 +6,10 @@ import type { RunBandLine, RunLine } from "../../api/runs-client.ts";
 import type { Quantity } from "../../base/format.ts";
 import { useRunBands, useRunLines } from "../../data/runs.ts";
 import type { RunsPage } from "../../state/runs.ts";
-import { Button } from "../../widgets/button.tsx";
 import { Frame } from "../../widgets/frame.tsx";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
-import { Legend } from "./legend.tsx";
+import { RunLegend } from "./legend.tsx";
 import { type DrawnLine, MetricChart } from "./metric-chart.tsx";
 import { sayMetric } from "./metric-menu.tsx";
 import { treatLine } from "./smoothing.ts";
@@ -53,7 +52,13 @@ export function LinesDrawing({ page, groups, known, metrics }: LinesDrawingProps
   const source = isTogether ? bands : lines;
   return (
     <>
-      <Legend groups={groups}>{zoom && <Button onClick={() => setZoom(null)}>Whole {page.axis}</Button>}</Legend>
+      <RunLegend groups={groups}>
+        {zoom && (
+          <button type="button" onClick={() => setZoom(null)}>
+            Whole {page.axis}
+          </button>
+        )}
+      </RunLegend>
       <Frame
         source={source as typeof lines}
         what="the metrics"

@@ -2,9 +2,10 @@
 
 import { useMemo, useRef, useState } from "react";
 import type { Quantity } from "../../base/format.ts";
+import { Axis } from "../../charts/axis.tsx";
 import { useSize } from "../../charts/canvas.tsx";
 import { type ChartBand, type ChartLine, LineChart, type TimeRange } from "../../charts/line-chart.tsx";
-import { NumberAxis } from "../../charts/number-axis.tsx";
+import { findLast, linearScale } from "../../charts/scales.ts";
 import type { RunAxis } from "../../state/runs.ts";
 import styles from "./charts.module.css";
 import { sayNumber } from "./quantities.ts";
@@ -33,6 +34,8 @@ interface MetricChartProps {
 }
 
 const NO_SPANS: readonly never[] = [];
+const X_LABEL_PX = 70;
+const Y_LABEL_PX = 36;
 
 export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor, onZoom }: MetricChartProps) {
   const place = useRef<HTMLDivElement>(null);
@@ -40,6 +43,10 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
   const [drawn, setDrawn] = useState<TimeRange | null>(null);
   const [low, high] = useMemo(() => extentOf(lines, range), [lines, range]);
   const chart = useMemo(() => toChart(lines), [lines]);
+  const timeUnit = axis === "time" ? unitOf(range[1]) : 1;
+  const sayTick = (value: number) => (axis === "time" ? sayX(value, axis, timeUnit) : sayNumber(value, null));
+  const x = linearScale(range[0], range[1], width / X_LABEL_PX, sayTick, timeUnit);
+  const y = linearScale(low, high, height / Y_LABEL_PX, (value) => sayNumber(value, unit), bytesUnit(high, unit));
   const values = cursor === null ? null : lines.map((line) => valueAt(line, cursor));
   return (
     <section className={styles.card} aria-label={title}>
@@ -48,14 +55,7 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
         {cursor !== null && <small>{sayX(cursor, axis)}</small>}
       </header>
       <div className={styles.plot}>
-        <NumberAxis
-          low={low}
-          high={high}
-          length={height}
-          side="left"
-          scale={unit === "bytes" ? 1024 ** Math.floor(Math.log(Math.max(1, high)) / Math.log(1024)) : 1}
-          say={(value) => sayNumber(value, unit)}
-        />
+        <Axis scale={y} side="left" length={height} />
         <div ref={place} className={styles.area}>
           <LineChart
             label={`${title} over ${axis}`}
@@ -75,20 +75,13 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
             }}
           />
         </div>
-        <NumberAxis
-          low={range[0]}
-          high={range[1]}
-          length={width}
-          side="below"
-          scale={axis === "time" ? timeScale(range[1]) : 1}
-          say={(x) => (axis === "time" ? sayX(x, axis, timeScale(range[1])) : sayNumber(x, null))}
-        />
+        <Axis scale={x} side="below" length={width} />
       </div>
       {values && (
         <ul className={styles.values}>
           {lines.slice(0, 8).map((line, at) => (
             <li key={line.key}>
-              <i style={{ background: line.color }} />
+              <i data-swatch={true} style={{ background: line.color }} />
               {line.label}
               <b>{sayNumber(values[at] ?? null, unit)}</b>
             </li>
@@ -99,14 +92,19 @@ export function MetricChart({ title, unit, axis, lines, range, cursor, onCursor,
   );
 }
 
+/** Bytes are round in powers of 1024. */
+function bytesUnit(high: number, unit: Quantity | null): number {
+  return unit === "bytes" ? 1024 ** Math.floor(Math.log(Math.max(1, high)) / Math.log(1024)) : 1;
+}
+
 /** Seconds up to two minutes, minutes up to two hours, then hours. */
-function timeScale(most: number): 1 | 60 | 3600 {
+function unitOf(most: number): 1 | 60 | 3600 {
   return most < 120 ? 1 : most < 7200 ? 60 : 3600;
 }
 
 const TIME_UNITS = { 1: "s", 60: "min", 3600: "h" };
 
-function sayX(x: number, axis: RunAxis, scale: 1 | 60 | 3600 = timeScale(x)): string {
+function sayX(x: number, axis: RunAxis, scale: 1 | 60 | 3600 = unitOf(x)): string {
   return axis === "time" ? `${sayNumber(x / scale, null)} ${TIME_UNITS[scale]}` : `${axis} ${sayNumber(x, null)}`;
 }
 
@@ -147,12 +145,6 @@ function toChart(drawn: readonly DrawnLine[]): { lines: readonly ChartLine[]; ba
 
 /** Of the last point at or before x. */
 export function valueAt({ x, values }: { x: Float64Array; values: Float64Array }, place: number): number | null {
-  let [from, to] = [0, x.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if ((x[middle] ?? 0) <= place) from = middle + 1;
-    else to = middle;
-  }
-  const value = values[from - 1];
+  const value = values[findLast(x, place)];
   return value === undefined || Number.isNaN(value) ? null : value;
 }

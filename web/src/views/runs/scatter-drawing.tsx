@@ -1,14 +1,13 @@
 // Two quantities against each other, a point for each run: joules per sample against throughput, loss against batch size.
 
-import { useRef } from "react";
 import { isKnown } from "../../base/format.ts";
-import { useSize } from "../../charts/canvas.tsx";
-import { listNumbers } from "../../charts/number-axis.tsx";
+import { Plot, usePlotArea } from "../../charts/plot.tsx";
+import { linearScale } from "../../charts/scales.ts";
 import { changeRuns, openRun, type RunsPage } from "../../state/runs.ts";
 import { useChangeScreen } from "../../state/use-screen.ts";
 import styles from "./charts.module.css";
 import type { RunGroup } from "./groups.ts";
-import { Legend } from "./legend.tsx";
+import { RunLegend } from "./legend.tsx";
 import { type RunQuantity, sayNumber } from "./quantities.ts";
 
 interface ScatterDrawingProps {
@@ -17,17 +16,16 @@ interface ScatterDrawingProps {
   readonly quantities: readonly RunQuantity[];
 }
 
-const LEFT = 64;
-const BELOW = 34;
-const ABOVE = 8;
-const RIGHT = 14;
+/** Room for numbers with their units. */
+const LEFT_PX = 64;
+const MOST_TICKS = 10;
 
 export function ScatterDrawing({ page, groups, quantities }: ScatterDrawingProps) {
   const x = choose(page.x, ["throughput", "gpu_util", "running"], quantities);
   const y = choose(page.y, ["joules_per_work", "energy", "power"], quantities, x);
   return (
     <>
-      <Legend groups={groups} />
+      <RunLegend groups={groups} />
       <section className={styles.wide} aria-label="Two quantities">
         <div className={styles.axes}>
           <QuantityChoice label="Up" value={y} quantities={quantities} field="y" />
@@ -83,40 +81,18 @@ interface PointsProps {
 
 function Points({ x, y, groups, open }: PointsProps) {
   const change = useChangeScreen();
-  const place = useRef<HTMLDivElement>(null);
-  const { width, height } = useSize(place);
   const points = groups.flatMap((group) =>
     group.rows.flatMap((row) => {
       const [right, up] = [x.of(row), y.of(row)];
       return isKnown(right) && isKnown(up) ? [{ row, group, right, up }] : [];
     }),
   );
-  const [left, wide] = pad(points.map(({ right }) => right));
-  const [low, high] = pad(points.map(({ up }) => up));
-  const toX = (value: number) => LEFT + ((value - left) / (wide - left)) * (width - LEFT - RIGHT);
-  const toY = (value: number) => height - BELOW - ((value - low) / (high - low)) * (height - BELOW - ABOVE);
+  const xScale = linearScale(...pad(points.map(({ right }) => right)), MOST_TICKS, (value) => sayNumber(value, x.unit));
+  const yScale = linearScale(...pad(points.map(({ up }) => up)), MOST_TICKS, (value) => sayNumber(value, y.unit));
+  const [place, area] = usePlotArea(xScale, yScale, LEFT_PX);
   return (
     <div ref={place} style={{ flex: 1, minHeight: 0 }}>
-      <svg width={width} height={height} role="img" aria-label={`${y.title} against ${x.title}`}>
-        {listNumbers(left, wide, width / 110).map((value) => (
-          <g key={value} transform={`translate(${toX(value)} 0)`}>
-            <line className={styles.grid} y1={ABOVE} y2={height - BELOW} />
-            <text y={height - BELOW + 15} textAnchor="middle">
-              {sayNumber(value, x.unit)}
-            </text>
-          </g>
-        ))}
-        {listNumbers(low, high, height / 60).map((value) => (
-          <g key={value} transform={`translate(0 ${toY(value)})`}>
-            <line className={styles.grid} x1={LEFT} x2={width - RIGHT} />
-            <text x={LEFT - 8} dy="0.32em" textAnchor="end">
-              {sayNumber(value, y.unit)}
-            </text>
-          </g>
-        ))}
-        <text x={width - RIGHT} y={height - 4} textAnchor="end">
-          {x.title}
-        </text>
+      <Plot area={area} x={xScale} y={yScale} xTitle={x.title} label={`${y.title} against ${x.title}`}>
         {points.map(({ row, group, right, up }) => (
           // biome-ignore lint/a11y/useSemanticElements: a circle of a drawing cannot be a button
           <circle
@@ -124,8 +100,8 @@ function Points({ x, y, groups, open }: PointsProps) {
             role="button"
             tabIndex={0}
             className={styles.point}
-            cx={toX(right)}
-            cy={toY(up)}
+            cx={area.toX(right)}
+            cy={area.toY(up)}
             r={row.run === open ? 8 : 5.5}
             fill={group.color}
             fillOpacity={0.85}
@@ -137,13 +113,13 @@ function Points({ x, y, groups, open }: PointsProps) {
             }}
           />
         ))}
-      </svg>
+      </Plot>
       {points.length === 0 && <p>None of the runs has both.</p>}
     </div>
   );
 }
 
-function pad(values: readonly number[]): readonly [number, number] {
+function pad(values: readonly number[]): [low: number, high: number] {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   if (!(high >= low)) return [0, 1];
   const margin = high > low ? (high - low) * 0.08 : Math.abs(high || 1) * 0.2;

@@ -1,28 +1,27 @@
 // The chosen runs in numbers, with the fastest and the one that took least energy for its work.
 
-import type { ReactNode } from "react";
 import type { RunRow, RunTree } from "../../api/generated.ts";
 import { formatPlural } from "../../base/format.ts";
+import { FigureList, FigureTerm, Strip } from "../../widgets/strip.tsx";
 import { findRows, type ShownPage, sayApart } from "./groups.ts";
 import { sayNumber } from "./quantities.ts";
 import { findBest, summarizeRuns, unitAfter } from "./run-facts.ts";
-import styles from "./runs.module.css";
 
-export function Strip({ tree, page }: { tree: RunTree | undefined; page: ShownPage }) {
-  if (tree === undefined || tree.rows.length === 0) return <div className={styles.strip} />;
+export function RunsStrip({ tree, page }: { tree: RunTree | undefined; page: ShownPage }) {
+  if (tree === undefined || tree.rows.length === 0) return null;
   const rows = findRows(tree, page.runs);
   const { failed, joules, slowdown } = summarizeRuns(rows);
   return (
-    <div className={styles.strip}>
-      <dl className={styles.figures}>
-        <Figure name={`of ${formatPlural(tree.rows.length, "run")} compared`} value={rows.length} />
-        {failed > 0 && <Figure name="not completed" value={failed} />}
-        {joules > 0 && <Figure name="GPU energy in all" value={sayNumber(joules, "joules")} />}
+    <Strip>
+      <FigureList>
+        <FigureTerm name={`of ${formatPlural(tree.rows.length, "run")} compared`} value={rows.length} />
+        {failed > 0 && <FigureTerm name="not completed" value={failed} />}
+        {joules > 0 && <FigureTerm name="GPU energy in all" value={sayNumber(joules, "joules")} />}
         <Best rows={rows} quantity="throughput" name="fastest" isMost />
         <Best rows={rows} quantity="joules_per_work" name="least energy for its work" />
-        {slowdown !== null && <Figure name="mean slowdown of sharing" value={`${slowdown.toFixed(2)}×`} />}
-      </dl>
-    </div>
+        {slowdown !== null && <FigureTerm name="mean slowdown of sharing" value={`${slowdown.toFixed(2)}×`} />}
+      </FigureList>
+    </Strip>
   );
 }
 
@@ -38,18 +37,9 @@ function Best({ rows, quantity: key, name, isMost = false }: BestProps) {
   if (best === null) return null;
   const { row, quantity } = best;
   return (
-    <Figure
+    <FigureTerm
       name={`${name}: ${sayApart(rows).get(row.run)}`}
       value={`${sayNumber(quantity.of(row), quantity.unit)}${key === "throughput" ? unitAfter(key, row) : ""}`}
     />
-  );
-}
-
-function Figure({ name, value }: { name: string; value: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }

@@ -8,6 +8,7 @@ import { toProblem, toSentence } from "../../../base/problem.ts";
 import { useRuleActions, useRuleLanguage } from "../../../data/rules.ts";
 import { nameView } from "../../../state/view-document.ts";
 import { Button, IconButton } from "../../../widgets/button.tsx";
+import { DialogContent } from "../../../widgets/dialog.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { OWN_COLORS } from "../rule-colors.ts";
 import { partsOf } from "../use-rule-changes.ts";
@@ -36,50 +37,47 @@ export function RuleEditor({ rule, rules, onRemove, onClose }: RuleEditorProps) 
   const [tab, setTab] = useState<Tab>(state.draft.source);
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
-      <Dialog.Portal>
-        <Dialog.Overlay className={styles.overlay} />
-        <Dialog.Content
-          className={styles.sheet}
-          aria-describedby={undefined}
-          onEscapeKeyDown={(event) => {
-            // The first Escape closes what is offered, the next one the sheet.
-            if (event.target instanceof Element && event.target.ariaExpanded === "true") event.preventDefault();
-          }}
-          onInteractOutside={(event) => {
-            if (state.isTouched) event.preventDefault();
-          }}
-        >
-          <header className={styles.head}>
-            <Dialog.Title>{rule ? `Edit ${rule.name}` : "New rule"}</Dialog.Title>
-            <Dialog.Close asChild>
-              <IconButton icon="close" label="Close" />
-            </Dialog.Close>
-          </header>
-          <div className={styles.body}>
-            <Naming state={state} />
-            <div className={styles.tabs}>
-              <Segmented<Tab>
-                label="Edit as"
-                name="rule-tab"
-                value={tab}
-                options={TABS.map((value) => ({ value, title: TAB_TITLES[value] }))}
-                onChange={setTab}
-              />
-              {state.fault && tab !== state.draft.source && (
-                <small className={styles.fault}>
-                  The {TAB_TITLES[state.draft.source]} has a fault; this is what could be read last.
-                </small>
-              )}
-            </div>
-            {tab === "form" && <FormTab state={state} language={language} />}
-            {tab === "text" && <TextTab state={state} />}
-            {tab === "json" && <JsonTab state={state} />}
-            <Words state={state} />
-            <Trial reading={state.isRead ? state.reading : null} />
+      <DialogContent
+        look="sheet"
+        aria-describedby={undefined}
+        onEscapeKeyDown={(event) => {
+          // The first Escape closes what is offered, the next one the sheet.
+          if (event.target instanceof Element && event.target.ariaExpanded === "true") event.preventDefault();
+        }}
+        onInteractOutside={(event) => {
+          if (state.isTouched) event.preventDefault();
+        }}
+      >
+        <header className={styles.head}>
+          <Dialog.Title>{rule ? `Edit ${rule.name}` : "New rule"}</Dialog.Title>
+          <Dialog.Close asChild>
+            <IconButton icon="close" label="Close" />
+          </Dialog.Close>
+        </header>
+        <div className={styles.body}>
+          <Naming state={state} />
+          <div className={styles.tabs}>
+            <Segmented<Tab>
+              label="Edit as"
+              name="rule-tab"
+              value={tab}
+              options={TABS.map((value) => ({ value, title: TAB_TITLES[value] }))}
+              onChange={setTab}
+            />
+            {state.fault && tab !== state.draft.source && (
+              <small className={styles.fault}>
+                The {TAB_TITLES[state.draft.source]} has a fault; this is what could be read last.
+              </small>
+            )}
           </div>
-          <Saving rule={rule} rules={rules} state={state} onRemove={onRemove} onClose={onClose} />
-        </Dialog.Content>
-      </Dialog.Portal>
+          {tab === "form" && <FormTab state={state} language={language} />}
+          {tab === "text" && <TextTab state={state} />}
+          {tab === "json" && <JsonTab state={state} />}
+          <Words state={state} />
+          <Trial reading={state.isRead ? state.reading : null} />
+        </div>
+        <Saving rule={rule} rules={rules} state={state} onRemove={onRemove} onClose={onClose} />
+      </DialogContent>
     </Dialog.Root>
   );
 }

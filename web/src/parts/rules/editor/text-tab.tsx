@@ -109,6 +109,7 @@ export function TextTab({ state: { draft, fault, change } }: { state: DraftState
             <button
               key={offer[0]}
               type="button"
+              data-row={true}
               role="option"
               id={`${listId}-${at}`}
               tabIndex={-1}

@@ -3,14 +3,12 @@
 import { useMemo } from "react";
 import type { SeriesSubject } from "../../../api/client.ts";
 import { formatQuantity, isKnown, type Quantity } from "../../../base/format.ts";
-import { formatInstant } from "../../../base/time.ts";
-import { Sparkline } from "../../../charts/sparkline.tsx";
 import { type Band, computeBands } from "../../../data/bands.ts";
 import { endAt, type SeriesRange, useSeries } from "../../../data/queries.ts";
+import { MetricLine, MetricLines } from "../../../parts/charts/metric-lines.tsx";
 import { useMoment } from "../../../state/use-moment.ts";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { Frame } from "../../../widgets/frame.tsx";
-import styles from "./metric-history.module.css";
 
 interface Shown {
   readonly metric: string;
@@ -53,37 +51,31 @@ function Lines({ bands: lines, range, tops }: LinesProps) {
   const bands = useMemo(() => new Map(computeBands(lines).map((band) => [band.metric, band])), [lines]);
   const endMs = range.endMs ?? Math.max(now, ...[...bands.values()].map((band) => band.timesMs.at(-1) ?? 0));
   return (
-    <div className={styles.history}>
+    <MetricLines range={range}>
       {SHOWN.map((shown) => {
         const band = bands.get(shown.metric);
+        const top = tops[shown.metric] ?? null;
         if (!band) return null;
-        const top = topOf(shown, band, tops[shown.metric] ?? null);
         return (
-          <div key={shown.metric} className={styles.line}>
-            <span>{shown.title}</span>
-            <span data-tip={rangeTip(shown, band)}>
-              <b>{formatQuantity(band.means.at(-1), shown.unit)}</b>
-              {isKnown(tops[shown.metric]) && <small> of {formatQuantity(tops[shown.metric], shown.unit)}</small>}
-            </span>
-            <Sparkline
-              label={`${shown.title}: ${rangeTip(shown, band)}`}
-              timesMs={band.timesMs}
-              values={band.means}
-              minima={band.minima}
-              maxima={band.maxima}
-              startMs={range.startMs}
-              endMs={endMs}
-              top={top}
-              color={shown.color}
-            />
-          </div>
+          <MetricLine
+            key={shown.metric}
+            title={shown.title}
+            words={rangeTip(shown, band)}
+            value={
+              <>
+                <b>{formatQuantity(band.means.at(-1), shown.unit)}</b>
+                {isKnown(top) && <small> of {formatQuantity(top, shown.unit)}</small>}
+              </>
+            }
+            band={band}
+            startMs={range.startMs}
+            endMs={endMs}
+            top={topOf(shown, band, top)}
+            color={shown.color}
+          />
         );
       })}
-      <div className={styles.axis}>
-        <span>{formatInstant(range.startMs, now)}</span>
-        <span>{range.endMs === null ? "now" : formatInstant(range.endMs, now)}</span>
-      </div>
-    </div>
+    </MetricLines>
   );
 }
 

@@ -87,6 +87,7 @@ function Choice({ id, choice: { attribute, hint }, isActive, isUsed, onChoose }:
   return (
     <button
       type="button"
+      data-row={true}
       role="option"
       id={id}
       tabIndex={-1}

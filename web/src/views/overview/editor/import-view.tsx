@@ -3,6 +3,7 @@
 import * as Popover from "@radix-ui/react-popover";
 import { useState } from "react";
 import { Button, IconButton } from "../../../widgets/button.tsx";
+import { PopupContent } from "../../../widgets/popup.tsx";
 import settings from "./settings.module.css";
 import type { Views } from "./use-views.ts";
 
@@ -13,19 +14,10 @@ export function ImportButton({ views }: { views: Views }) {
       <Popover.Trigger asChild>
         <IconButton icon="upload" label="Import JSON" />
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          className={settings.popup}
-          side="right"
-          align="start"
-          sideOffset={10}
-          collisionPadding={8}
-          aria-label="Import view"
-        >
-          <h3>Import a view</h3>
-          <ImportForm views={views} onDone={() => setOpen(false)} />
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent className={settings.popup} side="right" align="start" sideOffset={10} aria-label="Import view">
+        <h3>Import a view</h3>
+        <ImportForm views={views} onDone={() => setOpen(false)} />
+      </PopupContent>
     </Popover.Root>
   );
 }

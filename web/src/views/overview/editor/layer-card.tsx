@@ -6,6 +6,7 @@ import * as Popover from "@radix-ui/react-popover";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { IconButton } from "../../../widgets/button.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
+import { PopupContent } from "../../../widgets/popup.tsx";
 import styles from "./layout-editor.module.css";
 import settings from "./settings.module.css";
 
@@ -80,22 +81,19 @@ export const INDENT_PX = 10;
 
 export function Settings({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <Popover.Portal>
-      <Popover.Content
-        className={settings.popup}
-        side="right"
-        align="start"
-        sideOffset={10}
-        collisionPadding={8}
-        aria-label={`Settings of ${title}`}
-        // The first control may be a list of attributes that takes the keys by itself.
-        onOpenAutoFocus={(event) => {
-          if (document.activeElement?.closest("[role=combobox]")) event.preventDefault();
-        }}
-      >
-        <h3>{title}</h3>
-        {children}
-      </Popover.Content>
-    </Popover.Portal>
+    <PopupContent
+      className={settings.popup}
+      side="right"
+      align="start"
+      sideOffset={10}
+      aria-label={`Settings of ${title}`}
+      // The first control may be a list of attributes that takes the keys by itself.
+      onOpenAutoFocus={(event) => {
+        if (document.activeElement?.closest("[role=combobox]")) event.preventDefault();
+      }}
+    >
+      <h3>{title}</h3>
+      {children}
+    </PopupContent>
   );
 }

@@ -17,6 +17,7 @@ import { attributeOf, type View } from "../../../layout/grammar.ts";
 import { MAX_LAYERS } from "../../../layout/parse-view.ts";
 import { IconButton } from "../../../widgets/button.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
+import { PopupContent } from "../../../widgets/popup.tsx";
 import { INSTRUCTIONS, makeAnnouncements } from "./announcements.ts";
 import { AttributePicker } from "./attribute-picker.tsx";
 import {
@@ -63,7 +64,7 @@ export function LayoutEditor({ editor, units, view }: LayoutEditorProps) {
           editor.edit(addLayer(view, attribute));
         }}
       />
-      <p className={styles.said} aria-live="polite">
+      <p data-visually-hidden={true} aria-live="polite">
         {said}
       </p>
     </section>
@@ -207,19 +208,17 @@ function AddLayer({ units, view, onAdd }: AddLayerProps) {
           <Icon name="plus" size={12} /> add a layer
         </button>
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content className={settings.popup} side="right" align="start" sideOffset={10} collisionPadding={8}>
-          <AttributePicker
-            units={units}
-            used={view.layers.map(attributeOf)}
-            value={null}
-            onChoose={(attribute) => {
-              setOpen(false);
-              onAdd(attribute);
-            }}
-          />
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent className={settings.popup} side="right" align="start" sideOffset={10}>
+        <AttributePicker
+          units={units}
+          used={view.layers.map(attributeOf)}
+          value={null}
+          onChoose={(attribute) => {
+            setOpen(false);
+            onAdd(attribute);
+          }}
+        />
+      </PopupContent>
     </Popover.Root>
   );
 }

@@ -4,6 +4,7 @@ import * as Popover from "@radix-ui/react-popover";
 import { type FormEvent, useState } from "react";
 import { MAX_TITLE } from "../../../state/view-document.ts";
 import { Button, IconButton } from "../../../widgets/button.tsx";
+import { PopupContent } from "../../../widgets/popup.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import { Row } from "./fields.tsx";
 import settings from "./settings.module.css";
@@ -17,19 +18,10 @@ export function SaveButton({ editor, views }: { editor: Editor; views: Views }) 
       <Popover.Trigger asChild>
         <IconButton icon="save" label="Save as …" />
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          className={settings.popup}
-          side="right"
-          align="start"
-          sideOffset={10}
-          collisionPadding={8}
-          aria-label="Save view"
-        >
-          <h3>Save this view</h3>
-          <SaveForm editor={editor} views={views} onDone={() => setOpen(false)} />
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent className={settings.popup} side="right" align="start" sideOffset={10} aria-label="Save view">
+        <h3>Save this view</h3>
+        <SaveForm editor={editor} views={views} onDone={() => setOpen(false)} />
+      </PopupContent>
     </Popover.Root>
   );
 }

@@ -4,7 +4,7 @@ import { clearFilters, setClause, showWithin } from "../../../state/changes.ts";
 import type { Screen } from "../../../state/screen.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { serializeWhere } from "../../../state/where.ts";
-import { Icon } from "../../../widgets/icon.tsx";
+import { Chip } from "../../../widgets/chip.tsx";
 import { describeSelection } from "../details/selection-words.ts";
 import styles from "./chips.module.css";
 import { describeClause, describeCondition, explainUnapplied, lowerTitle, titleOf } from "./condition-words.ts";
@@ -27,8 +27,7 @@ export function Chips({ screen, isApplied }: ChipsProps) {
         const unapplied = explainUnapplied(clause, isApplied[at], table);
         return (
           <li key={keys[at]}>
-            <button
-              type="button"
+            <Chip
               aria-label={`Remove filter ${describeClause(clause)}`}
               data-unapplied={unapplied !== null || undefined}
               data-tip={unapplied ?? undefined}
@@ -40,15 +39,13 @@ export function Chips({ screen, isApplied }: ChipsProps) {
                   <small>{lowerTitle(titleOf(condition))}</small> {describeCondition(condition)}
                 </span>
               ))}
-              <Icon name="close" size={10} />
-            </button>
+            </Chip>
           </li>
         );
       })}
       {within && (
         <li>
-          <button
-            type="button"
+          <Chip
             aria-label={`only ${describeSelection(within)}: Show all units again`}
             data-unapplied={table === "workloads" || table === "nodes" || undefined}
             onClick={() => change(showWithin(null))}
@@ -56,8 +53,7 @@ export function Chips({ screen, isApplied }: ChipsProps) {
             <span>
               <small>only</small> {describeSelection(within)}
             </span>
-            <Icon name="close" size={10} />
-          </button>
+          </Chip>
         </li>
       )}
       <li>

@@ -12,6 +12,7 @@ import type { TableName } from "../../../state/screen.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { MOST_CLAUSES, type Where } from "../../../state/where.ts";
 import { OptionList } from "../../../widgets/option-list.tsx";
+import { PopupContent } from "../../../widgets/popup.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
 import type { Narrowed } from "./apply-where.ts";
 import { ClauseCard, DraftCard } from "./clause-card.tsx";
@@ -97,20 +98,18 @@ export function AddCondition({ title, columns, onChoose }: AddConditionProps) {
   return (
     <Popover.Root open={isOpen} onOpenChange={setOpen}>
       <Popover.Trigger className={styles.add}>{title}</Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content className={styles.popup} align="start" sideOffset={4} collisionPadding={8}>
-          {isOpen && (
-            <OptionList
-              label="Search attributes"
-              options={[...listOptions(columns), ...listRules(columns, rules ?? [])]}
-              onChoose={(attribute) => {
-                setOpen(false);
-                onChoose(attribute);
-              }}
-            />
-          )}
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent className={styles.popup} align="start">
+        {isOpen && (
+          <OptionList
+            label="Search attributes"
+            options={[...listOptions(columns), ...listRules(columns, rules ?? [])]}
+            onChoose={(attribute) => {
+              setOpen(false);
+              onChoose(attribute);
+            }}
+          />
+        )}
+      </PopupContent>
     </Popover.Root>
   );
 }

@@ -3,16 +3,15 @@
 import { downloadBlob, downloadText } from "../../../base/download.ts";
 import { formatPlural } from "../../../base/format.ts";
 import { formatExact } from "../../../base/time.ts";
+import { createMeasure, type Pen, SvgPen, writeSvgDocument } from "../../../charts/pen.ts";
 import type { Projection } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
 import { paintGroups } from "./group-painter.ts";
 import { LEGEND_HEIGHT, paintLegend, write } from "./legend-painter.ts";
-import type { Pen } from "./pen.ts";
 import { computeRuleMarks } from "./rules/rule-marks.ts";
 import { paintRuleBars, paintUnitSigns } from "./rules/rule-painter.ts";
 import { paintSquares } from "./square-painter.ts";
-import { SvgPen } from "./svg-pen.ts";
 import { toCss } from "./tokens.ts";
 import type { PictureModel } from "./use-picture.ts";
 
@@ -41,14 +40,7 @@ export function savePng(subject: PictureSubject): void {
   context.fillStyle = toCss(subject.model.tokens.bg);
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.scale(DENSITY, DENSITY);
-  paintPage(context, subject, (paint) => {
-    context.save();
-    context.beginPath();
-    context.rect(0, HEAD_HEIGHT, width, subject.viewport.height);
-    context.clip();
-    paint();
-    context.restore();
-  });
+  paintPage(context, subject);
   canvas.toBlob((blob) => {
     if (blob) downloadBlob(`${nameOf(subject)}.png`, blob);
   }, "image/png");
@@ -59,15 +51,18 @@ export function saveSvg(subject: PictureSubject): void {
 }
 
 export function writeSvg(subject: PictureSubject): string {
-  const { width, height } = pageOf(subject.viewport);
-  const ruler = document.createElement("canvas").getContext("2d");
-  const pen = new SvgPen((text, font) => {
-    if (ruler === null) return { width: text.length * 6 } as TextMetrics;
-    ruler.font = font;
-    return ruler.measureText(text);
-  });
-  paintPage(pen, subject, (paint) => paint());
-  return pen.toText(Math.round(width), Math.round(height), toCss(subject.model.tokens.bg), titleOf(subject));
+  const pen = new SvgPen(createMeasure());
+  paintPage(pen, subject);
+  const { tokens } = subject.model;
+  return writeSvgDocument(
+    {
+      ...pageOf(subject.viewport),
+      title: titleOf(subject),
+      background: toCss(tokens.bg),
+      color: toCss(tokens.text),
+    },
+    [pen.finish()],
+  );
 }
 
 function pageOf({ width, height }: Size): Size {
@@ -83,20 +78,23 @@ function nameOf({ model, atMs }: PictureSubject): string {
   return `clusterscape-${words}-${new Date(atMs).toISOString().slice(0, 16).replace(/[:T]/g, "-")}`;
 }
 
-/** `clip`: keeps what it is given to paint within the picture's place, where a pen can. */
-function paintPage(pen: Pen, subject: PictureSubject, clip: (paint: () => void) => void): void {
+function paintPage(pen: Pen, subject: PictureSubject): void {
   const { layout, model, viewport } = subject;
   const { tokens } = model;
   const camera = { ...subject.camera, offsetY: subject.camera.offsetY + HEAD_HEIGHT };
   const space = { width: viewport.width, height: viewport.height + HEAD_HEIGHT };
-  clip(() => {
-    paintGroups(pen, layout, camera, space, tokens);
-    paintSquares(pen, layout, model.marks, camera, space, toCss(tokens.bg));
-    if (model.units.rules?.snapshot.rowCount !== layout.size.length) return;
+  pen.save();
+  pen.beginPath();
+  pen.rect(0, HEAD_HEIGHT, viewport.width, viewport.height);
+  pen.clip();
+  paintGroups(pen, layout, camera, space, tokens);
+  paintSquares(pen, layout, model.marks, camera, space, toCss(tokens.bg));
+  if (model.units.rules?.snapshot.rowCount === layout.size.length) {
     const rules = computeRuleMarks(layout, model.rules);
     paintRuleBars(pen, layout, rules, camera, space, tokens);
     paintUnitSigns(pen, layout, rules, camera, space, tokens);
-  });
+  }
+  pen.restore();
   const used = write(pen, titleOf(subject), MARGIN, HEAD_HEIGHT - 12, 600, tokens.text);
   const detail = `${formatPlural(layout.unitCount, "unit")} · ${formatExact(subject.atMs)}`;
   write(pen, detail, MARGIN + used + 12, HEAD_HEIGHT - 12, 400, tokens.muted);

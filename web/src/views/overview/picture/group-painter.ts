@@ -3,10 +3,10 @@
 
 import { splitCharacters } from "../../../base/characters.ts";
 import { formatCount } from "../../../base/format.ts";
+import type { Pen } from "../../../charts/pen.ts";
 import type { Projection } from "../../../layers/squares/marks.ts";
 import { labelOf, type UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
-import type { Pen } from "./pen.ts";
 import { type Tokens, toCss } from "./tokens.ts";
 
 /** In page pixels. */

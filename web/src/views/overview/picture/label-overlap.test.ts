@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { Pen } from "../../../charts/pen.ts";
 import { BUILTIN_VIEWS } from "../../../layout/builtin-views.ts";
 import { makePretendUnits } from "../../../layout/pretend-units.ts";
 import { fitScale } from "./camera.ts";
 import { layoutToFit } from "./fit-layout.ts";
 import { paintGroups } from "./group-painter.ts";
-import type { Pen } from "./pen.ts";
 import type { Tokens } from "./tokens.ts";
 
 const tokens: Tokens = { bg: 0, panel: 1, raised: 2, line: 3, text: 4, muted: 5, faint: 6, accent: 7, bad: 8 };

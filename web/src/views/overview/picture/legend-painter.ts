@@ -1,13 +1,13 @@
 // What the colors of a saved picture mean, in one line below it.
 
 import { formatCount } from "../../../base/format.ts";
+import type { Pen } from "../../../charts/pen.ts";
 import type { PackedColor } from "../../../layers/squares/marks.ts";
 import { sayEnds } from "../filter/number-words.ts";
 import type { Size } from "./camera.ts";
 import type { Legend } from "./color/coloring.ts";
 import { NO_COLOR } from "./color/name-color.ts";
 import { FONT } from "./group-painter.ts";
-import type { Pen } from "./pen.ts";
 import { type Tokens, toCss } from "./tokens.ts";
 
 export const LEGEND_HEIGHT = 34;

@@ -1,16 +1,12 @@
 // How many units the picture shows, and how many of them the filters let through.
 
 import { formatCount, formatPlural } from "../../../base/format.ts";
-import styles from "./picture.module.css";
+import { RowCount } from "../../../widgets/row-count.tsx";
 import type { PictureModel } from "./use-picture.ts";
 
 export function PictureCount({ model }: { model: PictureModel }) {
   const { drawn, matching } = model;
   const text =
     matching === drawn ? formatPlural(drawn, "unit") : `${formatCount(matching)} of ${formatPlural(drawn, "unit")}`;
-  return (
-    <span role="status" className={styles.count}>
-      {text}
-    </span>
-  );
+  return <RowCount words={text} />;
 }

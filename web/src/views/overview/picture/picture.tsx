@@ -6,6 +6,7 @@ import { clearFilters } from "../../../state/changes.ts";
 import type { Selection } from "../../../state/screen.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
+import { Message } from "../../../widgets/frame.tsx";
 import { listSelectedRows } from "../details/selected-rows.ts";
 import { GroupTip } from "./group-tip.tsx";
 import { listAncestry, selectionOfGroup } from "./groups.ts";
@@ -128,7 +129,7 @@ export function Picture({ worker, model, selection, onPlaced }: PictureProps) {
           <rect ref={refs.focused} className={styles.focused} />
           <path ref={refs.sketch} className={styles.sketch} />
         </svg>
-        <p id={summaryId} className={styles.hidden}>
+        <p id={summaryId} data-visually-hidden={true}>
           {placed && describePicture(model, placed.layout)} {ruleMarks && describeMarks(ruleMarks)} {KEY_WORDS}
         </p>
         {stage && placed && units && pointer.dragging === null && (
@@ -196,7 +197,7 @@ function Tip({ stage, model, row, marks }: TipProps) {
       <UnitTip words={words} held={held} x={place[0]} y={place[1]} picture={stage.viewport}>
         {marks && <UnitRuleLines marks={marks} row={row} />}
       </UnitTip>
-      <p className={styles.hidden} aria-live="polite">
+      <p data-visually-hidden={true} aria-live="polite">
         {[words.title, words.state, words.holder, words.owner, words.value].filter(Boolean).join(", ")}
       </p>
     </>
@@ -206,10 +207,10 @@ function Tip({ stage, model, row, marks }: TipProps) {
 function Nothing({ model }: { model: PictureModel }) {
   const [title, words] = describeNothing(model);
   return (
-    <div className={styles.none} role="status">
+    <Message className={styles.none} role="status">
       <strong>{title}</strong>
       <span>{words}</span>
-    </div>
+    </Message>
   );
 }
 
@@ -232,9 +233,9 @@ function Unmatched() {
 
 function CannotDraw() {
   return (
-    <div className={styles.none} role="alert">
+    <Message className={styles.none} role="alert">
       <strong>This browser cannot draw the picture</strong>
       <span>It needs WebGL 2. The tables show the same units.</span>
-    </div>
+    </Message>
   );
 }

@@ -1,11 +1,11 @@
 // The squares with a pen, for files: on the page the graphics card draws them. Squares that look alike are one path.
 
+import type { Pen } from "../../../charts/pen.ts";
 import { isSolid, type Marks, type Projection, SHAPES } from "../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../layout/layout.ts";
 import type { Size } from "./camera.ts";
 import { isInSight } from "./group-painter.ts";
 import { squareOf } from "./outline-painter.ts";
-import type { Pen } from "./pen.ts";
 import { toCss } from "./tokens.ts";
 
 /** Below this side there is no inside to tell from a border. */

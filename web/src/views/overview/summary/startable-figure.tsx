@@ -3,6 +3,8 @@
 import * as Popover from "@radix-ui/react-popover";
 import type { PartitionSummary } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
+import { PopupContent } from "../../../widgets/popup.tsx";
+import { FigureButton } from "../../../widgets/strip.tsx";
 import { describePlace, findTelling, listPlaces, nameOf, type Place } from "./startable.ts";
 import own from "./startable-figure.module.css";
 import styles from "./summary-strip.module.css";
@@ -19,10 +21,8 @@ export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
-        <button
-          type="button"
-          className={styles.figure}
-          data-short={told.isFragmented || undefined}
+        <FigureButton
+          isBad={told.isFragmented}
           aria-label={`${formatPlural(told.largestGpus, "GPU")} ${sayPlace(told).join(" ")}: largest job that can start now, ${nameOf(told)}`}
         >
           <b>{formatPlural(told.largestGpus, "GPU")}</b>{" "}
@@ -30,19 +30,11 @@ export function StartableFigure({ partitions, onShow }: StartableFigureProps) {
             {sayPlace(told)[0]}
             <span className={styles.wide}> {sayPlace(told)[1]}</span>
           </span>
-        </button>
+        </FigureButton>
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          className={own.places}
-          align="center"
-          sideOffset={6}
-          collisionPadding={8}
-          aria-label="What could start now"
-        >
-          <Places places={places} onShow={onShow} />
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent className={own.places} align="center" aria-label="What could start now">
+        <Places places={places} onShow={onShow} />
+      </PopupContent>
     </Popover.Root>
   );
 }

@@ -9,6 +9,7 @@ import { useWaste } from "../../../data/queries.ts";
 import { ReservationFigure } from "../../../parts/scheduling/reservation-figure.tsx";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { StackedBar } from "../../../widgets/stacked-bar.tsx";
+import { Figure, Strip } from "../../../widgets/strip.tsx";
 import { type Shown, showUnits } from "./choices.ts";
 import { StartableFigure } from "./startable-figure.tsx";
 import styles from "./summary-strip.module.css";
@@ -24,7 +25,7 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
   const { units } = cluster;
   const show = (shown: Shown) => () => change(showUnits(shown));
   return (
-    <div className={styles.strip}>
+    <Strip>
       <Figure
         value={formatCount(units.total)}
         label={`GPUs on ${formatPlural(cluster.nodes, "node")}`}
@@ -65,7 +66,9 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
       <Figure
         value={
           <>
-            {cluster.gpu_util_ratio !== null && <i style={{ background: rampColor(cluster.gpu_util_ratio) }} />}
+            {cluster.gpu_util_ratio !== null && (
+              <i data-swatch={true} style={{ background: rampColor(cluster.gpu_util_ratio) }} />
+            )}{" "}
             {formatRatio(cluster.gpu_util_ratio)}
           </>
         }
@@ -93,12 +96,12 @@ export function SummaryStrip({ cluster, children }: SummaryStripProps) {
         value={formatCount(cluster.stranded)}
         label="stranded"
         tip="Free, but on nodes with too few free GPUs for anybody who waits"
-        isShort={cluster.stranded > 0}
+        isBad={cluster.stranded > 0}
         onClick={show({ kind: "stranded" })}
       />
-      <ReservationFigure reservations={cluster.reservations} nowMs={cluster.at} className={styles.figure ?? ""} />
+      <ReservationFigure reservations={cluster.reservations} nowMs={cluster.at} />
       {children && <div className={styles.end}>{children}</div>}
-    </div>
+    </Strip>
   );
 }
 
@@ -117,23 +120,6 @@ function WasteFigure({ onClick }: { onClick: () => void }) {
   );
 }
 
-interface FigureProps {
-  readonly value: ReactNode;
-  readonly label: string;
-  readonly tip: string;
-  readonly isShort?: boolean;
-  onClick(): void;
-}
-
-function Figure({ value, label, tip, isShort = false, onClick }: FigureProps) {
-  return (
-    <button type="button" className={styles.figure} data-tip={tip} data-short={isShort || undefined} onClick={onClick}>
-      <b>{value}</b>
-      <span>{label}</span>
-    </button>
-  );
-}
-
 function State({ count, title, tip, onClick }: { count: number; title: string; tip?: string; onClick: () => void }) {
   return (
     <button type="button" data-tip={tip ?? `Show only what is ${title}`} onClick={onClick}>
@@ -144,10 +130,10 @@ function State({ count, title, tip, onClick }: { count: number; title: string; t
 
 export function SummaryPlaceholder() {
   return (
-    <div className={styles.strip} role="status" aria-label="Loading the summary">
+    <Strip role="status" aria-label="Loading the summary">
       {[64, 220, 96, 72, 56, 88, 120].map((width) => (
         <span key={width} className={styles.placeholder} style={{ width }} />
       ))}
-    </div>
+    </Strip>
   );
 }

@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<Operator>[] = [
     rank: 0,
     cell: (row) => (
       <span className={styles.kind} title={row.name}>
-        <i style={{ background: KIND_COLORS[kindOf(row.class, row.phase)] }} />
+        <i data-swatch={true} style={{ background: KIND_COLORS[kindOf(row.class, row.phase)] }} />
         <span>{row.name}</span>
       </span>
     ),

@@ -56,7 +56,7 @@ function Content({ answer, originNs, onOpen, onZoom, onFlow }: ContentProps) {
       <header>
         <div>
           <small>
-            <i style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
+            <i data-swatch={true} style={{ background: KIND_COLORS[kind] }} /> {KIND_TITLES[kind]}
           </small>
           {answer.is_outlier && (
             <Tag tone="warn" tip={`The median of its name is ${sayNs(answer.median_ns)}`}>
@@ -137,7 +137,8 @@ function Members({ answer, onOpen }: { answer: SpanAnswer; onOpen(member: Collec
           <li key={member.span}>
             <button
               type="button"
-              data-current={member.span === answer.span || undefined}
+              data-row={true}
+              aria-current={member.span === answer.span || undefined}
               data-tip={`arrives after ${sayNs(member.arrive_ns - from)}, waits ${sayNs(member.wait_ns)}, transfers ${sayNs(member.transfer_ns)}`}
               onClick={() => onOpen(member)}
             >
@@ -188,8 +189,8 @@ function Related({ title, spans, originNs, onOpen }: RelatedProps) {
       <ul className={styles.related}>
         {known.slice(0, MOST_RELATED).map((span) => (
           <li key={span.span}>
-            <button type="button" onClick={() => onOpen(span)}>
-              <i style={{ background: KIND_COLORS[kindOf(span.span_class, null)] }} />
+            <button type="button" data-row={true} onClick={() => onOpen(span)}>
+              <i data-swatch={true} style={{ background: KIND_COLORS[kindOf(span.span_class, null)] }} />
               <span title={span.name}>{span.name}</span>
               <small>
                 rank {span.rank} · {sayNs(span.start_ns - originNs)} · {sayNs(span.end_ns - span.start_ns)}

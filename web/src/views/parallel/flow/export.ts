@@ -3,7 +3,7 @@
 import type { FlowAnswer, FlowEdge, FlowNode } from "../../../api/generated.ts";
 import { downloadBlob, downloadText } from "../../../base/download.ts";
 import type { Ink } from "../../../charts/canvas.tsx";
-import { escapeSvg } from "../../../charts/svg-pen.ts";
+import { escapeSvg, writeSvgDocument } from "../../../charts/pen.ts";
 import { cellsAt, labelOf, MOST_SHARDS, placeShards, wayOf } from "./geometry.ts";
 import { type Box, CELL, type FlowLayout, NODE_HEIGHT } from "./layout.ts";
 import { isShown, MARK_COLORS, MARK_PATHS, MARK_TITLES, MARKS, splitColor, toneOf } from "./looks.ts";
@@ -18,7 +18,6 @@ export interface FlowFile {
 }
 
 const [LEFT_PX, HEAD_PX, FOOT_PX] = [96, 36, 40];
-const FONT = "Inter, system-ui, sans-serif";
 /** Browsers draw no larger canvases. */
 const [WIDEST_PX, MOST_PIXELS] = [16_000, 64_000_000];
 
@@ -56,21 +55,19 @@ export function writeFlowSvg(file: FlowFile): string {
   const isNear = ({ source, target }: FlowEdge) => source === file.selected || target === file.selected;
   const edges = flow.edges.filter((edge) => isShown(edge, file.shown) || isNear(edge));
   const places = placeShards(edges);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
-      `font-family="${FONT}" font-size="11" fill="${ink("var(--text)")}">`,
-    `<title>${escapeSvg(file.title)}</title>`,
-    `<rect width="${width}" height="${height}" fill="${ink("var(--panel)")}"/>`,
-    `<text x="14" y="23" font-size="13" font-weight="600">${escapeSvg(file.title)}</text>`,
-    ...writeStages(file),
-    `<g transform="translate(${LEFT_PX} ${HEAD_PX})">`,
-    ...layout.blocks.map((box) => writeBlock(box, ink)),
-    ...edges.map((edge) => writeEdge(edge, file, places.get(edge) ?? 0)),
-    ...flow.nodes.map((node, at) => writeNode(node, at, file)),
-    "</g>",
-    ...writeLegend(file, height - FOOT_PX / 2),
-    "</svg>\n",
-  ].join("\n");
+  return writeSvgDocument(
+    { width, height, title: file.title, background: ink("var(--panel)"), color: ink("var(--text)") },
+    [
+      `<text x="14" y="23" font-size="13" font-weight="600">${escapeSvg(file.title)}</text>`,
+      ...writeStages(file),
+      `<g transform="translate(${LEFT_PX} ${HEAD_PX})">`,
+      ...layout.blocks.map((box) => writeBlock(box, ink)),
+      ...edges.map((edge) => writeEdge(edge, file, places.get(edge) ?? 0)),
+      ...flow.nodes.map((node, at) => writeNode(node, at, file)),
+      "</g>",
+      ...writeLegend(file, height - FOOT_PX / 2),
+    ],
+  );
 }
 
 function writeStages({ flow, layout }: FlowFile): readonly string[] {

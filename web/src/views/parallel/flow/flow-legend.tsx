@@ -1,6 +1,7 @@
 // What the marks and cells of a flow mean: those that are in it.
 
 import type { FlowAnswer } from "../../../api/generated.ts";
+import { Legend } from "../../../widgets/legend.tsx";
 import { KIND_COLORS } from "../graph/kinds.ts";
 import styles from "./flow.module.css";
 import { MARK_COLORS, MARK_PATHS, MARK_TITLES, MARKS, splitColor } from "./looks.ts";
@@ -9,10 +10,10 @@ export function FlowLegend({ flow }: { flow: FlowAnswer }) {
   const marks = new Set(flow.nodes.flatMap((node) => node.marks.map(({ mark }) => mark)));
   const splits = new Set(flow.edges.flatMap(({ shard }) => shard ?? []));
   return (
-    <ul className={styles.legend} aria-label="Marks">
+    <Legend className={styles.legend} aria-label="Marks">
       {(["forward", "backward"] as const).map((kind) => (
         <li key={kind}>
-          <i style={{ background: KIND_COLORS[kind] }} /> {kind}
+          <i data-swatch={true} style={{ background: KIND_COLORS[kind] }} /> {kind}
         </li>
       ))}
       {MARKS.filter((mark) => marks.has(mark)).map((mark) => (
@@ -28,9 +29,10 @@ export function FlowLegend({ flow }: { flow: FlowAnswer }) {
         .sort((a, b) => a - b)
         .map((parts) => (
           <li key={parts}>
-            <i style={{ background: splitColor(parts) }} /> {parts === 1 ? "whole" : `split in ${parts}`}
+            <i data-swatch={true} style={{ background: splitColor(parts) }} />{" "}
+            {parts === 1 ? "whole" : `split in ${parts}`}
           </li>
         ))}
-    </ul>
+    </Legend>
   );
 }

@@ -4,6 +4,7 @@ import { useMemo } from "react";
 import { formatPlural } from "../../../base/format.ts";
 import { rampColor } from "../../../base/ramp.ts";
 import type { SpanColor } from "../../../state/parallel.ts";
+import { Legend } from "../../../widgets/legend.tsx";
 import type { Drawn } from "./drawn.ts";
 import { KIND_COLORS, KIND_TITLES, SPAN_KINDS, type SpanKind } from "./kinds.ts";
 import styles from "./legend.module.css";
@@ -18,23 +19,27 @@ const HOW_TO_READ =
   "A straight right edge with a slanted left one waits for a straggler. Drag zooms, the wheel zooms about the pointer, " +
   "Shift with either moves, double-click or 0 goes back to the step.";
 
-export function Legend({ drawn, by }: { drawn: Drawn; by: SpanColor }) {
+export function GraphLegend({ drawn, by }: { drawn: Drawn; by: SpanColor }) {
   const kinds = useMemo(() => listKinds(drawn), [drawn]);
   return (
     <div className={styles.legend}>
       {by === "class" ? (
-        <ul aria-label="Colors">
+        <Legend aria-label="Colors" className={styles.colors}>
           {kinds.map((kind) => (
             <li key={kind}>
-              <i style={{ background: KIND_COLORS[kind] }} data-thin={kind === "waiting" || undefined} />
+              <i
+                data-swatch={true}
+                style={{ background: KIND_COLORS[kind] }}
+                data-thin={kind === "waiting" || undefined}
+              />
               {KIND_TITLES[kind]}
             </li>
           ))}
           <li>
-            <i data-merged={true} />
+            <i data-swatch={true} data-merged={true} />
             merged
           </li>
-        </ul>
+        </Legend>
       ) : (
         <Ramp ends={RAMP_WORDS[by]} />
       )}

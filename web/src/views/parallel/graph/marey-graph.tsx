@@ -185,7 +185,7 @@ function Drawing(props: DrawingProps) {
           <div ref={brush} className={styles.brush} />
           {pointed && <Tip drawn={drawn} pointed={pointed} originNs={originNs} size={size} />}
         </div>
-        <p id="parallel-keys" className={styles.hidden}>
+        <p id="parallel-keys" data-visually-hidden={true}>
           {KEYS_HELP}
         </p>
       </div>

@@ -1,6 +1,7 @@
 // What is written and drawn around the spans: gridlines and steps behind them; numbers, curves and the selection before them.
 
 import { nameAt, numberAt } from "../../../api/columns.ts";
+import type { Pen } from "../../../charts/pen.ts";
 import { TIER_PLACES, TIERS } from "../../../layers/marey/marks.ts";
 import type { NsWindow } from "../../../state/parallel.ts";
 import { listNsTicks } from "./axis.ts";
@@ -41,7 +42,7 @@ export function xOf({ window, width }: Pick<PaintScene, "window" | "width">): (n
 }
 
 /** Gridlines with their times, the ends of steps, and a line for each lane: where nothing is drawn on it, it idles. */
-export function paintBack(pen: CanvasRenderingContext2D, scene: PaintScene, stepEndsNs: readonly number[]): void {
+export function paintBack(pen: Pen, scene: PaintScene, stepEndsNs: readonly number[]): void {
   const { width, height, window, rows, tokens } = scene;
   const x = xOf(scene);
   pen.clearRect(0, 0, width, height);
@@ -89,7 +90,7 @@ export interface Front {
   readonly curves: readonly LaneCurve[];
 }
 
-export function paintFront(pen: CanvasRenderingContext2D, scene: PaintScene, front: Front): void {
+export function paintFront(pen: Pen, scene: PaintScene, front: Front): void {
   const { width, height } = scene;
   pen.clearRect(0, 0, width, height);
   pen.save();
@@ -105,7 +106,7 @@ export function paintFront(pen: CanvasRenderingContext2D, scene: PaintScene, fro
 }
 
 /** Numbers of micro-batches where they fit; names where there is more room. */
-function paintLabels(pen: CanvasRenderingContext2D, scene: PaintScene, { marey, kinds, tiers, colors }: Drawn): void {
+function paintLabels(pen: Pen, scene: PaintScene, { marey, kinds, tiers, colors }: Drawn): void {
   const { spans } = marey;
   const { rows, window, width } = scene;
   const x = xOf(scene);
@@ -149,13 +150,13 @@ function nameOf(spans: Drawn["marey"]["spans"], span: number, widthPx: number): 
 
 const LETTER_PX = 5.6;
 
-function fitText(pen: CanvasRenderingContext2D, text: string, widthPx: number): string | null {
+function fitText(pen: Pen, text: string, widthPx: number): string | null {
   const most = Math.floor(widthPx / LETTER_PX);
   if (text.length * LETTER_PX <= widthPx || pen.measureText(text).width <= widthPx) return text;
   return most >= 5 ? `${text.slice(0, most - 1)}…` : null;
 }
 
-function paintSelected(pen: CanvasRenderingContext2D, scene: PaintScene, { marey }: Drawn, selected: number): void {
+function paintSelected(pen: Pen, scene: PaintScene, { marey }: Drawn, selected: number): void {
   const { spans } = marey;
   const x = xOf(scene);
   const row = spans.row[selected] ?? 0;
@@ -177,7 +178,7 @@ function rows(scene: PaintScene, row: number): { readonly top: number; readonly 
 }
 
 /** In the gap below its lane, from 0 at the bottom to the largest value of all rows at the top. */
-function paintCurve(pen: CanvasRenderingContext2D, scene: PaintScene, curve: LaneCurve): void {
+function paintCurve(pen: Pen, scene: PaintScene, curve: LaneCurve): void {
   const { top, height } = rows(scene, curve.row);
   const gap = (scene.rows.pitch[curve.row] ?? 0) - height;
   const room = Math.min(22, gap * 0.42);

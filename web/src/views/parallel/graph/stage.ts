@@ -1,6 +1,7 @@
 // The canvases of a Marey graph and what moves on them: gridlines behind, spans and bands, numbers before. Owns the window
 // while it moves, when to draw and which canvas; knows nothing of React, of servers or of links.
 
+import type { Pen } from "../../../charts/pen.ts";
 import { MareyLayer } from "../../../layers/marey/marey-layer.ts";
 import { SpanIndex } from "../../../layers/marey/pick.ts";
 import type { NsWindow } from "../../../state/parallel.ts";
@@ -249,27 +250,38 @@ export class GraphStage {
   }
 
   #paint(stale: number): void {
-    const look = this.#look;
-    if (look === null) return;
-    const scene: PaintScene = {
-      ...this.#size,
-      window: this.#window,
-      originNs: look.originNs,
-      rows: this.#rows,
-      scrollY: this.#scrollY,
-      tokens: look.tokens,
-    };
     const { back, front } = this.#elements;
-    if ((stale & BACK) !== 0) this.#onSheet(back, (pen) => paintBack(pen, scene, look.stepEndsNs));
-    if ((stale & FRONT) !== 0) {
-      const shown = { drawn: this.#drawn, selected: this.#selected, curves: look.curves };
-      this.#onSheet(front, (pen) => paintFront(pen, scene, shown));
-    }
+    if ((stale & BACK) !== 0) this.#onSheet(back, (pen) => this.paintBack(pen));
+    if ((stale & FRONT) !== 0) this.#onSheet(front, (pen) => this.paintFront(pen));
   }
 
-  #onSheet(canvas: HTMLCanvasElement, paint: (pen: CanvasRenderingContext2D) => void): void {
+  /** What stands behind the spans, with any pen. */
+  paintBack(pen: Pen): void {
+    const look = this.#look;
+    if (look) paintBack(pen, this.#sceneOf(look), look.stepEndsNs);
+  }
+
+  /** What stands before the spans, with any pen. */
+  paintFront(pen: Pen): void {
+    const look = this.#look;
+    if (!look) return;
+    paintFront(pen, this.#sceneOf(look), { drawn: this.#drawn, selected: this.#selected, curves: look.curves });
+  }
+
+  #sceneOf({ originNs, tokens }: StageLook): PaintScene {
+    return {
+      ...this.#size,
+      window: this.#window,
+      originNs,
+      rows: this.#rows,
+      scrollY: this.#scrollY,
+      tokens,
+    };
+  }
+
+  #onSheet(canvas: HTMLCanvasElement, paint: (pen: Pen) => void): void {
     const pen = canvas.getContext("2d");
-    if (pen === null) return;
+    if (pen === null || this.#look === null) return;
     pen.setTransform(this.#ratio, 0, 0, this.#ratio, 0, 0);
     paint(pen);
   }

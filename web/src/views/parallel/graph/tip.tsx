@@ -34,7 +34,7 @@ export function Tip({ drawn, pointed, originNs, size }: TipProps) {
   return (
     <div className={styles.tip} style={style} role="status">
       <b>
-        <i style={{ background: KIND_COLORS[kind] }} />
+        <i data-swatch={true} style={{ background: KIND_COLORS[kind] }} />
         {titleOf(drawn, span)}
       </b>
       <span>{[KIND_TITLES[kind], rankOf(row), row?.label, batchOf(drawn, span)].filter(Boolean).join(" · ")}</span>

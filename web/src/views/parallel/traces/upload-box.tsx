@@ -1,9 +1,10 @@
 // Where traces are dropped: files or whole folders, by mouse or chosen by keys.
 
-import { type DragEvent, useRef, useState } from "react";
+import { useRef } from "react";
 import { formatBytes, formatRatio } from "../../../base/format.ts";
 import { toSentence } from "../../../base/problem.ts";
 import { IconButton } from "../../../widgets/button.tsx";
+import { DropBox } from "../../../widgets/drop-box.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import { listChosen, listDropped } from "./files.ts";
 import styles from "./traces.module.css";
@@ -18,29 +19,13 @@ export function UploadBox({ workload, onStarted }: UploadBoxProps) {
   const { upload, send, dismiss } = useUpload(workload, onStarted);
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
-  const [isOver, setOver] = useState(false);
-  const onDrop = (event: DragEvent) => {
-    event.preventDefault();
-    setOver(false);
-    void listDropped(event.dataTransfer.items).then(send);
-  };
   const take = (input: HTMLInputElement) => {
     const chosen = input.files ? listChosen(input.files) : [];
     void send(chosen);
     input.value = "";
   };
   return (
-    <section
-      className={styles.upload}
-      aria-label="Bring a trace"
-      data-over={isOver || undefined}
-      onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={onDrop}
-    >
+    <DropBox label="Bring a trace" onDrop={({ items }) => void listDropped(items).then(send)}>
       {upload.state === "sending" ? (
         <div className={styles.sending} role="status">
           <span>
@@ -63,7 +48,7 @@ export function UploadBox({ workload, onStarted }: UploadBoxProps) {
         </p>
       )}
       {upload.state === "failed" && (
-        <p className={styles.problem} role="alert">
+        <p role="alert">
           <b>{upload.name} was not taken.</b> {toSentence(upload.problem.message)}{" "}
           {upload.problem.hint && toSentence(upload.problem.hint)}
           <IconButton icon="close" label="Put away" onClick={dismiss} />
@@ -87,6 +72,6 @@ export function UploadBox({ workload, onStarted }: UploadBoxProps) {
         aria-label="Trace folder"
         onChange={(event) => take(event.currentTarget)}
       />
-    </section>
+    </DropBox>
   );
 }

@@ -42,7 +42,7 @@ export function RuleRow({ rule, colors, changes, isFirst, isLast, onEdit }: Rule
         disabled={!mayChange}
         onChange={() => changes.setEnabled(rule, !isEnabled)}
       />
-      <i className={styles.mark} data-severity={severity} style={{ background: toCssColor(colors, key) }} />
+      <i data-swatch={true} data-severity={severity} style={{ background: toCssColor(colors, key) }} />
       <button
         type="button"
         className={styles.what}

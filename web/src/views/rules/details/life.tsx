@@ -3,13 +3,11 @@
 import { useMemo } from "react";
 import type { RuleAnswer } from "../../../api/generated.ts";
 import { formatQuantity, type Quantity } from "../../../base/format.ts";
-import { formatInstant } from "../../../base/time.ts";
 import type { Span } from "../../../charts/span-strip.tsx";
-import { Sparkline } from "../../../charts/sparkline.tsx";
 import { type Band, computeBands } from "../../../data/bands.ts";
 import { type SeriesRange, useSeries } from "../../../data/queries.ts";
 import { useRuleLanguage } from "../../../data/rules.ts";
-import { useNow } from "../../../widgets/clock-context.ts";
+import { MetricLine, MetricLines } from "../../../parts/charts/metric-lines.tsx";
 import { Frame } from "../../../widgets/frame.tsx";
 import styles from "./details.module.css";
 import { findMetrics } from "./metrics.ts";
@@ -28,42 +26,32 @@ export function Life({ workload, gpus, rule, range, endMs, shaded, shade }: Life
   const metrics = useMemo(() => findMetrics(rule.document), [rule.document]);
   const series = useSeries({ workload }, metrics, range, gpus);
   const language = useRuleLanguage();
-  const now = useNow();
   return (
     <div className={styles.life}>
       <Frame source={series} what="history" isEmpty={(lines) => lines.length === 0} empty="No samples in this time.">
         {(lines) => (
-          <>
+          <MetricLines range={range}>
             {computeBands(lines).map((band) => {
-              const words = language?.metrics.find(({ name }) => name === band.metric);
-              const unit: Quantity = words?.unit ?? "count";
+              const metric = language?.metrics.find(({ name }) => name === band.metric);
+              const unit: Quantity = metric?.unit ?? "count";
               return (
-                <div key={band.metric} className={styles.line}>
-                  <span>{words?.label ?? band.metric}</span>
-                  <b data-tip={describe(band, unit)}>{formatQuantity(band.means.at(-1), unit)}</b>
-                  <Sparkline
-                    label={`${words?.label ?? band.metric}: ${describe(band, unit)}; times in violation are shaded`}
-                    timesMs={band.timesMs}
-                    values={band.means}
-                    minima={band.minima}
-                    maxima={band.maxima}
-                    startMs={range.startMs}
-                    endMs={endMs}
-                    top={topOf(band, unit)}
-                    color="var(--accent)"
-                    shaded={shaded}
-                    shade={shade}
-                  />
-                </div>
+                <MetricLine
+                  key={band.metric}
+                  title={metric?.label ?? band.metric}
+                  words={describe(band, unit)}
+                  value={<b>{formatQuantity(band.means.at(-1), unit)}</b>}
+                  band={band}
+                  startMs={range.startMs}
+                  endMs={endMs}
+                  top={topOf(band, unit)}
+                  color="var(--accent)"
+                  shaded={{ spans: shaded, color: shade, words: "times in violation are shaded" }}
+                />
               );
             })}
-          </>
+          </MetricLines>
         )}
       </Frame>
-      <div className={styles.axis}>
-        <span>{formatInstant(range.startMs, now)}</span>
-        <span>{range.endMs === null ? "now" : formatInstant(range.endMs, now)}</span>
-      </div>
     </div>
   );
 }

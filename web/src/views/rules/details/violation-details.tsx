@@ -142,6 +142,7 @@ function Broken({ verdicts, shown, workload }: BrokenProps) {
           <li key={each.rule}>
             <button
               type="button"
+              data-row={true}
               aria-pressed={each.rule === shown}
               onClick={() => change(changeRulesPage({ rule: each.rule }), "replace")}
             >

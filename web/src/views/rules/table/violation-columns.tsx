@@ -26,11 +26,7 @@ export function violationColumns(colors: RuleColors): readonly Shown[] {
       cell: (row) => (
         <Name
           mark={
-            <i
-              className={styles.mark}
-              data-severity={row.severity}
-              style={{ background: toCssColor(colors, row.rule) }}
-            />
+            <i data-swatch={true} data-severity={row.severity} style={{ background: toCssColor(colors, row.rule) }} />
           }
           name={row.rule_name}
         />

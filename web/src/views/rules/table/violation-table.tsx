@@ -10,6 +10,7 @@ import { INITIAL_RULES_PAGE, VIOLATION_COLUMNS } from "../../../state/violations
 import { Button } from "../../../widgets/button.tsx";
 import { sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable } from "../../../widgets/data-table/data-table.tsx";
+import { Message } from "../../../widgets/frame.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import { SPAN_WORDS } from "../words.ts";
 import { violationColumns } from "./violation-columns.tsx";
@@ -74,36 +75,36 @@ function NoViolations({ isFiltered, watch }: { isFiltered: boolean; watch: Watch
   if (isFiltered) {
     const { shows, span, range, sort } = page;
     return (
-      <div className={styles.none} role="status">
+      <Message role="status">
         <strong>No violations match</strong>
         <span>Loosen a filter or the search.</span>
         <Button onClick={() => change(changeRulesPage({ ...INITIAL_RULES_PAGE, shows, span, range, sort }))}>
           Clear filters
         </Button>
-      </div>
+      </Message>
     );
   }
   if (watch === "none") {
     return (
-      <div className={styles.none} role="status">
+      <Message role="status">
         <strong>No rule is switched on</strong>
         <span>So nothing is watched for. Switch one on, or write your own.</span>
         <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show the rules</Button>
-      </div>
+      </Message>
     );
   }
   if (watch === "not-yet") {
     return (
-      <div className={styles.none} role="status">
+      <Message role="status">
         <strong>Nothing to judge yet</strong>
         <span>Rules judge workloads that hold GPUs, as soon as sources report both.</span>
         <Button onClick={() => change(changeRulesPage({ shows: "rules" }))}>Show the rules</Button>
-      </div>
+      </Message>
     );
   }
   return (
-    <div className={styles.none} role="status">
-      <span className={styles.calm}>
+    <Message role="status">
+      <span data-tone="ok">
         <Icon name="check" size={20} />
       </span>
       <strong>All is well</strong>
@@ -116,6 +117,6 @@ function NoViolations({ isFiltered, watch }: { isFiltered: boolean; watch: Watch
       {!page.range && page.span !== "30d" && (
         <Button onClick={() => change(changeRulesPage({ span: "30d" }))}>Look at 30 days</Button>
       )}
-    </div>
+    </Message>
   );
 }

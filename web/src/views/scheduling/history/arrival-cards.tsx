@@ -3,10 +3,10 @@
 import type { TraceDescription } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { HeatMatrix } from "../../../charts/heat-matrix.tsx";
-import { ChartCard, sayNumber } from "../drawing/chart-card.tsx";
-import { linearScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { XyChart } from "../drawing/xy-chart.tsx";
+import { linearScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard, sayNumber } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
 
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -90,7 +90,7 @@ function Week({ trace, color, timezone }: { trace: TraceDescription; color: stri
       }}
     >
       <p className={styles.caption}>
-        <i style={{ background: color }} /> brighter: more jobs
+        <i data-swatch={true} style={{ background: color }} /> brighter: more jobs
       </p>
       {week ? (
         <HeatMatrix

@@ -1,8 +1,8 @@
 // The claims about such traces, each tested on the ones at hand: the verdict, the effect with its interval, what it rests on.
 
 import type { ClaimVerdict, PaperClaim, TraceDescription } from "../../../api/generated.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
 import { Tag, type Tone } from "../../../widgets/tag.tsx";
-import { colorAt } from "../drawing/trace-colors.ts";
 import styles from "./claim-cards.module.css";
 import { barOf } from "./words.ts";
 
@@ -33,7 +33,10 @@ export function ClaimCards({ claims, traces }: ClaimCardsProps) {
               {claim.takeaway !== null && <small>takeaway {claim.takeaway}</small>}
               {claim.traces.map((name) => (
                 <small key={name}>
-                  <i style={{ background: colorAt(traces.findIndex((trace) => trace.name === name)) }} />
+                  <i
+                    data-swatch={true}
+                    style={{ background: colorAt(traces.findIndex((trace) => trace.name === name)) }}
+                  />{" "}
                   {name}
                 </small>
               ))}

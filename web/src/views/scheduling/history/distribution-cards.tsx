@@ -3,6 +3,10 @@
 import type { TraceDescription, ValueSpread } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
+import { countScale, durationScale, linearScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { type Series, XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard, type TableTwin } from "../../../parts/charts/chart-card.tsx";
 import {
   changeScheduling,
   DISTRIBUTION_SHAPES,
@@ -11,10 +15,6 @@ import {
 } from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Segmented } from "../../../widgets/segmented.tsx";
-import { ChartCard, type TableTwin } from "../drawing/chart-card.tsx";
-import { countScale, durationScale, linearScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { type Series, XyChart } from "../drawing/xy-chart.tsx";
 import styles from "./history.module.css";
 import { nameUnits } from "./words.ts";
 

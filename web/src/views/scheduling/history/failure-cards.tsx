@@ -3,10 +3,10 @@
 import type { ClassEnds, TraceDescription } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatShortDuration } from "../../../base/time.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { linearScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
+import { IntervalRows } from "../../../charts/interval-rows.tsx";
+import { linearScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
 import { barOf, sayMeasured, sayRange, sayUnits } from "./words.ts";
 

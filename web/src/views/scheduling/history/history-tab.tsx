@@ -3,8 +3,9 @@
 
 import type { TracesDescription } from "../../../api/generated.ts";
 import { useDescription } from "../../../data/job-traces.ts";
+import { ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { useScreen } from "../../../state/use-screen.ts";
-import { Frame } from "../../../widgets/frame.tsx";
+import { Frame, Message } from "../../../widgets/frame.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { ArrivalCards } from "./arrival-cards.tsx";
 import { ClaimCards } from "./claim-cards.tsx";
@@ -28,7 +29,7 @@ export default function HistoryTab() {
     >
       <div className={styles.main}>
         {scheduling.history.length === 0 ? (
-          <p className={styles.none}>Choose a trace on the left, or drop one there.</p>
+          <Message>Choose a trace on the left, or drop one there.</Message>
         ) : (
           <Frame source={description} what="the description of the traces">
             {(value) => <Sections description={value} />}
@@ -46,26 +47,26 @@ function Sections({ description }: { description: TracesDescription }) {
       <h2>What holds</h2>
       <ClaimCards claims={description.claims} traces={traces} />
       <h2>Jobs</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <DistributionCards traces={traces} />
-      </div>
+      </ChartCards>
       <h2>Arrivals</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <ArrivalCards traces={traces} timezone={description.timezone} />
-      </div>
+      </ChartCards>
       <h2>Occupation and waiting</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <OccupancyCards traces={traces} />
         <WaitCards traces={traces} />
-      </div>
+      </ChartCards>
       <h2>Failures</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <FailureCards traces={traces} />
-      </div>
+      </ChartCards>
       <h2>Users</h2>
-      <div className={styles.cards}>
+      <ChartCards>
         <UserCards traces={traces} />
-      </div>
+      </ChartCards>
     </div>
   );
 }

@@ -3,10 +3,10 @@
 import type { Occupancy, TraceDescription } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatExact } from "../../../base/time.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { linearScale, type Scale, timeScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { XyChart } from "../drawing/xy-chart.tsx";
+import { linearScale, type Scale, timeScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
 import { sayUnits } from "./words.ts";
 
@@ -75,7 +75,7 @@ function Strip({ trace, occupancy, place }: Known) {
   return (
     <div className={styles.multiple}>
       <p className={styles.caption}>
-        <i style={{ background: color }} />
+        <i data-swatch={true} style={{ background: color }} />
         <b>{trace.name}</b> {formatRatio(occupancy.utilization)} of {sayUnits(capacity, trace.size_unit)} used
         {!occupancy.is_capacity_stated && " (the most that was ever busy)"}
         {occupancy.over_capacity_share > 0.001 &&

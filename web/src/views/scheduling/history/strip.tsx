@@ -3,13 +3,14 @@
 import type { TracesDescription } from "../../../api/generated.ts";
 import { formatPlural, formatRatio } from "../../../base/format.ts";
 import { formatShortDuration } from "../../../base/time.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import styles from "./strip.module.css";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { Strip } from "../../../widgets/strip.tsx";
+import styles from "./history.module.css";
 import { sayUnits } from "./words.ts";
 
 export function HistoryStrip({ description }: { description: TracesDescription | undefined }) {
   return (
-    <div className={styles.strip}>
+    <Strip>
       {description?.traces.map((trace, place) => (
         <div key={trace.name} className={styles.figure} style={{ borderColor: colorAt(place) }}>
           <b>{trace.name}</b>
@@ -20,6 +21,6 @@ export function HistoryStrip({ description }: { description: TracesDescription |
           </span>
         </div>
       ))}
-    </div>
+    </Strip>
   );
 }

@@ -1,11 +1,11 @@
 // Which traces are described: this cluster's history and what was uploaded; where further ones are dropped.
 
 import type { JobTraceRow } from "../../../api/generated.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
 import { useJobTraces } from "../../../data/job-traces.ts";
 import { changeScheduling, MOST_TRACES } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
-import { colorAt } from "../drawing/trace-colors.ts";
 import styles from "./trace-chooser.module.css";
 import { TraceEntry } from "./trace-entry.tsx";
 import { TraceUpload } from "./trace-upload.tsx";
@@ -17,7 +17,7 @@ export function TraceChooser({ chosen }: { chosen: readonly string[] }) {
   const toggle = ({ trace }: JobTraceRow) =>
     choose(chosen.includes(trace) ? chosen.filter((each) => each !== trace) : [...chosen, trace]);
   return (
-    <div className={styles.controls}>
+    <div>
       <section aria-label="Job traces">
         <h2>Traces</h2>
         <Frame source={list} what="job traces">

@@ -33,7 +33,7 @@ export function TraceEntry({ row, color, isFull, onToggle, onGone }: TraceEntryP
           onChange={onToggle}
           aria-label={row.name}
         />
-        <i style={{ background: color ?? "var(--track)" }} />
+        <i data-swatch={true} style={{ background: color ?? "var(--track)" }} />
         <span>
           <b>{row.name}</b>
           <small>{describe(row)}</small>

@@ -1,18 +1,17 @@
 // Where a job trace is dropped or chosen. What cannot be read says why.
 
-import { type DragEvent, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import type { JobTraceRow } from "../../../api/generated.ts";
 import { type Problem, toProblem, toSentence } from "../../../base/problem.ts";
 import { useJobTracesClient, useRenewJobTraces } from "../../../data/job-traces.ts";
 import { IconButton } from "../../../widgets/button.tsx";
+import { DropBox } from "../../../widgets/drop-box.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
-import styles from "./trace-chooser.module.css";
 
 export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void }) {
   const client = useJobTracesClient();
   const renew = useRenewJobTraces();
   const input = useRef<HTMLInputElement>(null);
-  const [isOver, setOver] = useState(false);
   const [sending, setSending] = useState<string | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const send = async (file: File | undefined) => {
@@ -28,23 +27,8 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
     }
     setSending(null);
   };
-  const onDrop = (event: DragEvent) => {
-    event.preventDefault();
-    setOver(false);
-    void send(event.dataTransfer.files[0]);
-  };
   return (
-    <section
-      className={styles.upload}
-      aria-label="Bring a job trace"
-      data-over={isOver || undefined}
-      onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={onDrop}
-    >
+    <DropBox label="Bring a job trace" onDrop={({ files }) => void send(files[0])}>
       {sending === null ? (
         <p>
           <Icon name="upload" size={14} />
@@ -56,9 +40,9 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
       ) : (
         <p role="status">Reading {sending} …</p>
       )}
-      <p className={styles.hint}>SWF, sacct, Lumos, Philly, Helios, Acme, openb; also compressed.</p>
+      <p>SWF, sacct, Lumos, Philly, Helios, Acme, openb; also compressed.</p>
       {problem && (
-        <p className={styles.problem} role="alert">
+        <p role="alert">
           {problem.message}. {problem.hint && toSentence(problem.hint)}
           <IconButton icon="close" label="Put away" onClick={() => setProblem(null)} />
         </p>
@@ -73,6 +57,6 @@ export function TraceUpload({ onUploaded }: { onUploaded(row: JobTraceRow): void
           event.currentTarget.value = "";
         }}
       />
-    </section>
+    </DropBox>
   );
 }

@@ -3,11 +3,11 @@
 import type { TraceDescription } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { durationScale, linearScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { XyChart } from "../drawing/xy-chart.tsx";
+import { IntervalRows } from "../../../charts/interval-rows.tsx";
+import { durationScale, linearScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
 import { barOf, sayMeasured, sayRange, sayUnits } from "./words.ts";
 

@@ -4,10 +4,10 @@
 import type { ClassWaits, TraceDescription } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { formatDuration, formatShortDuration } from "../../../base/time.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { type IntervalGroup, IntervalRows } from "../drawing/interval-rows.tsx";
-import { durationScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
+import { type IntervalGroup, IntervalRows } from "../../../charts/interval-rows.tsx";
+import { durationScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./history.module.css";
 import { nameUnits, sayRange } from "./words.ts";
 

@@ -3,10 +3,10 @@
 import type { ModelCards, PredictionReport, PredictionTable } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { linearScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
+import { IntervalRows } from "../../../charts/interval-rows.tsx";
+import { linearScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { ChartCard, ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { Waits } from "./nothing-yet.tsx";
 import styles from "./quality.module.css";
 
@@ -26,7 +26,7 @@ export function AccuracyCards({ cards }: { cards: ModelCards }) {
     );
   }
   return (
-    <div className={styles.cards}>
+    <ChartCards>
       <Comparison
         title="Accuracy of run-time predictions"
         hint="shorter over longer of prediction and run, mean; bar: 95 % interval"
@@ -39,7 +39,7 @@ export function AccuracyCards({ cards }: { cards: ModelCards }) {
         report={report}
         picked="under_ratio"
       />
-    </div>
+    </ChartCards>
   );
 }
 

@@ -6,6 +6,7 @@ import { formatCount, formatRatio, MISSING } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import { useModels, useReliability } from "../../../data/job-traces.ts";
 import { Frame } from "../../../widgets/frame.tsx";
+import { Figure, Strip } from "../../../widgets/strip.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
 import { AccuracyCards } from "./accuracy-cards.tsx";
 import { ModelList } from "./model-list.tsx";
@@ -20,7 +21,7 @@ export default function QualityTab() {
   return (
     <ViewLayout
       hasNoControls
-      strip={<Strip models={models.value} reliability={reliability.value} />}
+      strip={<QualityStrip models={models.value} reliability={reliability.value} />}
       controls={
         <div className={styles.controls}>
           <Frame source={models} what="models">
@@ -49,29 +50,20 @@ interface StripProps {
   readonly reliability: ReliabilityAnswer | undefined;
 }
 
-function Strip({ models, reliability }: StripProps) {
+function QualityStrip({ models, reliability }: StripProps) {
   const trained = models?.models.filter(({ is_trained }) => is_trained).length;
   const first = reliability?.told.find(({ nominal }) => nominal === SHOWN_LEVEL);
   const told = first ?? reliability?.later.find(({ nominal }) => nominal === SHOWN_LEVEL);
   return (
-    <div className={styles.strip}>
-      <Figure value={models ? `${trained} of ${models.models.length}` : MISSING} title="models learned" />
+    <Strip>
+      <Figure value={models ? `${trained} of ${models.models.length}` : MISSING} label="models learned" />
       <Figure
         value={formatCount(reliability && reliability.jobs + reliability.later_jobs)}
-        title="forecasts that came due"
+        label="forecasts that came due"
       />
-      <Figure value={formatCount(reliability?.open)} title="forecasts still open" />
-      <Figure value={told ? formatRatio(told.covered) : MISSING} title="inside the 90 % interval" />
-      <Figure value={formatDuration(reliability?.median_error_s)} title="median error of a start" />
-    </div>
-  );
-}
-
-function Figure({ value, title }: { value: string; title: string }) {
-  return (
-    <div className={styles.figure}>
-      <b>{value}</b>
-      <span>{title}</span>
-    </div>
+      <Figure value={formatCount(reliability?.open)} label="forecasts still open" />
+      <Figure value={told ? formatRatio(told.covered) : MISSING} label="inside the 90 % interval" />
+      <Figure value={formatDuration(reliability?.median_error_s)} label="median error of a start" />
+    </Strip>
   );
 }

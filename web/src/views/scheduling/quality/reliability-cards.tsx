@@ -3,14 +3,14 @@
 import type { Coverage, ReliabilityAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatDuration, formatInstant } from "../../../base/time.ts";
+import { IntervalRows } from "../../../charts/interval-rows.tsx";
+import { evenDurationScale, linearScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { type Series, XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard, ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { useNow } from "../../../widgets/clock-context.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { evenDurationScale, linearScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { type Series, XyChart } from "../drawing/xy-chart.tsx";
+import { Legend } from "../../../widgets/legend.tsx";
 import { Waits } from "./nothing-yet.tsx";
-import styles from "./quality.module.css";
 
 export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnswer }) {
   const now = useNow();
@@ -31,7 +31,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
   ].filter(({ coverage }) => coverage.length > 0);
   const longest = Math.max(60, ...reliability.bins.map(({ median_error_s }) => median_error_s));
   return (
-    <div className={styles.cards}>
+    <ChartCards>
       <ChartCard
         title="Reliability of intervals"
         hint={`${formatCount(count)} forecasts${reliability.since === null ? "" : ` since ${formatInstant(reliability.since, now)}`}; on the dashed line intervals hold what they say`}
@@ -52,13 +52,13 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           height={280}
           hasDiagonal
         />
-        <ul className={styles.legend}>
+        <Legend>
           {told.map(({ title, coverage, color }) => (
             <li key={title}>
-              <i style={{ background: color }} /> {title}: {sayCoverage(coverage)}
+              <i data-swatch={true} style={{ background: color }} /> {title}: {sayCoverage(coverage)}
             </li>
           ))}
-        </ul>
+        </Legend>
       </ChartCard>
       <ChartCard
         title="Error by size and queue"
@@ -89,7 +89,7 @@ export function ReliabilityCards({ reliability }: { reliability: ReliabilityAnsw
           }))}
         />
       </ChartCard>
-    </div>
+    </ChartCards>
   );
 }
 

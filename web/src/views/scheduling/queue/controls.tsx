@@ -1,7 +1,6 @@
 // What stands left of the queue: whose queue, what one thinks of submitting, what one tries out.
 
 import type { QueueAnswer } from "../../../api/generated.ts";
-import { classNames } from "../../../base/class-names.ts";
 import { formatCount } from "../../../base/format.ts";
 import { changeScheduling, type SchedulingPage } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
@@ -20,7 +19,7 @@ export function Controls({ queue, page }: ControlsProps) {
   const isWaiting = (workload: string) => queue?.workloads.some((row) => row.workload === workload) ?? false;
   const rows = [{ name: "", waiting: queue?.workloads.length ?? null, gpus_free: null }, ...partitions];
   return (
-    <div className={styles.controls}>
+    <div>
       <section>
         <h2>Queue of</h2>
         <ul className={styles.queues}>
@@ -28,7 +27,7 @@ export function Controls({ queue, page }: ControlsProps) {
             <li key={name}>
               <button
                 type="button"
-                className={classNames(page.queue === name && styles.on)}
+                data-row={true}
                 aria-pressed={page.queue === name}
                 data-tip={gpus_free === null ? undefined : `${formatCount(gpus_free)} GPUs free`}
                 onClick={() => change(changeScheduling({ queue: name }))}

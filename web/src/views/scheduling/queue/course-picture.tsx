@@ -5,9 +5,10 @@ import type { WhatIfCourse } from "../../../api/generated.ts";
 import { formatCount, formatPlural } from "../../../base/format.ts";
 import { formatInstant, formatShortDuration } from "../../../base/time.ts";
 import { Canvas, useInk, useSize } from "../../../charts/canvas.tsx";
+import type { Pen } from "../../../charts/pen.ts";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import { changeScheduling } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
 import {
   CELL_PX,
   CLOSED,
@@ -121,7 +122,7 @@ function Cells({ title, course, moment, others, pointed, setPointed }: CellsProp
   const layout = useMemo(() => layOutNodes(course.nodes, Math.max(60, width)), [course.nodes, width]);
   const marked = pointed ? (moment.holders[pointed.node]?.[pointed.gpu] ?? FREE) : FREE;
   const draw = useCallback(
-    (pen: CanvasRenderingContext2D) => paint(pen, ink, course, layout, moment, others, marked),
+    (pen: Pen) => paint(pen, ink, course, layout, moment, others, marked),
     [ink, course, layout, moment, others, marked],
   );
   const onPointerMove = (event: PointerEvent) => {
@@ -165,7 +166,7 @@ function Cells({ title, course, moment, others, pointed, setPointed }: CellsProp
 }
 
 function paint(
-  pen: CanvasRenderingContext2D,
+  pen: Pen,
   ink: (css: string) => string,
   course: WhatIfCourse,
   layout: CourseLayout,
@@ -176,7 +177,6 @@ function paint(
   const [track, muted, accent, text, line] = ["--track", "--muted", "--accent", "--text", "--line"].map((name) =>
     ink(`var(${name})`),
   );
-  pen.clearRect(0, 0, pen.canvas.width, pen.canvas.height);
   pen.font = "11px system-ui, sans-serif";
   pen.fillStyle = muted ?? "";
   for (const { text: name, y } of layout.labels) pen.fillText(name, 0, y);

@@ -11,7 +11,7 @@ import { findWaiting } from "./find-waiting.ts";
 import styles from "./queue.module.css";
 import { QueueTable } from "./queue-table.tsx";
 import { Story } from "./story.tsx";
-import { Strip } from "./strip.tsx";
+import { QueueStrip } from "./strip.tsx";
 import { WhatIfPanel } from "./what-if-panel.tsx";
 
 export default function QueueTab() {
@@ -20,7 +20,7 @@ export default function QueueTab() {
   const rows = useMemo(() => findWaiting(queue.value?.workloads ?? [], page), [queue.value, page]);
   return (
     <ViewLayout
-      strip={<Strip queue={queue.value} />}
+      strip={<QueueStrip queue={queue.value} />}
       controls={<Controls queue={queue.value} page={page} />}
       details={selection?.kind === "workload" ? <Story workload={selection.key} /> : null}
     >

@@ -12,6 +12,7 @@ import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { sortRows } from "../../../widgets/data-table/columns.ts";
 import { DataTable } from "../../../widgets/data-table/data-table.tsx";
 import { ExportMenu } from "../../../widgets/export-menu.tsx";
+import { Message } from "../../../widgets/frame.tsx";
 import { Icon } from "../../../widgets/icon.tsx";
 import { TextSearch } from "../../../widgets/text-search.tsx";
 import styles from "./queue.module.css";
@@ -55,11 +56,7 @@ export function QueueTable({ queue, rows, page }: QueueTableProps) {
         </span>
         <ExportMenu what="these workloads" files={{ csv: () => exportCsv(ordered, columns) }} />
       </div>
-      {rows.length === 0 && (
-        <div className={styles.none} role="status">
-          Nobody who waits is like that.
-        </div>
-      )}
+      {rows.length === 0 && <Message role="status">Nobody who waits is like that.</Message>}
       <div className={styles.table} hidden={rows.length === 0}>
         <DataTable
           label="Waiting workloads"
@@ -101,21 +98,21 @@ function exportCsv(rows: readonly QueueRow[], columns: ReturnType<typeof queueCo
 
 function NotYetKnown({ kinds }: { kinds: readonly string[] }) {
   return (
-    <div className={styles.none} role="status">
+    <Message role="status">
       <strong>What waits is not known yet</strong>
       <span>The server has just started. First answers are awaited from {kinds.join(" and ")}.</span>
-    </div>
+    </Message>
   );
 }
 
 function Nobody({ partition }: { partition: string }) {
   return (
-    <div className={styles.none} role="status">
-      <span className={styles.calm}>
+    <Message role="status">
+      <span data-tone="ok">
         <Icon name="check" size={20} />
       </span>
       <strong>Nothing waits</strong>
       <span>{partition ? `Whatever was submitted to ${partition} runs.` : "Whatever was submitted runs."}</span>
-    </div>
+    </Message>
   );
 }

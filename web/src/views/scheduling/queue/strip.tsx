@@ -6,51 +6,45 @@ import { formatAgo, formatDuration, formatInstant } from "../../../base/time.ts"
 import { ReservationFigure } from "../../../parts/scheduling/reservation-figure.tsx";
 import { select } from "../../../state/changes.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
-import styles from "./strip.module.css";
+import { Figure, Strip } from "../../../widgets/strip.tsx";
+import styles from "./queue.module.css";
 import { sayBlocked, summarizeQueue } from "./words.ts";
 
-export function Strip({ queue }: { queue: QueueAnswer | undefined }) {
+export function QueueStrip({ queue }: { queue: QueueAnswer | undefined }) {
   const change = useChangeScreen();
   const rows = queue?.workloads ?? [];
   const { held, blocked, longest } = summarizeQueue(rows);
   return (
-    <div className={styles.strip}>
-      <div className={styles.figure}>
-        <b>{queue ? formatCount(rows.length) : MISSING}</b>
-        <span data-tip={blocked > 0 ? sayBlocked(rows) : undefined}>
-          waiting
-          {held > 0 && `, ${formatCount(held)} held`}
-          {blocked > 0 && `, ${formatCount(blocked)} not for room`}
-        </span>
-      </div>
-      <div className={styles.figure}>
-        <b>{queue ? formatCount(queue.gpus_asked) : MISSING}</b>
-        <span>GPUs asked for</span>
-      </div>
-      <button
-        type="button"
-        className={styles.figure}
-        disabled={longest === null}
-        data-tip="Show the one that waits longest"
+    <Strip>
+      <Figure
+        value={queue ? formatCount(rows.length) : MISSING}
+        label={
+          <>
+            waiting
+            {held > 0 && `, ${formatCount(held)} held`}
+            {blocked > 0 && `, ${formatCount(blocked)} not for room`}
+          </>
+        }
+        tip={blocked > 0 ? sayBlocked(rows) : undefined}
+      />
+      <Figure value={queue ? formatCount(queue.gpus_asked) : MISSING} label="GPUs asked for" />
+      <Figure
+        value={formatDuration(queue?.longest_wait_s)}
+        label="longest wait"
+        tip="Show the one that waits longest"
+        isDisabled={longest === null}
         onClick={() => longest && change(select({ kind: "workload", key: longest.workload }))}
-      >
-        <b>{formatDuration(queue?.longest_wait_s)}</b>
-        <span>longest wait</span>
-      </button>
-      <div
-        className={styles.figure}
-        data-tip={
+      />
+      <Figure
+        value={queue?.drained_at ? formatAgo(queue.drained_at, queue.at) : MISSING}
+        label="all have likely started"
+        tip={
           queue?.drained_at
             ? `The last one that waits for room likely starts ${formatInstant(queue.drained_at, queue.at)}`
             : undefined
         }
-      >
-        <b>{queue?.drained_at ? formatAgo(queue.drained_at, queue.at) : MISSING}</b>
-        <span>all have likely started</span>
-      </div>
-      {queue && (
-        <ReservationFigure reservations={queue.reservations} nowMs={queue.at} className={styles.figure ?? ""} />
-      )}
+      />
+      {queue && <ReservationFigure reservations={queue.reservations} nowMs={queue.at} />}
       {queue && !queue.is_learned && rows.length > 0 && (
         <div
           className={styles.note}
@@ -59,6 +53,6 @@ export function Strip({ queue }: { queue: QueueAnswer | undefined }) {
           run times are not learned yet
         </div>
       )}
-    </div>
+    </Strip>
   );
 }

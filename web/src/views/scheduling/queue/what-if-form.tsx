@@ -11,7 +11,7 @@ import {
 } from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
-import { Icon } from "../../../widgets/icon.tsx";
+import { Chip, Chips } from "../../../widgets/chip.tsx";
 import styles from "./controls.module.css";
 import { changeNodes, listChips, NODE_CHANGES, type NodeChange } from "./what-if-changes.ts";
 
@@ -98,7 +98,7 @@ export function WhatIfForm({ partitions, page, isWaiting }: WithQueue) {
             Put the selected one first
           </Button>
         )}
-        <Chips page={page} />
+        <ChangeChips page={page} />
       </div>
     </section>
   );
@@ -191,18 +191,17 @@ function NodesForm({ partitions, page }: WhatIfFormProps) {
 }
 
 /** Changes that no menu shows, each with a way to take it back. */
-function Chips({ page }: { page: SchedulingPage }) {
+function ChangeChips({ page }: { page: SchedulingPage }) {
   const change = useChangeScreen();
   const chips = listChips(page.whatIf);
   if (chips.length === 0) return null;
   return (
-    <span className={styles.chips}>
+    <Chips>
       {chips.map(({ key, words, without }) => (
-        <button key={key} type="button" aria-label={`Not: ${words}`} onClick={() => change(changeWhatIf(without))}>
+        <Chip key={key} aria-label={`Not: ${words}`} onClick={() => change(changeWhatIf(without))}>
           <span>{words}</span>
-          <Icon name="close" size={10} />
-        </button>
+        </Chip>
       ))}
-    </span>
+    </Chips>
   );
 }

@@ -44,7 +44,7 @@ export function SimulatorControls({ choice }: { choice: SimulatorChoice }) {
   const options = useSimulatorOptions();
   const set = (changes: Partial<SimulatorChoice>) => change(changeSimulator(changes));
   return (
-    <div className={styles.controls}>
+    <div>
       <section aria-label="Trace">
         <h2>Trace</h2>
         <Frame source={traces} what="job traces">

@@ -3,10 +3,10 @@
 import type { SimulatedChoice, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
 import { formatExact } from "../../../base/time.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { linearScale, type Scale, timeScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { XyChart } from "../drawing/xy-chart.tsx";
+import { linearScale, type Scale, timeScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./simulator.module.css";
 import { nameChoice } from "./words.ts";
 
@@ -81,7 +81,7 @@ export function CourseCards({ answer }: { answer: SimulationAnswer }) {
         {busy.map((each, place) => (
           <div key={each.key}>
             <p className={styles.caption}>
-              <i style={{ background: each.color }} /> {each.title}
+              <i data-swatch={true} style={{ background: each.color }} /> {each.title}
             </p>
             <XyChart
               label={`Occupancy with ${each.title}`}

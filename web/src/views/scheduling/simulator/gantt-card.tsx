@@ -2,9 +2,11 @@
 
 import { useCallback, useRef, useState } from "react";
 import type { SimulatedJobs, SimulationAnswer } from "../../../api/generated.ts";
+import { Axis } from "../../../charts/axis.tsx";
 import { Canvas, useInk, useSize } from "../../../charts/canvas.tsx";
+import type { Pen } from "../../../charts/pen.ts";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";
-import { ChartCard } from "../drawing/chart-card.tsx";
 import { nameUnit } from "../history/words.ts";
 import { timesOf } from "./course-cards.tsx";
 import styles from "./simulator.module.css";
@@ -60,9 +62,8 @@ function Gantt({ answer, jobs, label }: { answer: SimulationAnswer; jobs: Simula
   const times = timesOf(answer);
   const { processors } = answer;
   const draw = useCallback(
-    (pen: CanvasRenderingContext2D, { width, height }: { width: number; height: number }) => {
+    (pen: Pen, { width, height }: { width: number; height: number }) => {
       const { scale, at } = timesOf(answer);
-      pen.clearRect(0, 0, width, height);
       const unit = height / processors;
       for (let job = 0; job < jobs.job.length; job += 1) {
         const left = scale.place(at(jobs.start_s[job] ?? 0)) * width;
@@ -86,18 +87,8 @@ function Gantt({ answer, jobs, label }: { answer: SimulationAnswer; jobs: Simula
       <div ref={place} className={styles.gantt} style={{ height: HEIGHT_PX }} role="img" aria-label={label}>
         <Canvas size={size} draw={draw} />
       </div>
-      <div className={styles.ganttAxis} aria-hidden="true">
-        {times.scale.ticks.map(({ at, text }) => {
-          const ratio = times.scale.place(at);
-          if (ratio < 0.02 || ratio > 0.97) return null;
-          return (
-            <span key={at} style={{ left: `${ratio * 100}%` }}>
-              {text}
-            </span>
-          );
-        })}
-        <small>{times.title}</small>
-      </div>
+      <Axis scale={times.scale} side="below" length={size.width} />
+      {times.title && <small className={styles.ganttTitle}>{times.title}</small>}
     </>
   );
 }

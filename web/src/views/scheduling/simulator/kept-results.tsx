@@ -2,7 +2,6 @@
 
 import { useState } from "react";
 import type { SimulationAsk, SimulationRow } from "../../../api/generated.ts";
-import { classNames } from "../../../base/class-names.ts";
 import { formatCount } from "../../../base/format.ts";
 import { useRemoveSimulation, useSimulations } from "../../../data/job-traces.ts";
 import { changeSimulator, ESTIMATES, RULE_PRESETS, type SimulatorChoice } from "../../../state/scheduling.ts";
@@ -34,7 +33,7 @@ export function KeptResults({ result }: { result: string }) {
           <li key={row.simulation}>
             <button
               type="button"
-              className={classNames(styles.result, row.simulation === result && styles.on)}
+              data-row={true}
               aria-pressed={row.simulation === result}
               onClick={() => change(changeSimulator(toChoice(row)))}
             >

@@ -2,10 +2,10 @@
 
 import type { JitteredMeasure, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount, formatRatio } from "../../../base/format.ts";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { IntervalRows } from "../drawing/interval-rows.tsx";
-import { evenDurationScale, linearScale, type Scale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
+import { IntervalRows } from "../../../charts/interval-rows.tsx";
+import { evenDurationScale, linearScale, type Scale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import styles from "./simulator.module.css";
 import { compareMeasures, nameChoice, sayMeasure } from "./words.ts";
 
@@ -35,7 +35,7 @@ export function MeasureTable({ answer }: { answer: SimulationAnswer }) {
           {answer.choices.map((choice, place) => (
             <tr key={nameChoice(choice)}>
               <th scope="row">
-                <i style={{ background: colorAt(place) }} /> {nameChoice(choice)}
+                <i data-swatch={true} style={{ background: colorAt(place) }} /> {nameChoice(choice)}
               </th>
               {choice.measures.map((measure, at) => (
                 <Cell key={measure.name} measure={measure} first={place === 0 ? undefined : first?.measures[at]} />

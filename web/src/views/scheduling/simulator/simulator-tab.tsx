@@ -4,15 +4,18 @@ import { useEffect } from "react";
 import type { SimulationAnswer, SimulationAsk } from "../../../api/generated.ts";
 import { formatCount, formatPlural, formatRatio } from "../../../base/format.ts";
 import { toSentence } from "../../../base/problem.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
 import { type RunningSimulation, useSimulation } from "../../../data/job-traces.ts";
+import { ChartCards } from "../../../parts/charts/chart-card.tsx";
 import { changeSimulator, type SimulatorChoice } from "../../../state/scheduling.ts";
 import { useChangeScreen, useScreen } from "../../../state/use-screen.ts";
 import { Button } from "../../../widgets/button.tsx";
-import { Frame } from "../../../widgets/frame.tsx";
+import { Frame, Message } from "../../../widgets/frame.tsx";
+import { Legend } from "../../../widgets/legend.tsx";
 import { ProgressBar } from "../../../widgets/progress-bar.tsx";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
+import { Strip } from "../../../widgets/strip.tsx";
 import { ViewLayout } from "../../../widgets/view-layout.tsx";
-import { colorAt } from "../drawing/trace-colors.ts";
 import { SpreadCard } from "../history/distribution-cards.tsx";
 import { sayUnits } from "../history/words.ts";
 import { SimulatorControls } from "./controls.tsx";
@@ -38,13 +41,13 @@ export default function SimulatorTab() {
   }, [made, result, change]);
   return (
     <ViewLayout
-      strip={asked && <Strip simulation={simulation} />}
+      strip={asked && <SimulatorStrip simulation={simulation} />}
       controls={<SimulatorControls choice={scheduling.simulator} />}
       details={null}
     >
       <div className={styles.main}>
         {asked === null ? (
-          <p className={styles.none}>Choose a trace, at least one order and one way of backfilling.</p>
+          <Message>Choose a trace, at least one order and one way of backfilling.</Message>
         ) : (
           <Frame source={simulation} what="the simulation">
             {(answer) => <Results answer={answer} />}
@@ -71,12 +74,12 @@ export function toAsk(choice: SimulatorChoice): SimulationAsk | null {
   };
 }
 
-function Strip({ simulation }: { simulation: RunningSimulation }) {
+function SimulatorStrip({ simulation }: { simulation: RunningSimulation }) {
   const answer = simulation.value;
   if (!answer) return null;
   const left = answer.notes.filter(({ action }) => action === "dropped").reduce((sum, { count }) => sum + count, 0);
   return (
-    <div className={styles.strip}>
+    <Strip className={styles.strip}>
       <b>{answer.trace}</b>
       <span>
         {[
@@ -87,7 +90,7 @@ function Strip({ simulation }: { simulation: RunningSimulation }) {
         ].join(", ")}
       </span>
       <State simulation={simulation} answer={answer} />
-    </div>
+    </Strip>
   );
 }
 
@@ -114,40 +117,36 @@ function State({ simulation, answer }: { simulation: RunningSimulation; answer: 
 
 function Results({ answer }: { answer: SimulationAnswer }) {
   if (answer.state === "failed") {
-    return (
-      <p className={styles.none} role="alert">
-        {toSentence(answer.problem ?? "The simulation failed")}
-      </p>
-    );
+    return <Message role="alert">{toSentence(answer.problem ?? "The simulation failed")}</Message>;
   }
   if (answer.choices.length === 0) {
     return (
-      <p className={styles.none} role="status">
+      <Message role="status">
         {answer.state === "stopped"
           ? "Stopped before the first choice was done."
           : "Simulating. The first one on a machine compiles the engine, which takes some tens of seconds."}
-      </p>
+      </Message>
     );
   }
   const waits = answer.choices.map((choice) => ({ name: nameChoice(choice), spread: choice.wait_s }));
   return (
     <div className={styles.results}>
-      <ul className={styles.legend} aria-label="Simulated choices">
+      <Legend aria-label="Simulated choices">
         {answer.choices.map((choice, place) => (
           <li key={nameChoice(choice)} data-tip={`fingerprint ${choice.fingerprint.slice(0, 16)}`}>
-            <i style={{ background: colorAt(place) }} /> {nameChoice(choice)}
+            <i data-swatch={true} style={{ background: colorAt(place) }} /> {nameChoice(choice)}
           </li>
         ))}
-      </ul>
+      </Legend>
       <Starved answer={answer} />
       <MeasureTable answer={answer} />
-      <div className={styles.cards}>
+      <ChartCards>
         <MeasureCards answer={answer} />
         <SpreadCard title="Waits" isTime xTitle="wait" spreads={waits} shape="distribution" />
         <SizeCard answer={answer} />
         <CourseCards answer={answer} />
         <GanttCard answer={answer} />
-      </div>
+      </ChartCards>
     </div>
   );
 }

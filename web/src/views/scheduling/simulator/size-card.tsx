@@ -3,11 +3,11 @@
 import type { SimulatedSize, SimulationAnswer } from "../../../api/generated.ts";
 import { formatCount } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
+import { countScale, durationScale } from "../../../charts/scales.ts";
+import { colorAt } from "../../../charts/series-colors.ts";
+import { XyChart } from "../../../charts/xy-chart.tsx";
+import { ChartCard } from "../../../parts/charts/chart-card.tsx";
 import { Warning } from "../../../widgets/warning.tsx";
-import { ChartCard } from "../drawing/chart-card.tsx";
-import { countScale, durationScale } from "../drawing/scales.ts";
-import { colorAt } from "../drawing/trace-colors.ts";
-import { XyChart } from "../drawing/xy-chart.tsx";
 import { nameUnit } from "../history/words.ts";
 import { nameChoice } from "./words.ts";
 

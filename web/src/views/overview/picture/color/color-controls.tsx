@@ -17,6 +17,7 @@ import type { Screen } from "../../../../state/screen.ts";
 import { useChangeScreen, useScreen } from "../../../../state/use-screen.ts";
 import { findNames } from "../../../../state/where.ts";
 import { IconButton } from "../../../../widgets/button.tsx";
+import { PopupContent } from "../../../../widgets/popup.tsx";
 import { UnitMark } from "../../../../widgets/unit-mark.tsx";
 import { UNIT_STATE_WORDS } from "../../words.ts";
 import { ownColor, type PictureModel } from "../use-picture.ts";
@@ -56,11 +57,9 @@ function Settings({ model }: { model: PictureModel }) {
       <Popover.Trigger asChild>
         <IconButton icon="gear" label="Color settings" />
       </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content className={styles.popup} align="start" side="right" sideOffset={8} collisionPadding={8}>
-          <ColorSettingsForm color={model.color} legend={model.coloring.legend} />
-        </Popover.Content>
-      </Popover.Portal>
+      <PopupContent align="start" side="right">
+        <ColorSettingsForm color={model.color} legend={model.coloring.legend} />
+      </PopupContent>
     </Popover.Root>
   );
 }
@@ -184,7 +183,7 @@ function ShapeKey({ coloring, screen, isWhole, onLight }: ShapeKeyProps) {
           attribute="unit_state"
           name={state}
           title={UNIT_STATE_WORDS[state]}
-          mark={state === "allocated" ? <i className={styles.held} /> : <UnitMark state={state} />}
+          mark={state === "allocated" ? <i data-swatch={true} className={styles.held} /> : <UnitMark state={state} />}
           count={coloring.states[state]}
           chosen={chosen}
           onLight={onLight}

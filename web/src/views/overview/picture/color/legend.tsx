@@ -120,7 +120,7 @@ function Names({ legend, where, model }: LegendProps & { readonly legend: NameLe
               attribute={attribute.name}
               name={name}
               title={titles?.[code] ?? name ?? "none"}
-              mark={<i style={color === NO_COLOR ? undefined : { background: toCss(color) }} />}
+              mark={<i data-swatch={true} style={color === NO_COLOR ? undefined : { background: toCss(color) }} />}
               count={counts[code] ?? 0}
               chosen={chosen}
               onLight={light}
@@ -164,6 +164,7 @@ export function LegendName({ attribute, name, title, mark, count, chosen, onLigh
     <li>
       <button
         type="button"
+        data-row={true}
         aria-pressed={isChosen}
         data-out={(chosen.length > 0 && !isChosen) || undefined}
         data-tip={`${name === null || name === title ? title : `${title} (${name})`}\nClick: filter. Alt-click: only this.`}

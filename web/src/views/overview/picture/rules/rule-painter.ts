@@ -1,6 +1,7 @@
 // Rules in the picture: bars above groups, signs in the corners of squares. Paints; where things stand is elsewhere.
 
 import type { Severity } from "../../../../api/generated.ts";
+import type { Pen } from "../../../../charts/pen.ts";
 import { severityRank } from "../../../../data/row-rules.ts";
 import type { Projection } from "../../../../layers/squares/marks.ts";
 import type { UnitLayout } from "../../../../layout/layout.ts";
@@ -8,7 +9,6 @@ import { foldLines } from "../../../../parts/rules/fold.ts";
 import type { Size } from "../camera.ts";
 import { boxOf, FONT, isInSight } from "../group-painter.ts";
 import { squareOf } from "../outline-painter.ts";
-import type { Pen } from "../pen.ts";
 import { type Tokens, toCss } from "../tokens.ts";
 import { stackBars } from "./rule-bars.ts";
 import { listStates, type RuleMarks, type ShownRule } from "./rule-marks.ts";

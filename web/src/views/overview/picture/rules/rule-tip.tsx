@@ -38,7 +38,7 @@ export function RuleTip({ stage, layout, marks, pointed: { group, rule } }: Rule
     <div role="tooltip" className={styles.tip} style={{ left, ...place, width: TIP_WIDTH }}>
       <header>
         <b>
-          <i className={own.color} data-severity={shown.severity} style={{ background: toCss(shown.color) }} />
+          <i data-swatch={true} data-severity={shown.severity} style={{ background: toCss(shown.color) }} />{" "}
           {shown.name}
         </b>
         <small>{shown.severity}</small>

@@ -1,7 +1,7 @@
 // Rows on one axis: a dot for a value, a bar for its interval, a tick for something beyond; grouped, one color per trace.
 
 import styles from "./interval-rows.module.css";
-import type { Scale } from "./scales.ts";
+import { type Scale, thinTicks } from "./scales.ts";
 
 export interface IntervalRow {
   readonly key: string;
@@ -31,9 +31,12 @@ interface IntervalRowsProps {
   readonly mark?: number;
 }
 
+/** Of the whole axis, between labels. */
+const LEAST_GAP = 0.13;
+
 export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) {
   const percent = (value: number) => `${scale.place(value) * 100}%`;
-  const ticks = thinTicks(scale);
+  const ticks = thinTicks(scale.ticks, scale.place, LEAST_GAP);
   return (
     <figure className={styles.chart} aria-label={label}>
       {groups.map((group) => (
@@ -81,7 +84,7 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
                 <span className={styles.value} data-drawn-label={true}>
                   {row.text}
                 </span>
-                <span className={styles.hidden}>{row.tip}</span>
+                <span data-visually-hidden={true}>{row.tip}</span>
               </div>
             ))}
           </div>
@@ -99,16 +102,4 @@ export function IntervalRows({ label, scale, groups, mark }: IntervalRowsProps) 
       </div>
     </figure>
   );
-}
-
-const LEAST_GAP = 0.13;
-
-function thinTicks(scale: Scale) {
-  let last = -1;
-  return scale.ticks.filter(({ at }) => {
-    const place = scale.place(at);
-    if (last >= 0 && place - last < LEAST_GAP) return false;
-    last = place;
-    return true;
-  });
 }

@@ -1,11 +1,10 @@
 // A chart in its frame: what it shows and in which unit, the same numbers as a table, and as a file.
 
 import { type ReactNode, useRef, useState } from "react";
-import { type CsvValue, formatCsv } from "../../../base/csv.ts";
-import { downloadText } from "../../../base/download.ts";
-import { savePng, saveSvg } from "../../../charts/save-picture.ts";
-import { ExportMenu } from "../../../widgets/export-menu.tsx";
+import { type CsvValue, formatCsv } from "../../base/csv.ts";
+import { downloadText } from "../../base/download.ts";
 import styles from "./chart-card.module.css";
+import { PictureMenu } from "./picture-menu.tsx";
 
 export interface TableTwin {
   readonly header: readonly string[];
@@ -44,22 +43,22 @@ export function ChartCard({ title, hint, twin, isWide = false, children }: Chart
         >
           {isTable ? "Chart" : "Table"}
         </button>
-        <ExportMenu
+        <PictureMenu
+          place={place}
           what={title}
-          files={{
-            csv: () => downloadText(`${file}.csv`, formatCsv(twin.header, twin.rows), "text/csv"),
-            ...(isTable
-              ? {}
-              : {
-                  png: () => place.current && void savePng(place.current, `${file}.png`),
-                  svg: () => place.current && saveSvg(place.current, `${file}.svg`),
-                }),
-          }}
+          file={file}
+          hasPicture={!isTable}
+          onCsv={() => downloadText(`${file}.csv`, formatCsv(twin.header, twin.rows), "text/csv")}
         />
       </header>
       {isTable ? <Twin title={title} twin={twin} /> : children}
     </section>
   );
+}
+
+/** As many cards beside one another as there is room for. */
+export function ChartCards({ children }: { children: ReactNode }) {
+  return <div className={styles.cards}>{children}</div>;
 }
 
 function Twin({ title, twin }: { title: string; twin: TableTwin }) {
