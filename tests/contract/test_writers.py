@@ -331,7 +331,7 @@ def test_writing_units_of_others_is_found_when_units_are_not_checked(
     """The hole of before: samples are stored under whatever unit a `series` event names."""
     checked = runs.own_unit
     monkeypatch.setattr(runs, "own_unit", lambda run, unit, rank: unit or checked(run, unit, rank))
-    assert any("changed samples" in text for text in gather(watched, 60))
+    assert any("changed samples" in text for text in gather(watched, 300))
     for unit in (f"run:{run(BOB)}", units_of(BOB)[0]):
         path = f"/runs/{run(ADA)}/files/{unit.replace(':', '-').replace('/', '-')}.spool"
         wrong = check_call(watched, Write("send_run_file", "POST", path, ADA, content=_loss(ADA, unit)), ADA)
