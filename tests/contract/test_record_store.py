@@ -387,7 +387,7 @@ def test_runs_come_back_with_every_field_when_the_store_is_opened_again(open_sto
     again = open_store()
     assert again.run("r1") == run
     assert again.run_record("r1") == run.record
-    assert again.run("r2") is again.run_record("r2") is None
+    assert (again.run("r2"), again.run_record("r2")) == (None, None)
     assert (again.runs().total, run.record.written_at, run.damage) == (1, T0, None)
 
 

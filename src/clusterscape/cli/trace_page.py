@@ -25,7 +25,7 @@ def write_page(report: TraceReportDocument) -> str:
     else:
         sections = (_verdicts, _breakdown, _collectives, _bubble, _path, _what_if)
     title = f"{report.format} trace, {len(report.ranks)} ranks, {len(report.steps)} steps"
-    error = format_s(report.alignment["error_s"])
+    error = format_s(report.alignment.error_s)
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in report.notes)
     body = "".join(section(report) for section in sections)
     return (

@@ -71,7 +71,7 @@ def _head(text: str) -> None:
 def _print_head(report: TraceReportDocument) -> None:
     ranks, steps = report.ranks, report.steps
     lengths = [step.length_s for step in steps]
-    error = report.alignment["error_s"]
+    error = report.alignment.error_s
     _say(
         f"{report.format}: {count(len(ranks), 'rank')}, {count(len(steps), 'step')} of "
         f"{format_s(sum(lengths) / len(lengths) if lengths else None)}, {count(report.spans, 'span')}; "
@@ -114,26 +114,25 @@ def _print_imbalance(imbalance: TraceImbalance) -> None:
 
 
 def _print_collectives(report: TraceReportDocument) -> None:
-    found = report.collectives
-    if not found.matched and not found.messages:
+    collectives = report.collectives
+    if not collectives.matched and not collectives.messages:
         return
     _head("Collectives")
-    lone = found.unmatched_spans
-    last = ", ".join(f"rank {each.rank} ({each.times}×)" for each in found.last_arrivers[:8])
+    last = ", ".join(f"rank {arriver.rank} ({arriver.times}×)" for arriver in collectives.last_arrivers[:8])
     _say(
-        f"{found.matched:,} matched across ranks, {count(found.messages, 'message')}, "
-        f"{count(lone, 'span')} unmatched." + (f" Last to come: {last}." if last else "")
+        f"{collectives.matched:,} matched across ranks, {count(collectives.messages, 'message')}, "
+        f"{count(collectives.unmatched_spans, 'span')} unmatched." + (f" Last to come: {last}." if last else "")
     )
     table = _table("rank", "last", "others waited", "95 %")
-    for each in report.slack[:8]:
-        known = each.low_s is not None
-        between = f"{format_s(each.low_s)} to {format_s(each.high_s)}" if known else "too few steps"
-        table.add_row(str(each.rank), f"{each.last_times}×", format_s(each.slack_s), between)
+    for slack in report.slack[:8]:
+        has_interval = slack.low_s is not None
+        between = f"{format_s(slack.low_s)} to {format_s(slack.high_s)}" if has_interval else "too few steps"
+        table.add_row(str(slack.rank), f"{slack.last_times}×", format_s(slack.slack_s), between)
     if report.slack:
         answers.print(table, highlight=False)
     table = _table("process group", "ranks", "exposed", "of it waiting")
-    for each in report.exposed_communication[:8]:
-        table.add_row(each.process_group, str(each.ranks), format_s(each.exposed_s), format_s(each.waiting_s))
+    for group in report.exposed_communication[:8]:
+        table.add_row(group.process_group, str(group.ranks), format_s(group.exposed_s), format_s(group.waiting_s))
     answers.print(table, highlight=False)
 
 
