@@ -40,6 +40,7 @@ BENCHMARKS = (
     "run_peers",
     "run_ingest",
     "run_series",
+    "run_list",
     "run_cpu",
     "scheduling_speed",
     "job_description",

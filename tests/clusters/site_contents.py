@@ -41,7 +41,7 @@ def _rows(path: Path, run_owners: Mapping[str, str]) -> Iterator[tuple[str, str,
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
         database.row_factory = sqlite3.Row
         names = [row[0] for row in database.execute("select name from sqlite_master where type = 'table'")]
-        for table in sorted(names):
+        for table in sorted(set(names) - {"revisions"}):  # which only counts writes
             columns = list(database.execute(f"pragma table_info('{table}')"))
             keys = [column["name"] for column in columns if column["pk"]]
             for row in database.execute(f'select * from "{table}"'):
@@ -52,11 +52,13 @@ def _rows(path: Path, run_owners: Mapping[str, str]) -> Iterator[tuple[str, str,
 
 def _row_owner(table: str, row: Mapping[str, Any], run_owners: Mapping[str, str]) -> str | None:
     if table == "documents":
-        if row["kind"] in ("run", "run-detail", "run-deleted"):
+        if row["kind"] == "run-deleted":
             return run_owners.get(row["key"])
         body = json.loads(row["body"])
         owner = body.get(OWNER_FIELDS.get(row["kind"], "owned_by"))
         return owner if isinstance(owner, str) else None
+    if table == "runs":
+        return run_owners.get(row["run"])
     for column in ("workload", "id"):
         text = row.get(column)
         if isinstance(text, str) and text.startswith("run:"):

@@ -41,8 +41,26 @@ from clusterscape.model import (
     gpu_unit_id,
 )
 from clusterscape.model.rules import Violation
+from clusterscape.model.runs import (
+    RunAbout,
+    RunDetail,
+    RunEnd,
+    RunEnergy,
+    RunFigures,
+    RunFile,
+    RunInstance,
+    RunListener,
+    RunMark,
+    RunMoments,
+    RunRecord,
+    RunSummary,
+    SeriesFigures,
+    StepFigures,
+    StoredRun,
+)
 from clusterscape.settings import StorageSettings
 from clusterscape.store.records import RecordStore, WorkloadFilter, open_record_store
+from clusterscape.store.records.contract import RunList
 from clusterscape.store.records.mirror import MirroredRecordStore
 
 
@@ -335,6 +353,80 @@ def test_a_source_keeps_only_its_last_state_when_it_recovers(store: RecordStore)
     store.write_sources([FULL_STATUS])
     store.write_sources([FULL_STATUS, well])
     assert store.sources() == [well]
+
+
+def tracked(run: str, user: str | None = "ada", samples: int = 0) -> StoredRun:
+    figures = RunFigures(energy=RunEnergy(joules=7.5, scope="process", method="measured"), results={"loss": 0.5})
+    summary = RunSummary(
+        about=RunAbout(name="Größe “1”", command=["python", "a.py"], mig=[RunInstance(gpu=0, instance=1)]),
+        params={"lr": "0.1"},
+        moments=RunMoments(running=T0),
+        end=RunEnd(state="completed", exit_code=2**40),
+        samples=samples,
+        figures=figures,
+    )
+    detail = RunDetail(
+        series={f"run:{run} loss": SeriesFigures("run", "measured", 2, 1.5, 0.5, 1.0, 1.0, 0.5, T0, T0 + 1)},
+        steps=StepFigures(0, 1, T0, T0 + 1),
+        marks=[RunMark(kind="epoch", name="0", at=T0)],
+        listeners={"nvml": RunListener(listener="nvml", ticks=3)},
+        environment={"git": {"commit": "abc"}, "cpu_count": 8},
+        exceptions=[None, "boom"],
+        holds={},
+        files={"tracker.spool": RunFile(offset=99, rank=1, series={0: ("loss", f"run:{run}")})},
+    )
+    record = RunRecord(run=run, owned_by=user, received_at=T0, bytes=2**40, series_count=1, summary=summary)
+    return StoredRun(record=record, detail=detail)
+
+
+def test_runs_come_back_with_every_field_when_the_store_is_opened_again(open_store: Callable[[], RecordStore]) -> None:
+    first, run = open_store(), tracked("r1")
+    first.write_run(run, at_ms=T0)
+    assert [*first.runs().records] == [run.record]
+    first.close()
+    again = open_store()
+    assert again.run("r1") == run
+    assert again.run_record("r1") == run.record
+    assert (again.run("r2"), again.run_record("r2")) == (None, None)
+    assert (again.runs().total, run.record.written_at, run.damage) == (1, T0, None)
+
+
+def test_only_newer_writes_are_listed_when_runs_are_asked_for_after_a_revision(store: RecordStore) -> None:
+    assert store.runs() == RunList(records=[], revision=0, total=0)
+    revisions = [store.write_run(tracked(run), at_ms=T0) for run in ("a", "b", "c")]
+    assert revisions == [1, 2, 3]
+    store.write_run(tracked("a", samples=5), at_ms=at(1))
+    news = store.runs(after=3)
+    assert [(record.run, record.summary.samples, record.written_at) for record in news.records] == [("a", 5, at(1))]
+    assert (news.revision, news.total) == (4, 3)
+    assert store.runs(after=4).records == []
+    assert store.remove_run("a") is True
+    assert store.remove_run("a") is False
+    assert {record.run for record in store.runs().records} == {"b", "c"}
+    assert store.write_run(tracked("d"), at_ms=T0) == 5, "a revision is never given twice"
+
+
+@several_writers
+def test_runs_of_other_writers_are_listed_when_a_mirror_is_refreshed(open_store: Callable[[], RecordStore]) -> None:
+    other, mirror = open_store(), MirroredRecordStore(open_store())
+    for run in ("a", "b", "c"):
+        other.write_run(tracked(run), at_ms=T0)
+    listed = mirror.runs()
+    assert mirror.runs() is listed
+    kept = {record.run: record for record in listed.records}
+    other.write_run(tracked("d"), at_ms=T0)
+    mirror.write_run(tracked("a", samples=5), at_ms=T0)  # before what the other wrote was read
+    assert {record.run for record in mirror.runs().records} == {"a", "b", "c"}
+    mirror.refresh_runs()
+    now = {record.run: record for record in mirror.runs().records}
+    assert now.keys() == {"a", "b", "c", "d"}
+    assert (now["a"].summary.samples, now["b"] is kept["b"]) == (5, True)
+    other.remove_run("d")
+    other.write_run(tracked("e"), at_ms=T0)  # as many as before
+    mirror.refresh_runs()
+    assert {record.run for record in mirror.runs().records} == {"a", "b", "c", "e"}
+    mirror.remove_run("e")
+    assert {record.run for record in mirror.runs().records} == {"a", "b", "c"}
 
 
 def test_documents_keep_their_bodies_and_order_when_replaced_and_removed(store: RecordStore) -> None:

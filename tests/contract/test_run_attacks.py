@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 from clusters.private_site import ADA, BOB, NOW, PEOPLE, PrivateSite, private_site, run, units_of
 from clusters.site_contents import Thing, read_contents
 from fastapi.testclient import TestClient
 from httpx2 import Response
+from tracking.site import overwrite_stored
 
 from clusterscape.model import UnixMs
 from clusterscape.model.run_frames import HEAD, MAGIC, NO_STEP, encode_event, encode_samples
@@ -178,7 +180,7 @@ DAMAGES: list[dict[str, Any]] = [
     {"about": {"user": BOB, "queued_at": "now", "devices": 3}},
     {"about": []},
     {"params": None},
-    {"moments": {"running": None}},
+    {"moments": {"running": "soon"}},
     {"end": {"state": 5}},
     {"figures": {"energy": {"joules": None, "scope": "process", "method": "x"}}},
     {"figures": {"work": {}}},
@@ -189,10 +191,11 @@ DAMAGES: list[dict[str, Any]] = [
 
 def test_lists_answer_and_show_the_run_as_damaged_when_its_stored_record_is(attacked: Attacked) -> None:
     records = attacked.site.context.records
-    document = records.document("run", run(BOB))
-    assert document is not None
+    stored = records.run_record(run(BOB))
+    assert stored is not None
+    undamaged = msgspec.to_builtins(stored.summary)
     for damage in DAMAGES:
-        records.write_document("run", run(BOB), {**document.body, **damage}, at_ms=NOW)
+        overwrite_stored(records, run(BOB), "summary", {**undamaged, **damage})
         attacked.site.context.changes.bump_runs()
         row = next(row for row in attacked.get("/runs", by="operator").json() if row["run"] == run(BOB))
         assert (row["state"], row["cause"].startswith("its stored record is damaged")) == ("unknown", True), damage
@@ -207,17 +210,14 @@ def test_lists_answer_and_show_the_run_as_damaged_when_its_stored_record_is(atta
 def test_run_is_read_without_its_details_when_those_are_damaged(attacked: Attacked) -> None:
     records = attacked.site.context.records
     for body in ({"series": {"x": [1]}}, {"marks": 5}, {"marks": [{"kind": "epoch", "name": 5}]}, {"steps": [1]}):
-        records.write_document("run-detail", run(BOB), body, at_ms=NOW)
+        overwrite_stored(records, run(BOB), "detail", body)
         for path in (f"/runs/{run(BOB)}", f"/runs/series?run={run(BOB)}&metric=loss&axis=epoch"):
             assert attacked.get(path, by=BOB).status_code == 200, (path, body)
 
 
 def test_curves_answer_when_a_stored_mark_is_no_epoch(attacked: Attacked) -> None:
-    records = attacked.site.context.records
-    document = records.document("run-detail", run(BOB))
-    assert document is not None
     marks = [{"kind": "epoch", "name": name, "at": NOW} for name in ("one", "nan", "1")]
-    records.write_document("run-detail", run(BOB), {**document.body, "marks": marks}, at_ms=NOW)
+    overwrite_stored(attacked.site.context.records, run(BOB), "detail", {"marks": marks})
     for axis in ("epoch", "time"):
         answer = attacked.get(f"/runs/series?run={run(BOB)}&metric=loss&axis={axis}", by=BOB)
         assert answer.status_code == 200

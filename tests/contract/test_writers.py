@@ -290,7 +290,7 @@ def hostile(check: Callable[[WatchedSite, Write, str], list[str]], watched: Watc
     )
     @given(actor=st.sampled_from([*PEOPLE, "lead"]), target=st.sampled_from(list(OWNERS)), piece=pieces())
     def send(actor: str, target: str, piece: bytes) -> None:
-        if stored.document("run", target) is None and VIEWERS[actor].login != OWNERS[target]:
+        if stored.run_record(target) is None and VIEWERS[actor].login != OWNERS[target]:
             return  # whoever creates a run owns it
         sent[target] += 1
         path = f"/runs/{target}/files/hostile{sent[target]}.spool"
@@ -320,9 +320,9 @@ def test_taking_over_a_run_is_found_when_ownership_is_not_checked(
 ) -> None:
     """The hole of before: whoever sends a `run` event to somebody's run changes it."""
     monkeypatch.setattr(runs, "check_owner_of_piece", lambda *_: None)
-    assert any("changed documents run " in text for text in gather(watched, 60))
+    assert any("changed runs " in text for text in gather(watched, 60))
     taken = next(write for write in run_writes(BOB, ADA) if write.path.endswith("/zz.spool"))
-    assert any("changed documents run " in text for text in check_call(watched, taken, ADA))
+    assert any("changed runs " in text for text in check_call(watched, taken, ADA))
 
 
 def test_writing_units_of_others_is_found_when_units_are_not_checked(
@@ -331,7 +331,7 @@ def test_writing_units_of_others_is_found_when_units_are_not_checked(
     """The hole of before: samples are stored under whatever unit a `series` event names."""
     checked = runs.own_unit
     monkeypatch.setattr(runs, "own_unit", lambda run, unit, rank: unit or checked(run, unit, rank))
-    assert any("changed samples" in text for text in gather(watched, 60))
+    assert any("changed samples" in text for text in gather(watched, 300))
     for unit in (f"run:{run(BOB)}", units_of(BOB)[0]):
         path = f"/runs/{run(ADA)}/files/{unit.replace(':', '-').replace('/', '-')}.spool"
         wrong = check_call(watched, Write("send_run_file", "POST", path, ADA, content=_loss(ADA, unit)), ADA)

@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from fuzz.json_mutator import mutate_json
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,6 @@ from clusterscape.errors import ClusterScapeError
 from clusterscape.model import UnixMs
 from clusterscape.model.run_frames import HEAD, MAGIC, NO_STEP, encode_event, encode_samples
 from clusterscape.model.run_units import run_of_unit
-from clusterscape.model.stored_runs import find_damage
 from clusterscape.query.runs.series import LineRequest
 
 MINE, VICTIM = "mine", "victim"
@@ -138,11 +138,9 @@ class Watched:
         context, queries = self.stores.queries.context, self.stores.queries
         context.changes.bump_runs()
         shown: list[Any] = [*queries.runs.all(), queries.runs.tree()]
-        if self.records.document("run", MINE) is not None:
-            for kind in ("run", "run-detail"):
-                document = self.records.document(kind, MINE)
-                assert document is not None
-                assert find_damage(kind, document.body) is None, find_damage(kind, document.body)
+        stored = self.records.run(MINE)
+        if stored is not None:
+            assert stored.damage is None, stored.damage
             shown += [queries.runs.one(MINE), queries.runs.metrics([MINE])]
             names = [one.metric for one in queries.runs.one(MINE).series][:20]
             for axis in ("time", "step", "epoch"):
@@ -156,8 +154,8 @@ class Watched:
         assert all(run_of_unit(held.unit) in (MINE, VICTIM) for held in self.records.allocations())
 
     def _read_victim(self) -> str:
-        bodies = [self.records.document(kind, VICTIM) for kind in ("run", "run-detail")]
-        return json.dumps([None if body is None else body.body for body in bodies])
+        stored = self.records.run(VICTIM)
+        return "" if stored is None else msgspec.json.encode(stored).decode()
 
 
 def main(examples: int, folder: Path) -> None:

@@ -4,6 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
+
+import orjson
+from sqlalchemy import select, update
 
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.runs import RunIntake
@@ -14,6 +18,10 @@ from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.records import open_record_store
+from clusterscape.store.records.contract import RecordStore
+from clusterscape.store.records.mirror import MirroredRecordStore
+from clusterscape.store.records.sql import SqlRecordStore
+from clusterscape.store.records.tables import runs
 from clusterscape.track.spooled import read_run, spool_files
 
 RECORDED = Path(__file__).parents[1] / "data/h200/runs"
@@ -39,11 +47,12 @@ class RunStores:
 
 
 @contextmanager
-def run_stores(folder: Path) -> Iterator[RunStores]:
-    """Real stores in a folder."""
+def run_stores(folder: Path, *, is_mirrored: bool = False) -> Iterator[RunStores]:
+    """Real stores in a folder. ``is_mirrored``: with the present in memory, as a server has it."""
     storage = StorageSettings(data_dir=folder)
     metrics = open_metric_store(storage, RetentionSettings(), cluster="c")
-    records = open_record_store(storage)
+    opened = open_record_store(storage)
+    records = MirroredRecordStore(opened) if is_mirrored else opened
     changes = Changes()
     ingest = Ingest(metrics, records, changes, clock=lambda: NOW)
     context = QueryContext(metrics=metrics, records=records, changes=changes, clock=lambda: NOW, cluster="c")
@@ -52,6 +61,14 @@ def run_stores(folder: Path) -> Iterator[RunStores]:
     finally:
         metrics.close()
         records.close()
+
+
+def overwrite_stored(records: RecordStore, run: str, column: str, fields: Mapping[str, object]) -> None:
+    """Put these fields into the JSON of a stored run, whatever they are: ``column`` is ``summary`` or ``detail``."""
+    with cast(SqlRecordStore, records)._engine.begin() as connection:
+        body = orjson.loads(connection.execute(select(runs.c[column]).where(runs.c.run == run)).scalar_one())
+        text = orjson.dumps({**body, **fields}).decode()
+        connection.execute(update(runs).where(runs.c.run == run).values({column: text}))
 
 
 def spooled(

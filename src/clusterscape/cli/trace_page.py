@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
 
 from clusterscape.cli.trace_text import GRAPH_ONLY, NOTHING, format_s, is_graph_only
+from clusterscape.model.trace_report import TraceReportDocument
 
 PARTS = (("compute", "#4477aa"), ("waiting", "#ddaa33"), ("transferring", "#bb5566"), ("idle", "#bbbbbb"))
 _STYLE = """
@@ -18,16 +18,16 @@ th { font-weight: 400; opacity: .65; } td.number { text-align: right; white-spac
 """
 
 
-def write_page(document: dict[str, Any]) -> str:
-    """The page of a report's document."""
-    if is_graph_only(document):
-        sections: Sequence[Callable[[dict[str, Any]], str]] = (_graph_only,)
+def write_page(report: TraceReportDocument) -> str:
+    """The page of a report's report."""
+    if is_graph_only(report.spans):
+        sections: Sequence[Callable[[TraceReportDocument], str]] = (_graph_only,)
     else:
         sections = (_verdicts, _breakdown, _collectives, _bubble, _path, _what_if)
-    title = f"{document['format']} trace, {len(document['ranks'])} ranks, {len(document['steps'])} steps"
-    error = format_s(document["alignment"]["error_s"])
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in document["notes"])
-    body = "".join(section(document) for section in sections)
+    title = f"{report.format} trace, {len(report.ranks)} ranks, {len(report.steps)} steps"
+    error = format_s(report.alignment.error_s)
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in report.notes)
+    body = "".join(section(report) for section in sections)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
         f"<h1>{escape(title)}</h1><p>Alignment error {escape(error)}.</p>{notes}{body}</html>\n"
@@ -48,71 +48,68 @@ def _rows(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], texts: tup
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def _graph_only(_: dict[str, Any]) -> str:
+def _graph_only(_: TraceReportDocument) -> str:
     return f"<p>{escape(GRAPH_ONLY)}</p>"
 
 
-def _verdicts(document: dict[str, Any]) -> str:
-    if not document["verdicts"]:
+def _verdicts(report: TraceReportDocument) -> str:
+    if not report.verdicts:
         return f"<h2>Why</h2><p>{escape(NOTHING)}</p>"
-    rows = [(format_s(one["seconds_per_step"]), one["sentence"]) for one in document["verdicts"]]
+    rows = [(format_s(one.seconds_per_step), one.sentence) for one in report.verdicts]
     return f"<h2>Why</h2>{_rows(('saves', 'verdict'), rows, (1,))}"
 
 
-def _breakdown(document: dict[str, Any]) -> str:
+def _breakdown(report: TraceReportDocument) -> str:
     key = "".join(f'<span style="background:{color}"></span>{name}' for name, color in PARTS)
     rows = []
-    for row in document["breakdown"]:
+    for row in report.breakdown:
         bars = "".join(
-            f'<span title="{name} {format_s(row[f"{name}_s"])}" style="background:{color};'
-            f'width:{100 * row[f"{name}_s"] / row["step_s"] if row["step_s"] else 0:.2f}%"></span>'
+            f'<span title="{name} {format_s(getattr(row, f"{name}_s"))}" style="background:{color};'
+            f'width:{100 * getattr(row, f"{name}_s") / row.step_s if row.step_s else 0:.2f}%"></span>'
             for name, color in PARTS
         )
         rows.append(
-            f'<tr><td class="number">{row["rank"]}</td><td class="number">{format_s(row["step_s"])}</td>'
+            f'<tr><td class="number">{row.rank}</td><td class="number">{format_s(row.step_s)}</td>'
             f'<td><div class="bar">{bars}</div></td></tr>'
         )
     head = "<tr><th>rank</th><th>step</th><th></th></tr>"
     return f'<h2>Where the step goes</h2><p class="key">{key}</p><table>{head}{"".join(rows)}</table>'
 
 
-def _collectives(document: dict[str, Any]) -> str:
-    found = document["collectives"]
-    if not found["matched"]:
+def _collectives(report: TraceReportDocument) -> str:
+    found = report.collectives
+    if not found.matched:
         return ""
-    times = {each["rank"]: each for each in document["slack"]}
-    rows = [
-        (str(each["rank"]), f"{each['times']}×", format_s(times[each["rank"]]["slack_s"]))
-        for each in found["last_arrivers"]
-    ]
+    times = {each.rank: each for each in report.slack}
+    rows = [(str(each.rank), f"{each.times}×", format_s(times[each.rank].slack_s)) for each in found.last_arrivers]
     table = _rows(("rank", "last", "others waited, per step"), rows)
-    return f"<h2>Collectives</h2><p>{found['matched']:,} matched across ranks.</p>{table}"
+    return f"<h2>Collectives</h2><p>{found.matched:,} matched across ranks.</p>{table}"
 
 
-def _bubble(document: dict[str, Any]) -> str:
-    bubble = document["bubble"]
+def _bubble(report: TraceReportDocument) -> str:
+    bubble = report.bubble
     if bubble is None:
         return ""
-    pairs = zip(bubble["stage_compute_s"], bubble["stage_bubble_ratio"], strict=True)
+    pairs = zip(bubble.stage_compute_s, bubble.stage_bubble_ratio, strict=True)
     rows = [(str(stage), format_s(length), f"{share:.0%}") for stage, (length, share) in enumerate(pairs)]
     words = (
-        f"Bubble {bubble['measured_ratio']:.1%} = ideal {bubble['ideal_ratio']:.1%} + imbalance "
-        f"{bubble['imbalance_ratio']:.1%} + jitter {bubble['jitter_ratio']:.1%}."
+        f"Bubble {bubble.measured_ratio:.1%} = ideal {bubble.ideal_ratio:.1%} + imbalance "
+        f"{bubble.imbalance_ratio:.1%} + jitter {bubble.jitter_ratio:.1%}."
     )
     return f"<h2>Pipeline</h2><p>{words}</p>{_rows(('stage', 'compute', 'bubble'), rows)}"
 
 
-def _path(document: dict[str, Any]) -> str:
-    path = document["critical_path"]
+def _path(report: TraceReportDocument) -> str:
+    path = report.critical_path
     if path is None:
         return ""
-    rows = [(str(part["rank"]), part["kind"], format_s(part["length_s"])) for part in path["parts"][:16]]
-    return f"<h2>Critical path of step {path['step']}</h2>{_rows(('rank', 'what', 'length'), rows, (1,))}"
+    rows = [(str(part.rank), part.kind, format_s(part.length_s)) for part in path.parts[:16]]
+    return f"<h2>Critical path of step {path.step}</h2>{_rows(('rank', 'what', 'length'), rows, (1,))}"
 
 
-def _what_if(document: dict[str, Any]) -> str:
+def _what_if(report: TraceReportDocument) -> str:
     rows = [
-        (each["question"], format_s(each["now_s"]), format_s(each["then_s"]), f"{each['speed_up'] or 0:.3f}×")
-        for each in document["what_if"]
+        (each.question, format_s(each.now_s), format_s(each.then_s), f"{each.speed_up or 0:.3f}×")
+        for each in report.what_if
     ]
     return f"<h2>What if</h2>{_rows(('what', 'step now', 'step then', 'speed-up'), rows, (0,))}" if rows else ""

@@ -74,7 +74,7 @@ def import_trace(
 def _sum_up(row: dict[str, Any]) -> str:
     from clusterscape.cli.trace_text import GRAPH_ONLY, is_graph_only
 
-    if is_graph_only(row):
+    if is_graph_only(row["spans"]):
         return f"{row['format']}, {count(row['ranks'], 'rank')}. {GRAPH_ONLY}"
     return (
         f"{row['format']}, {count(row['ranks'], 'rank')}, {count(row['steps'], 'step')}, {count(row['spans'], 'span')}. "
@@ -122,7 +122,7 @@ def list_traces(
 def _lacking(row: dict[str, Any]) -> str:
     from clusterscape.cli.trace_text import GRAPH_ONLY, is_graph_only
 
-    return GRAPH_ONLY if row["state"] == "ready" and is_graph_only(row) else "–"
+    return GRAPH_ONLY if row["state"] == "ready" and is_graph_only(row["spans"]) else "–"
 
 
 def delete_trace(

@@ -1,37 +1,45 @@
 """A trace's report for people in a terminal: the verdicts first, then what they rest on."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
 
 from clusterscape.cli.output import answers, count, errors, listing_table
+from clusterscape.model.trace_report import (
+    RankBreakdown,
+    TraceBubble,
+    TraceImbalance,
+    TracePath,
+    TraceReportDocument,
+    Verdict,
+    WhatIf,
+)
 
 MAX_ROWS = 16
 NOTHING = "Nothing significant: no rank, stage or link stands out beyond chance and the clocks' error."
 GRAPH_ONLY = "Operator graph only: no times recorded."
 
 
-def print_report(document: dict[str, Any]) -> None:
+def print_report(report: TraceReportDocument) -> None:
     """Everything, shortest first."""
-    for note in document["notes"]:
+    for note in report.notes:
         errors.print(note, style="yellow", highlight=False, soft_wrap=True)
-    if is_graph_only(document):
-        _say(f"{document['format']}: {count(len(document['ranks']), 'rank')}. {GRAPH_ONLY}")
+    if is_graph_only(report.spans):
+        _say(f"{report.format}: {count(len(report.ranks), 'rank')}. {GRAPH_ONLY}")
         return
-    _print_head(document)
-    _print_verdicts(document["verdicts"])
-    _print_breakdown(document["breakdown"])
-    _print_imbalance(document["imbalance"])
-    _print_collectives(document)
-    _print_bubble(document["bubble"])
-    _print_path(document["critical_path"])
-    _print_what_if(document["what_if"])
+    _print_head(report)
+    _print_verdicts(report.verdicts)
+    _print_breakdown(report.breakdown)
+    _print_imbalance(report.imbalance)
+    _print_collectives(report)
+    _print_bubble(report.bubble)
+    _print_path(report.critical_path)
+    _print_what_if(report.what_if)
 
 
-def is_graph_only(document: Mapping[str, Any]) -> bool:
-    """Whether there is nothing to measure: an operator graph was read, and no spans. Of a report or of a row of a list."""
-    return bool(document["spans"] == 0)
+def is_graph_only(spans: int) -> bool:
+    """Whether there is nothing to measure: an operator graph was read, and no spans."""
+    return spans == 0
 
 
 def format_s(seconds: float | None) -> str:
@@ -60,104 +68,105 @@ def _head(text: str) -> None:
     _say(text, style="bold")
 
 
-def _print_head(document: dict[str, Any]) -> None:
-    ranks, steps = document["ranks"], document["steps"]
-    lengths = [step["length_s"] for step in steps]
-    error = document["alignment"]["error_s"]
+def _print_head(report: TraceReportDocument) -> None:
+    ranks, steps = report.ranks, report.steps
+    lengths = [step.length_s for step in steps]
+    error = report.alignment.error_s
     _say(
-        f"{document['format']}: {count(len(ranks), 'rank')}, {count(len(steps), 'step')} of "
-        f"{format_s(sum(lengths) / len(lengths) if lengths else None)}, {count(document['spans'], 'span')}; "
+        f"{report.format}: {count(len(ranks), 'rank')}, {count(len(steps), 'step')} of "
+        f"{format_s(sum(lengths) / len(lengths) if lengths else None)}, {count(report.spans, 'span')}; "
         f"alignment error {format_s(error)}."
     )
 
 
-def _print_verdicts(verdicts: list[dict[str, Any]]) -> None:
+def _print_verdicts(verdicts: list[Verdict]) -> None:
     _head("Why")
     if not verdicts:
         _say(NOTHING)
         return
     table = _table("", "saves", "verdict")
     for place, one in enumerate(verdicts, start=1):
-        table.add_row(f"{place}.", format_s(one["seconds_per_step"]), one["sentence"])
+        table.add_row(f"{place}.", format_s(one.seconds_per_step), one.sentence)
     answers.print(table, highlight=False)
 
 
-def _print_breakdown(rows: list[dict[str, Any]]) -> None:
+def _print_breakdown(rows: list[RankBreakdown]) -> None:
     _head("Where the step goes")
     names = ("step", "compute", "waiting", "transferring", "idle")
     table = _table("rank", *names)
     for row in rows[:MAX_ROWS]:
-        shares = [f"{row[f'{name}_s'] / row['step_s']:.0%}" if row["step_s"] else "–" for name in names[1:]]
-        table.add_row(str(row["rank"]), format_s(row["step_s"]), *shares)
+        shares = [f"{getattr(row, f'{name}_s') / row.step_s:.0%}" if row.step_s else "–" for name in names[1:]]
+        table.add_row(str(row.rank), format_s(row.step_s), *shares)
     answers.print(table, highlight=False)
     if len(rows) > MAX_ROWS:
         _say(f"{MAX_ROWS} of {len(rows)} ranks; --json has all.", style="dim")
 
 
-def _print_imbalance(imbalance: dict[str, float | None]) -> None:
-    words = {"ranks_ratio": "ranks", "stages_ratio": "stages", "micro_batches_ratio": "micro-batches of a rank"}
-    known = [f"over {words[name]} {value:.0%}" for name, value in imbalance.items() if value is not None]
-    if known:
-        _say(f"Load imbalance (max/mean − 1): {', '.join(known)}.")
+def _print_imbalance(imbalance: TraceImbalance) -> None:
+    ratios = {
+        "ranks": imbalance.ranks_ratio,
+        "stages": imbalance.stages_ratio,
+        "micro-batches of a rank": imbalance.micro_batches_ratio,
+    }
+    words = [f"over {name} {ratio:.0%}" for name, ratio in ratios.items() if ratio is not None]
+    if words:
+        _say(f"Load imbalance (max/mean − 1): {', '.join(words)}.")
 
 
-def _print_collectives(document: dict[str, Any]) -> None:
-    found = document["collectives"]
-    if not found["matched"] and not found["messages"]:
+def _print_collectives(report: TraceReportDocument) -> None:
+    collectives = report.collectives
+    if not collectives.matched and not collectives.messages:
         return
     _head("Collectives")
-    lone = found["unmatched_spans"]
-    last = ", ".join(f"rank {each['rank']} ({each['times']}×)" for each in found["last_arrivers"][:8])
+    last = ", ".join(f"rank {arriver.rank} ({arriver.times}×)" for arriver in collectives.last_arrivers[:8])
     _say(
-        f"{found['matched']:,} matched across ranks, {count(found['messages'], 'message')}, "
-        f"{count(lone, 'span')} unmatched." + (f" Last to come: {last}." if last else "")
+        f"{collectives.matched:,} matched across ranks, {count(collectives.messages, 'message')}, "
+        f"{count(collectives.unmatched_spans, 'span')} unmatched." + (f" Last to come: {last}." if last else "")
     )
     table = _table("rank", "last", "others waited", "95 %")
-    for each in document["slack"][:8]:
-        known = each["low_s"] is not None
-        between = f"{format_s(each['low_s'])} to {format_s(each['high_s'])}" if known else "too few steps"
-        table.add_row(str(each["rank"]), f"{each['last_times']}×", format_s(each["slack_s"]), between)
-    if document["slack"]:
+    for slack in report.slack[:8]:
+        has_interval = slack.low_s is not None
+        between = f"{format_s(slack.low_s)} to {format_s(slack.high_s)}" if has_interval else "too few steps"
+        table.add_row(str(slack.rank), f"{slack.last_times}×", format_s(slack.slack_s), between)
+    if report.slack:
         answers.print(table, highlight=False)
     table = _table("process group", "ranks", "exposed", "of it waiting")
-    for each in document["exposed_communication"][:8]:
-        table.add_row(
-            each["process_group"], str(each["ranks"]), format_s(each["exposed_s"]), format_s(each["waiting_s"])
-        )
+    for group in report.exposed_communication[:8]:
+        table.add_row(group.process_group, str(group.ranks), format_s(group.exposed_s), format_s(group.waiting_s))
     answers.print(table, highlight=False)
 
 
-def _print_bubble(bubble: dict[str, Any] | None) -> None:
+def _print_bubble(bubble: TraceBubble | None) -> None:
     if bubble is None:
         return
     _head("Pipeline")
     _say(
-        f"{bubble['stages']} stages, {bubble['micro_batches']} micro-batches: bubble {bubble['measured_ratio']:.1%} = "
-        f"ideal {bubble['ideal_ratio']:.1%} + imbalance {bubble['imbalance_ratio']:.1%} + jitter {bubble['jitter_ratio']:.1%}."
+        f"{bubble.stages} stages, {bubble.micro_batches} micro-batches: bubble {bubble.measured_ratio:.1%} = "
+        f"ideal {bubble.ideal_ratio:.1%} + imbalance {bubble.imbalance_ratio:.1%} + jitter {bubble.jitter_ratio:.1%}."
     )
     table = _table("stage", "compute", "bubble")
-    for stage, (length, share) in enumerate(zip(bubble["stage_compute_s"], bubble["stage_bubble_ratio"], strict=True)):
+    for stage, (length, share) in enumerate(zip(bubble.stage_compute_s, bubble.stage_bubble_ratio, strict=True)):
         table.add_row(str(stage), format_s(length), f"{share:.0%}")
     answers.print(table, highlight=False)
 
 
-def _print_path(path: dict[str, Any] | None) -> None:
+def _print_path(path: TracePath | None) -> None:
     if path is None:
         return
-    _head(f"Critical path of step {path['step']}, {format_s(path['length_s'])}")
+    _head(f"Critical path of step {path.step}, {format_s(path.length_s)}")
     table = _table("rank", "what", "length", "share")
-    for part in path["parts"][:8]:
-        share = part["length_s"] / path["length_s"] if path["length_s"] else 0.0
-        table.add_row(str(part["rank"]), part["kind"], format_s(part["length_s"]), f"{share:.0%}")
+    for part in path.parts[:8]:
+        share = part.length_s / path.length_s if path.length_s else 0.0
+        table.add_row(str(part.rank), part.kind, format_s(part.length_s), f"{share:.0%}")
     answers.print(table, highlight=False)
 
 
-def _print_what_if(answers_: list[dict[str, Any]]) -> None:
+def _print_what_if(answers_: list[WhatIf]) -> None:
     if not answers_:
         return
     _head("What if")
     table = _table("what", "step now", "step then", "speed-up")
     for each in answers_:
-        speed = "–" if each["speed_up"] is None else f"{each['speed_up']:.3f}×"
-        table.add_row(each["question"], format_s(each["now_s"]), format_s(each["then_s"]), speed)
+        speed = "–" if each.speed_up is None else f"{each.speed_up:.3f}×"
+        table.add_row(each.question, format_s(each.now_s), format_s(each.then_s), speed)
     answers.print(table, highlight=False)

@@ -4,14 +4,11 @@ What is left of one after a crash, or while a metrics server is away, is removed
 """
 
 import logging
-from collections.abc import Mapping
-from typing import Any
 
 from clusterscape.errors import ClusterScapeError, GoneError
-from clusterscape.ingest.run_records import workload_id
 from clusterscape.model import UnixMs
 from clusterscape.model.run_units import run_unit
-from clusterscape.model.stored_runs import DELETED_KIND, DETAIL_KIND, RUN_KIND
+from clusterscape.model.runs import DELETED_KIND, StoredRun, workload_id
 from clusterscape.settings.limits import RunLimits
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.records.contract import Document, RecordStore
@@ -23,11 +20,11 @@ SETTLE_MS = 3_600_000
 """What is written of a workload by those who had begun before it was deleted, such as the end of a violation, comes by then."""
 
 
-def note_deleted(records: RecordStore, run: str, owner: str | None, detail: Mapping[str, Any], *, now: UnixMs) -> None:
+def note_deleted(records: RecordStore, run: StoredRun, *, now: UnixMs) -> None:
     """Remember that a run was deleted, and when its samples were taken."""
-    start_ms, end_ms = _span_of(detail)
-    body = {"owned_by": owner, "start_ms": start_ms, "end_ms": end_ms, "is_erased": False}
-    records.write_document(DELETED_KIND, run, body, at_ms=now)
+    start_ms, end_ms = _span_of(run)
+    body = {"owned_by": run.record.owned_by, "start_ms": start_ms, "end_ms": end_ms, "is_erased": False}
+    records.write_document(DELETED_KIND, run.run, body, at_ms=now)
 
 
 def check_not_deleted(records: RecordStore, run: str) -> None:
@@ -51,8 +48,7 @@ def erase_deleted_runs(records: RecordStore, metrics: MetricStore, limits: RunLi
 
 def _erase(document: Document, records: RecordStore, metrics: MetricStore) -> None:
     run, body = document.key, document.body
-    for kind in (DETAIL_KIND, RUN_KIND):
-        records.remove_document(kind, run)
+    records.remove_run(run)
     records.remove_workload(workload_id(run))
     if body.get("is_erased"):
         return
@@ -68,14 +64,12 @@ def _erase(document: Document, records: RecordStore, metrics: MetricStore) -> No
     records.write_document(DELETED_KIND, run, {**body, "is_erased": True}, at_ms=document.written_at)
 
 
-def _span_of(detail: Mapping[str, Any]) -> tuple[int | None, int | None]:
+def _span_of(run: StoredRun) -> tuple[int | None, int | None]:
     """From the first to the last sample; several in one millisecond were moved on by their number at most."""
-    series = detail.get("series")
-    figures = [each for each in series.values() if isinstance(each, list)] if isinstance(series, Mapping) else []
-    told = [(each[8], each[9] + each[2]) for each in figures if len(each) == 10 and each[2]]
-    steps = detail.get("steps")
-    if isinstance(steps, list) and len(steps) == 4:
-        told.append((min(steps[2:]), max(steps[2:]) + 1))
-    if not told:
+    spans = [(series.first_ms, series.last_ms + series.count) for series in run.detail.series.values() if series.count]
+    steps = run.detail.steps
+    if steps is not None:
+        spans.append((min(steps.first_ms, steps.last_ms), max(steps.first_ms, steps.last_ms) + 1))
+    if not spans:
         return None, None
-    return min(first for first, _ in told) - 1, max(last for _, last in told) + DAY_MS
+    return min(first for first, _ in spans) - 1, max(last for _, last in spans) + DAY_MS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterscape.errors import QueryError, TooLargeError
-from clusterscape.ingest.run_events import RunEvent, decode_run_event
+from clusterscape.model.run_events import RunEvent, RunEventError, decode_run_event
 from clusterscape.model.run_frames import (
     SAMPLE_BYTES,
     Frame,
@@ -15,6 +15,11 @@ from clusterscape.model.run_frames import (
     iter_frames,
 )
 from clusterscape.settings.limits import RunLimits
+
+_OTHER_VERSION = (
+    "A tracker of another version may have sent it: "
+    "install the server's version of ClusterScape where runs are tracked."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +68,10 @@ def _read_event(frame: Frame, where: str, limits: RunLimits) -> RunEvent:
             f"{where} is an event of {len(frame.payload):,} bytes, and at most {limits.event_bytes:,} are accepted",
             setting="limits.runs.event_bytes",
         )
-    return decode_run_event(frame.payload, where)
+    try:
+        return decode_run_event(frame.payload)
+    except RunEventError as error:
+        raise QueryError(f"{where} is not an event of a run: {error}", hint=_OTHER_VERSION) from None
 
 
 def _read_samples(frame: Frame, where: str, limits: RunLimits) -> SampleColumns:

@@ -1,6 +1,6 @@
 """How many runs each user has, and how much of them is stored: the quotas of ``limits.runs``.
 
-Counted from the documents once, and kept up from then on by the one process that writes them.
+Counted from the table of runs once, and kept up from then on by the one process that writes them.
 """
 
 import math
@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from clusterscape.errors import ThrottledError, TooLargeError
-from clusterscape.ingest.run_records import RunState
 from clusterscape.model import UnixMs
-from clusterscape.model.run_frames import SAMPLE_BYTES
-from clusterscape.model.stored_runs import DETAIL_KIND, NAMES_KIND, RUN_KIND, owner_of
+from clusterscape.model.runs import NAMES_KIND, RunRecord, StoredRun
 from clusterscape.settings.limits import RunLimits
 from clusterscape.store.records.contract import RecordStore
 
@@ -34,6 +32,13 @@ class _User:
     counted_at: int = 0
     received_at: deque[int] = field(default_factory=deque)  # of new runs within a day, oldest first
 
+    def count(self, run: RunRecord) -> None:
+        """Count a run in place of what was counted of it before."""
+        self.bytes += run.bytes - self.bytes_of.get(run.run, 0)
+        self.bytes_of[run.run] = run.bytes
+        self.series += run.series_count - self.series_of.get(run.run, 0)
+        self.series_of[run.run] = run.series_count
+
 
 class RunUsage:
     """Only for the thread that writes."""
@@ -44,12 +49,12 @@ class RunUsage:
         self._limits = limits
         self._users: dict[str | None, _User] | None = None
 
-    def check(self, state: RunState, more_bytes: int, now: UnixMs, *, is_new: bool) -> None:
+    def check(self, run: RunRecord, more_bytes: int, now: UnixMs, *, is_new: bool) -> None:
         """Raise where a piece of ``more_bytes`` would be more than its owner may store."""
-        user = self._of(state.owned_by, now)
+        user = self._of(run.owned_by, now)
         while user.received_at and user.received_at[0] <= now - DAY_MS:
             user.received_at.popleft()
-        owner = state.owned_by or "nobody"
+        owner = run.owned_by or "nobody"
         if user.bytes + more_bytes > self._limits.bytes_per_user:
             raise TooLargeError(
                 f"the runs of {owner} have {user.bytes:,} bytes, and at most {self._limits.bytes_per_user:,} are stored",
@@ -72,36 +77,34 @@ class RunUsage:
                 hint="They are sent later. The setting limits.runs.new_per_day bounds this.",
             )
 
-    def has_room_for_series(self, state: RunState, name: str) -> bool:
+    def has_room_for_series(self, run: StoredRun, name: str) -> bool:
         """Whether a run may have one more series, with a metric of this name."""
-        user = self._of(state.owned_by, self._clock())
-        of_others = user.series - user.series_of.get(state.run, 0)
-        if len(state.series) >= self._limits.series or of_others + len(state.series) >= self._limits.series_per_user:
+        owner, series = run.record.owned_by, run.detail.series
+        user = self._of(owner, self._clock())
+        of_others = user.series - user.series_of.get(run.run, 0)
+        if len(series) >= self._limits.series or of_others + len(series) >= self._limits.series_per_user:
             return False
         if user.names is None:
-            user.names = self._read_names(state.owned_by)
+            user.names = self._read_names(owner)
         if name in user.names:
             return True
         if len(user.names) >= self._limits.names_per_user and self._clock() - user.counted_at > RECOUNT_MS:
             user.counted_at = self._clock()  # those of deleted runs are forgotten
-            user.names = self._count_names(user) | _names_of(state.series)
+            user.names = self._count_names(user) | _names_of(series)
         if len(user.names) >= self._limits.names_per_user:
             return False
         user.names.add(name)
         user.has_new_names = True
         return True
 
-    def note(self, state: RunState, now: UnixMs) -> None:
+    def note(self, run: RunRecord, now: UnixMs) -> None:
         """What was stored of a run."""
-        user = self._of(state.owned_by, now)
-        user.series += len(state.series) - user.series_of.get(state.run, 0)
-        user.series_of[state.run] = len(state.series)
+        user = self._of(run.owned_by, now)
         if user.has_new_names:
-            self._write_names(state.owned_by, user, now)
-        if state.run not in user.bytes_of and state.received_at is not None:
-            user.received_at.append(state.received_at)
-        user.bytes += state.bytes - user.bytes_of.get(state.run, 0)
-        user.bytes_of[state.run] = state.bytes
+            self._write_names(run.owned_by, user, now)
+        if run.run not in user.bytes_of and run.received_at is not None:
+            user.received_at.append(run.received_at)
+        user.count(run)
 
     def forget(self, run: str, owner: str | None) -> None:
         """A run was deleted; it still counts as one of the day."""
@@ -116,19 +119,12 @@ class RunUsage:
 
     def _read(self, now: UnixMs) -> dict[str | None, _User]:
         users: dict[str | None, _User] = {}
-        begun: list[tuple[int, str | None]] = []
-        for document in self._records.documents(RUN_KIND):
-            owner, received_at = owner_of(document.body), document.body.get("received_at")
-            user = users.setdefault(owner, _User())
-            user.bytes_of[document.key] = size = _bytes_of(document.body.get("bytes"), document.body.get("samples"))
-            user.bytes += size
-            count = document.body.get("series_count")
-            user.series_of[document.key] = count = count if isinstance(count, int) else 0
-            user.series += count
-            if isinstance(received_at, int) and received_at > now - DAY_MS:
-                begun.append((received_at, owner))
-        for at, owner in sorted(begun, key=lambda pair: pair[0]):
-            users[owner].received_at.append(at)
+        runs = self._records.runs().records
+        for run in runs:
+            users.setdefault(run.owned_by, _User()).count(run)
+        for run in sorted(runs, key=lambda run: run.received_at or 0):
+            if run.received_at is not None and run.received_at > now - DAY_MS:
+                users[run.owned_by].received_at.append(run.received_at)
         return users
 
     def _read_names(self, owner: str | None) -> set[str]:
@@ -144,9 +140,8 @@ class RunUsage:
     def _count_names(self, user: _User) -> set[str]:
         names: set[str] = set()
         for run in user.bytes_of:
-            document = self._records.document(DETAIL_KIND, run)
-            series = document.body.get("series") if document is not None else None
-            names |= _names_of(series if isinstance(series, dict) else {})
+            stored = self._records.run(run)
+            names |= _names_of({} if stored is None else stored.detail.series)
         return names
 
 
@@ -156,10 +151,3 @@ def _names_of(series: Mapping[str, object]) -> set[str]:
 
 def _key_of(owner: str | None) -> str:
     return "nobody" if owner is None else f"user {owner}"
-
-
-def _bytes_of(told: object, samples: object) -> int:
-    """Of runs stored before bytes were counted, what their samples had."""
-    if isinstance(told, int):
-        return told
-    return samples * SAMPLE_BYTES if isinstance(samples, int) else 0

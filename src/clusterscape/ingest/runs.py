@@ -6,14 +6,20 @@ run, and whether all of a piece is as it should be, is decided before anything o
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from clusterscape.errors import ForbiddenError, NotFoundError, QueryError, TooLargeError
 from clusterscape.ingest.pipeline import Ingest
 from clusterscape.ingest.run_claims import RunClaims
 from clusterscape.ingest.run_deletion import check_not_deleted, note_deleted
-from clusterscape.ingest.run_events import (
+from clusterscape.ingest.run_figures import note_figures, note_steps
+from clusterscape.ingest.run_pieces import Piece, read_piece
+from clusterscape.ingest.run_records import claimed_units, summarize, workload_of
+from clusterscape.ingest.run_samples import batch_of, select_samples, split_dense
+from clusterscape.ingest.run_usage import DAY_MS, RunUsage
+from clusterscape.model import UnixMs
+from clusterscape.model.run_events import (
     FIRST_MS,
     Ended,
     MomentReached,
@@ -22,16 +28,11 @@ from clusterscape.ingest.run_events import (
     RunEvent,
     SeriesNamed,
 )
-from clusterscape.ingest.run_figures import note_figures, note_steps
-from clusterscape.ingest.run_pieces import Piece, read_piece
-from clusterscape.ingest.run_records import RunState, take_event, workload_id, workload_of
-from clusterscape.ingest.run_samples import batch_of, select_samples, split_dense
-from clusterscape.ingest.run_usage import DAY_MS, RunUsage
-from clusterscape.model import UnixMs
+from clusterscape.model.run_fold import METRIC_CHARS, FoldLimits, fold_event, leave_out
 from clusterscape.model.run_units import is_run_unit, measured_unit, run_of_unit, run_unit
-from clusterscape.model.stored_runs import DETAIL_KIND, RUN_KIND, find_damage, owner_of
+from clusterscape.model.runs import RunFile, RunRecord, SeriesFigures, StoredRun, new_run
 from clusterscape.settings.limits import RunLimits
-from clusterscape.store.records.contract import Document, RecordStore
+from clusterscape.store.records.contract import RecordStore
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 _CODES_PER_SERIES = 10
@@ -45,16 +46,6 @@ class TakenIn:
     offset: int
     samples: int
     not_finite: int
-
-
-@dataclass(slots=True)
-class _File:
-    """How far a file was read, and the series its codes stand for."""
-
-    offset: int = 0
-    rank: int | None = None
-    series: dict[int, tuple[str, str]] = field(default_factory=dict)  # code: name, unit
-    codes_elsewhere: int = 0  # of the run's other files
 
 
 class RunIntake:
@@ -74,11 +65,18 @@ class RunIntake:
         self._claims = RunClaims(records, ingest.has_unit, most=self.limits.devices)
         self._usage = RunUsage(records, self.limits, clock)
         self._clock = clock
+        self._fold_limits = FoldLimits(
+            params=self.limits.params,
+            param_chars=self.limits.param_chars,
+            text_chars=self.limits.text_chars,
+            marks=self.limits.marks,
+            devices=self.limits.devices,
+        )
 
     def offsets(self, run: str) -> dict[str, int]:
         """How much of each file of a run is stored."""
-        state = self._load(_check(run))
-        return {name: int(file["offset"]) for name, file in state.files.items()} if state else {}
+        stored = self._load(_check(run))
+        return {} if stored is None else {name: file.offset for name, file in stored.detail.files.items()}
 
     def take(self, run: str, file: str, offset: int, data: bytes, *, user: str | None = None) -> TakenIn:
         """Store the whole frames of ``data``, which begins at ``offset`` of ``file``; a piece that is refused changes nothing.
@@ -86,145 +84,155 @@ class RunIntake:
         ``user``: whose run it must be, or becomes where it is new; None: anybody's, and a new one belongs to whom it names.
         """
         now = self._clock()
-        stored_run = self._load(_check(run))
-        state = stored_run or RunState(run=run)
-        known = self._load_file(state, _check(file))
-        if offset > known.offset:
+        stored = self._load(_check(run))
+        state = stored or new_run(run)
+        source = self._open_file(state, _check(file))
+        if offset > source.offset:
             raise QueryError(
-                f"bytes {known.offset} to {offset} of {file} are missing", hint=f"Send {file} from {known.offset} on."
+                f"bytes {source.offset} to {offset} of {file} are missing", hint=f"Send {file} from {source.offset} on."
             )
-        piece = read_piece(data, file, offset, stored_to=known.offset, limits=self.limits)
-        check_owner_of_piece(run, stored_run, piece.events, user)
+        piece = read_piece(data, file, offset, stored_to=source.offset, limits=self.limits)
+        check_owner_of_piece(run, None if stored is None else stored.record, piece.events, user)
         _check_times(piece.events, now)
-        if stored_run is None:
-            state.owned_by, state.received_at = find_owner(piece.events, user), now
-        self._usage.check(state, piece.bytes, now, is_new=stored_run is None)
-        taken = self._apply(piece, file, known, state)
-        # How far the file was read stands in the second: after a crash between the two, the piece is taken in again.
-        self._records.write_document(RUN_KIND, run, state.listed(), at_ms=now)
-        self._records.write_document(DETAIL_KIND, run, state.detail(), at_ms=now)
-        self._usage.note(state, now)
+        if stored is None:
+            state.record.owned_by, state.record.received_at = find_owner(piece.events, user), now
+        self._usage.check(state.record, piece.bytes, now, is_new=stored is None)
+        taken = self._apply(piece, source, state)
+        self._records.write_run(state, at_ms=now)
+        self._usage.note(state.record, now)
         self._ingest.note_run()
         return taken
 
-    def _apply(self, piece: Piece, name: str, file: _File, state: RunState) -> TakenIn:
-        was = workload_of(state).state if state.files else None
+    def _apply(self, piece: Piece, file: RunFile, run: StoredRun) -> TakenIn:
+        before, held = workload_of(run).state, dict(run.detail.holds or {})
+        is_first = not any(source.offset for source in run.detail.files.values())
+        codes_elsewhere = sum(len(source.series) for source in run.detail.files.values() if source is not file)
         for event in piece.events:
-            self._take_event(event, state, file)
+            self._take_event(event, run, file, codes_elsewhere)
         file.offset = max(file.offset, piece.end)
-        stored, not_finite = self._store_samples(piece, file, state)
-        workload, held = workload_of(state), dict(state.holds)
-        allocations = self._claims.allocations(state, self._clock())
-        self._ingest.accept_run(workload, allocations, is_turn=workload.state is not was or state.holds != held)
-        state.bytes += piece.bytes
-        state.samples += stored
-        state.files[name] = {
-            "offset": file.offset,
-            "rank": file.rank,
-            "series": {str(code): list(pair) for code, pair in file.series.items()},
-        }
+        stored, not_finite = self._store_samples(piece, file, run)
+        workload = workload_of(run)
+        allocations = self._claims.allocations(run, self._clock())
+        is_turn = is_first or workload.state is not before or run.detail.holds != held
+        self._ingest.accept_run(workload, allocations, is_turn=is_turn)
+        run.record.bytes += piece.bytes
+        run.summary.samples += stored
+        summarize(run)
         return TakenIn(offset=file.offset, samples=stored, not_finite=not_finite)
 
     def delete(self, run: str, *, user: str | None = None) -> None:
         """Forget a run; its samples are erased by ``erase_deleted_runs``. ``user``: whose it must be; None: anybody's."""
-        listed = self._records.document(RUN_KIND, run)
-        if listed is None:
+        stored = self._records.run(run)
+        if stored is None:
             raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
-        owner = owner_of(listed.body)
-        if user is not None and owner != user:
+        record = stored.record
+        if user is not None and record.owned_by != user:
             raise ForbiddenError(f"run {run} is not a run of {user}", hint="Its owner and admins can delete it.")
-        detail = self._records.document(DETAIL_KIND, run)
         # First, so that nothing of it comes back: a tracker may be sending it.
-        note_deleted(self._records, run, owner, {} if detail is None else detail.body, now=self._clock())
-        self._records.remove_document(DETAIL_KIND, run)
-        self._records.remove_document(RUN_KIND, run)
-        self._ingest.forget_workload(workload_id(run))
-        self._usage.forget(run, owner)
+        note_deleted(self._records, stored, now=self._clock())
+        self._records.remove_run(run)
+        self._ingest.forget_workload(record.workload)
+        self._usage.forget(run, record.owned_by)
         self._ingest.note_run()
 
-    def _load(self, run: str) -> RunState | None:
-        listed = self._records.document(RUN_KIND, run)
-        if listed is None:
+    def _load(self, run: str) -> StoredRun | None:
+        stored = self._records.run(run)
+        if stored is None:
             check_not_deleted(self._records, run)
             return None
-        # Without the second one its first piece was cut off by a crash: its owner is decided, and nothing else was read.
-        detail = self._records.document(DETAIL_KIND, run) or Document(
-            kind=DETAIL_KIND, key=run, body=RunState(run=run).detail(), written_at=listed.written_at
-        )
-        damage = find_damage(RUN_KIND, listed.body) or find_damage(DETAIL_KIND, detail.body)
-        if damage is not None:
+        if stored.damage is not None:
             raise QueryError(
-                f"the stored record of run {run} is damaged: {damage}", hint="Delete it, then send it again."
+                f"the stored record of run {run} is damaged: {stored.damage}", hint="Delete it, then send it again."
             )
-        return RunState.of(run, listed.body, detail.body)
+        if stored.detail.holds is None:  # stored before claims were checked: all of them were believed
+            stored.detail.holds = {unit: unit for unit in claimed_units(stored)}
+        return stored
 
-    def _load_file(self, state: RunState, name: str) -> _File:
-        body = state.files.get(name)
-        elsewhere = sum(len(each["series"]) for each_name, each in state.files.items() if each_name != name)
-        if body is None:
-            if len(state.files) >= self.limits.files:
+    def _open_file(self, run: StoredRun, name: str) -> RunFile:
+        """The file of a run, which is added where it is new."""
+        files = run.detail.files
+        if name not in files:
+            if len(files) >= self.limits.files:
                 raise TooLargeError(
-                    f"run {state.run} has {len(state.files):,} files, and no more are accepted",
+                    f"run {run.run} has {len(files):,} files, and no more are accepted",
                     setting="limits.runs.files",
                 )
-            return _File(codes_elsewhere=elsewhere)
-        series = {}
-        for code, (metric, unit) in body["series"].items():
-            home = unit if run_of_unit(unit) == state.run else measured_unit(state.run, unit)
+            files[name] = RunFile()
+        file = files[name]
+        for code, (metric, unit) in file.series.items():
+            home = unit if run_of_unit(unit) == run.run else measured_unit(run.run, unit)
             if home != unit:  # stored before runs had units of their own: what follows is another series
-                state.move_series(metric, unit, home)
-            series[int(code)] = (str(metric), str(home))
-        return _File(int(body["offset"]), body.get("rank"), series, elsewhere)
+                move_series(run, metric, unit, home)
+                file.series[code] = (metric, home)
+        return file
 
-    def _take_event(self, event: RunEvent, state: RunState, file: _File) -> None:
+    def _take_event(self, event: RunEvent, run: StoredRun, file: RunFile, codes_elsewhere: int) -> None:
         match event:
             case SeriesNamed():
-                unit = own_unit(state.run, event.unit, file.rank)
-                may_add = partial(self._usage.has_room_for_series, state)
-                if self._has_room(event.code, file, state) and state.note_series(event, unit, may_add=may_add):
+                unit = own_unit(run.run, event.unit, file.rank)
+                may_add = partial(self._usage.has_room_for_series, run)
+                has_room = self._has_room(event.code, file, run, codes_elsewhere)
+                if has_room and note_series(run, event, unit, may_add=may_add):
                     file.series[event.code] = (event.name, unit)
                 else:
                     file.series.pop(event.code, None)
             case ProcessNamed():
                 file.rank = event.rank
             case _:
-                take_event(event, state, self.limits)
+                fold_event(event, run, self._fold_limits)
 
-    def _has_room(self, code: int, file: _File, state: RunState) -> bool:
+    def _has_room(self, code: int, file: RunFile, run: StoredRun, codes_elsewhere: int) -> bool:
         """Whether a file may have one more code; files of all processes together are bounded, too."""
         if code in file.series:
             return True
         codes, most = len(file.series), self.limits.series
-        if codes < most and file.codes_elsewhere + codes < _CODES_PER_SERIES * most:
+        if codes < most and codes_elsewhere + codes < _CODES_PER_SERIES * most:
             return True
-        state.leave_out("series")
+        leave_out(run, "series")
         return False
 
-    def _store_samples(self, piece: Piece, file: _File, state: RunState) -> tuple[int, int]:
+    def _store_samples(self, piece: Piece, file: RunFile, run: StoredRun) -> tuple[int, int]:
         """All frames of a piece as one batch, where that is not too large: a store syncs once for each."""
         if not piece.samples:
             return 0, 0
-        begin_ms, end_ms = self._span(state)
+        begin_ms, end_ms = self._span(run)
         samples = select_samples(piece.samples, file.series, begin_ms=begin_ms, end_ms=end_ms)
-        note_figures(samples, state.series)
-        state.steps = note_steps(samples, state.steps)
-        state.not_finite += samples.not_finite
-        state.leave_out("samples", samples.left_out)
-        batch = batch_of(samples, step_unit=own_unit(state.run, None, file.rank))
+        note_figures(samples, run.detail.series)
+        run.detail.steps = note_steps(samples, run.detail.steps)
+        run.summary.not_finite += samples.not_finite
+        leave_out(run, "samples", samples.left_out)
+        batch = batch_of(samples, step_unit=own_unit(run.run, None, file.rank))
         for part in split_dense(batch):
             self._ingest.accept_samples(part)
         return len(batch), samples.not_finite
 
-    def _span(self, state: RunState) -> tuple[int, int]:
+    def _span(self, run: StoredRun) -> tuple[int, int]:
         """When samples of a run can have been taken."""
         now = self._clock()
-        queued_at = state.about.get("queued_at")
-        begin = queued_at if isinstance(queued_at, int) else state.received_at or now
+        begin = run.summary.about.queued_at or run.record.received_at or now
         first = max(FIRST_MS, begin - DAY_MS)
         return first, int(min(now + self.limits.future_s * 1000, begin + self.limits.span_days * DAY_MS))
 
 
-def check_owner_of_piece(run: str, stored: RunState | None, events: Iterable[RunEvent], user: str | None) -> None:
+def note_series(run: StoredRun, event: SeriesNamed, unit: str, *, may_add: Callable[[str], bool]) -> bool:
+    """What a series measures and how; False where it is one too many, as ``may_add`` says of its name."""
+    key, series = f"{unit} {event.name}", run.detail.series
+    if not 0 < len(event.name) <= METRIC_CHARS or (key not in series and not may_add(event.name)):
+        leave_out(run, "series")
+        return False
+    figures = series.setdefault(key, SeriesFigures())
+    figures.scope, figures.method = event.scope, event.method
+    return True
+
+
+def move_series(run: StoredRun, name: str, unit: str, home: str) -> None:
+    """Samples that follow are stored under another unit: figures begin anew there."""
+    figures = run.detail.series.get(f"{unit} {name}")
+    if figures is not None:
+        run.detail.series.setdefault(f"{home} {name}", SeriesFigures(scope=figures.scope, method=figures.method))
+
+
+def check_owner_of_piece(run: str, stored: RunRecord | None, events: Iterable[RunEvent], user: str | None) -> None:
     """Raise where ``user`` may not send this piece, before anything of it is applied."""
     described = [event for event in events if isinstance(event, RunDescribed)]
     if stored is None and not described:

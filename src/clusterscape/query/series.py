@@ -7,7 +7,6 @@ import polars as pl
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import METRICS, Allocation, UnitId, UnixMs
 from clusterscape.model.run_units import run_of_unit
-from clusterscape.model.stored_runs import RUN_KIND
 from clusterscape.query.context import QueryContext
 from clusterscape.query.workloads import WorkloadQuery
 
@@ -79,7 +78,7 @@ class SeriesQuery:
     def _check_runs(self, units: Sequence[str]) -> None:
         """What a run measured is for those who may see the run."""
         for run in {run for unit in units if (run := run_of_unit(unit)) is not None}:
-            if self._context.records.document(RUN_KIND, run) is None:
+            if self._context.records.run_record(run) is None:
                 raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
 
     def _units_of(self, node: str) -> list[UnitId]:

@@ -178,6 +178,8 @@ class Follower:
         with self._loop:
             if changed & {"inventory", "rules"}:
                 self._records.refresh()
+            if "runs" in changed:
+                self._records.refresh_runs()
             if "inventory" in changed:
                 self._on_writer(self._ingest.absorb)
             if changed & {"tick", "history"}:

@@ -2,7 +2,6 @@
 as they were, and whatever goes wrong there is told here.
 """
 
-import json
 import multiprocessing
 import os
 import signal
@@ -46,6 +45,7 @@ def import_files(
 
     from clusterscape.analyze.trace.packing import pack_trace
     from clusterscape.analyze.trace.report import analyze_trace
+    from clusterscape.model.trace_report import encode_report
     from clusterscape.runtime.trace_reading import read_anywhere
 
     done = 0
@@ -63,7 +63,7 @@ def import_files(
     packed = pack_trace(report)
     packed.spans.write_parquet(folder / SPANS_FILE, compression="zstd")
     packed.steps.write_parquet(folder / STEPS_FILE, compression="zstd")
-    (folder / REPORT_FILE).write_text(json.dumps(packed.document, separators=(",", ":")), encoding="utf-8")
+    (folder / REPORT_FILE).write_bytes(encode_report(packed.document))
     kept = [SPANS_FILE, STEPS_FILE, REPORT_FILE]
     if trace.operators is not None:
         trace.operators.write_parquet(folder / OPERATORS_FILE, compression="zstd")

@@ -5,12 +5,17 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterscape.errors import NotFoundError
 from clusterscape.model.run_frames import FrameKind, decode_event, decode_samples, encode_event, iter_frames
 from clusterscape.track.places import LOCK_FILE, runs_folder
 
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+_Series = tuple[str, str | None, str, str]
+"""Name, unit, scope and method."""
 CLOSING_FILE = "closing.spool"
 ABANDONED = "its tracker was killed"
 
@@ -29,7 +34,7 @@ class MetricSummary(NamedTuple):
 
 
 class SpooledRun(NamedTuple):
-    """A run as its files tell it. Times are Unix ms; None is "not yet" or "not known"."""
+    """A run as its files describe it. Times are Unix ms; None is "not yet" or "not known"."""
 
     run: str
     folder: Path
@@ -122,70 +127,77 @@ def iter_events(file: Path) -> Iterator[dict[str, object]]:
 
 
 def read_run(folder: Path) -> SpooledRun:
-    """Everything a run's files tell."""
-    gathering = _Gathering()
+    """Everything that a run's files say."""
+    reader = _Reader(folder.name)
     for file in spool_files(folder):
-        gathering.read(file)
-    state = gathering.state or ("running" if is_going_on(folder) else "failed")
-    cause = gathering.cause if gathering.state or state == "running" else ABANDONED
+        reader.read(file)
+    summary, detail, end = reader.run.summary, reader.run.detail, reader.run.summary.end
+    moments = {name: at for name, at in _fields(summary.moments).items() if isinstance(at, int)}
+    if summary.about.queued_at is not None:
+        moments["queued"] = summary.about.queued_at
+    state = end.state or ("running" if is_going_on(folder) else "failed")
     return SpooledRun(
         run=folder.name,
         folder=folder,
         state=state,
-        cause=cause,
-        about=gathering.about,
-        params=gathering.params,
-        tags=gathering.tags,
-        moments=gathering.moments,
-        marks=gathering.marks,
-        listeners=gathering.listeners,
-        environment=gathering.environment,
-        metrics=gathering.summaries(),
-        samples=sum(gathering.counts.values()),
+        cause=end.cause if end.state or state == "running" else ABANDONED,
+        about=_fields(summary.about) | {"exit_code": end.exit_code, "exit_signal": end.exit_signal},
+        params=summary.params,
+        tags=summary.tags,
+        moments=moments,
+        marks=[{"kind": mark.kind, "name": mark.name, "at": mark.at} for mark in detail.marks],
+        listeners={
+            name: {"state": told.state, "message": told.message, "ticks": told.ticks, "missed": told.missed}
+            for name, told in detail.listeners.items()
+        },
+        environment=detail.environment or None,
+        metrics=reader.summaries(),
+        samples=sum(reader.counts.values()),
         bytes_on_disk=sum(file.stat().st_size for file in spool_files(folder)),
-        is_torn=gathering.is_torn,
+        is_torn=reader.is_torn,
     )
 
 
-class _Gathering:
-    def __init__(self) -> None:
-        self.state: str | None = None
-        self.cause: str | None = None
-        self.about: dict[str, object] = {}
-        self.params: dict[str, str] = {}
-        self.tags: dict[str, str] = {}
-        self.moments: dict[str, int] = {}
-        self.marks: list[dict[str, object]] = []
-        self.listeners: dict[str, dict[str, object]] = {}
-        self.environment: dict[str, object] | None = None
-        self.counts: dict[tuple[str, str | None, str, str], int] = {}
-        self._sums: dict[tuple[str, str | None, str, str], tuple[int, float, float, int]] = {}
+def _fields(part: "Struct") -> dict[str, object]:
+    import msgspec
+
+    return {name: msgspec.to_builtins(getattr(part, name)) for name in part.__struct_fields__}
+
+
+class _Reader:
+    """Folds the events of a run's files, and counts their samples."""
+
+    def __init__(self, run: str) -> None:
+        from clusterscape.model.runs import new_run  # with msgspec, which a tracked script must not pay for
+
+        self.run = new_run(run)
+        self.counts: dict[_Series, int] = {}
+        self._sums: dict[_Series, tuple[int, float, float, int]] = {}
         self.is_torn = False
 
     def read(self, file: Path) -> None:
         data = file.read_bytes()
-        names: dict[int, tuple[str, str | None, str, str]] = {}
+        names: dict[int, _Series] = {}
         end = 0
         for frame in iter_frames(data):
             end = frame.end
-            with contextlib.suppress(ValueError, KeyError, TypeError):
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # damaged: what is whole counts
                 if frame.kind == FrameKind.SAMPLES:
                     self._count(frame.payload, names)
                 elif frame.kind == FrameKind.EVENT:
-                    self._take(decode_event(frame.payload), names)
+                    self._take(frame.payload, names)
         self.is_torn = self.is_torn or end < len(data)
 
     def summaries(self) -> list[MetricSummary]:
-        found = []
-        for (name, unit, scope, method), (finite, total, last, strange) in sorted(
+        summaries = []
+        for (name, unit, scope, method), (finite, total, last, not_finite) in sorted(
             self._sums.items(), key=lambda item: (item[0][0], item[0][1] or "")
         ):
-            mean = total / finite if finite else None
-            known = last if finite else None
-            found.append(MetricSummary(name, unit, scope, method, finite + strange, known, mean, strange))
-        return found
+            mean, newest = (total / finite, last) if finite else (None, None)
+            summaries.append(MetricSummary(name, unit, scope, method, finite + not_finite, newest, mean, not_finite))
+        return summaries
 
-    def _count(self, payload: bytes, names: dict[int, tuple[str, str | None, str, str]]) -> None:
+    def _count(self, payload: bytes, names: dict[int, _Series]) -> None:
         columns = decode_samples(payload)
         for code, value in zip(columns.code, columns.value, strict=True):
             key = names.get(code)
@@ -198,34 +210,12 @@ class _Gathering:
                 self._sums[key] = (finite, total, last, strange + 1)
             self.counts[key] = self.counts.get(key, 0) + 1
 
-    def _take(self, event: dict[str, object], names: dict[int, tuple[str, str | None, str, str]]) -> None:
-        match event:
-            case {"event": "series", "code": int(code), "name": str(name), "scope": str(scope), "method": str(method)}:
-                unit = event.get("unit")
-                names[code] = (name, unit if isinstance(unit, str) else None, scope, method)
-            case {"event": "run"}:
-                self.about = {key: value for key, value in event.items() if key not in ("event", "params")}
-                self.params.update(_words(event.get("params")))
-                if isinstance(queued := event.get("queued_at"), int):
-                    self.moments["queued"] = queued
-            case {"event": "moment", "moment": str(moment), "at": int(at)}:
-                self.moments[moment] = at
-            case {"event": "end", "state": str(state), "at": int(at)}:
-                self.state, self.moments["ended"] = state, at
-                cause = event.get("cause")
-                self.cause = cause if isinstance(cause, str) else None
-                self.about |= {key: event.get(key) for key in ("exit_code", "exit_signal")}
-            case {"event": "params"}:
-                self.params.update(_words(event.get("params")))
-            case {"event": "tags"}:
-                self.tags.update(_words(event.get("tags")))
-            case {"event": "mark"}:
-                self.marks.append({key: value for key, value in event.items() if key != "event"})
-            case {"event": "listener", "listener": str(name)}:
-                self.listeners[name] = {key: event.get(key) for key in ("state", "message", "ticks", "missed")}
-            case {"event": "environment"}:
-                self.environment = {key: value for key, value in event.items() if key != "event"}
+    def _take(self, payload: bytes, names: "dict[int, _Series]") -> None:
+        from clusterscape.model.run_events import SeriesNamed, decode_run_event
+        from clusterscape.model.run_fold import FoldLimits, fold_event
 
-
-def _words(value: object) -> dict[str, str]:
-    return {str(key): str(word) for key, word in value.items()} if isinstance(value, dict) else {}
+        event = decode_run_event(payload)
+        if isinstance(event, SeriesNamed):
+            names[event.code] = (event.name, event.unit, event.scope or "run", event.method or "measured")
+        else:
+            fold_event(event, self.run, FoldLimits())

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -17,7 +18,6 @@ from clusterscape import executors
 from clusterscape.model import Allocation, Names, SampleBatch, Unit, UnixMs
 from clusterscape.model.run_units import is_run_unit
 from clusterscape.model.samples import Float64s
-from clusterscape.model.stored_runs import RUN_KIND, owner_of
 from clusterscape.settings import RemoteWriteSettings
 from clusterscape.store.metrics.contract import MetricStore
 from clusterscape.store.metrics.remote_write import labelled_unit
@@ -164,15 +164,13 @@ class Exporting:
 
     def _describe_runs(self, since: UnixMs) -> Iterator[Row]:
         """The figures of runs that were written since, at that time."""
-        for document in self._records.documents(RUN_KIND):
-            figures = document.body.get("figures")
-            if document.written_at > since and isinstance(figures, Mapping):
-                about = document.body.get("about")
-                about = about if isinstance(about, Mapping) else {}
-                labels = {**about, "user": owner_of(document.body)}
-                names = {key: str(labels[key]) for key in ("experiment", "workload", "user") if labels.get(key)}
-                for name, value in _flatten("run", figures):
-                    yield name, {"run": document.key, **names}, document.written_at, value
+        for record in self._records.runs().records:
+            figures, about = record.summary.figures, record.summary.about
+            if record.written_at > since and figures is not None:
+                labels = {"experiment": about.experiment, "workload": about.workload, "user": record.owned_by}
+                names = {key: label for key, label in labels.items() if label}
+                for name, value in _flatten("run", msgspec.to_builtins(figures)):
+                    yield name, {"run": record.run, **names}, record.written_at, value
 
 
 def batch_of(rows: Sequence[Row]) -> SampleBatch:

@@ -1,7 +1,6 @@
 """What a tracked run says it holds, against what schedulers say: a claim never counts where a GPU is somebody else's."""
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 from tracking.site import NOW, spooled
@@ -118,10 +117,10 @@ def test_gpu_is_held_in_the_runs_own_namespace_when_the_site_does_not_know_it(si
 def test_owner_is_the_sender_when_a_run_is_new(site: Site) -> None:
     with pytest.raises(ForbiddenError, match="names the user 'bob'"):
         site.intake.take("r1", "tracker.spool", 0, spooled("r1", about={"user": "bob"}), user="ada")
-    assert site.records.documents("run") == []
+    assert site.records.runs().records == []
     assert site.records.workload(WorkloadId("run:r1")) is None
     site.intake.take("r1", "tracker.spool", 0, spooled("r1", about={"user": None}), user="ada")
-    assert site.records.document("run", "r1").body["owned_by"] == "ada"  # type: ignore[union-attr]
+    assert site.records.run_record("r1").owned_by == "ada"  # type: ignore[union-attr]
     assert site.records.workload(WorkloadId("run:r1")).user == "ada"  # type: ignore[union-attr]
 
 
@@ -133,32 +132,20 @@ def test_owner_stays_when_an_operator_sends_what_names_another(site: Site) -> No
         site.intake.take("r1", "zz.spool", 0, spooled("r1", about={"user": "bob"}), user="bob")
     with pytest.raises(QueryError, match="about another run"):
         site.intake.take("r1", "zz.spool", 0, spooled("r2", about={"user": "ada"}), user="ada")
-    assert site.records.document("run", "r1").body["owned_by"] == "ada"  # type: ignore[union-attr]
+    assert site.records.run_record("r1").owned_by == "ada"  # type: ignore[union-attr]
     assert site.intake.offsets("r1").keys() == {"tracker.spool"}
-
-
-def test_user_that_a_run_names_owns_it_when_it_was_stored_before_owners_were(site: Site) -> None:
-    data = spooled("r1", about={"user": "ada"})
-    site.intake.take("r1", "tracker.spool", 0, data)
-    body = dict(site.records.document("run", "r1").body)  # type: ignore[union-attr]
-    del body["owned_by"]
-    site.records.write_document("run", "r1", body, at_ms=NOW)
-    tags = encode_event({"event": "tags", "tags": {"a": "b"}})
-    with pytest.raises(ForbiddenError):
-        site.intake.take("r1", "tracker.spool", len(data), tags, user="bob")
-    site.intake.take("r1", "tracker.spool", len(data), tags, user="ada")
-    assert site.records.document("run", "r1").body["owned_by"] == "ada"  # type: ignore[union-attr]
 
 
 def test_samples_go_to_the_runs_own_units_when_a_series_names_others(site: Site) -> None:
     series: dict[tuple[str, str | None, str], list[float]] = {("power_watts", "n1:0", "device"): [1.0, 2.0]}
     site.intake.take("r1", "tracker.spool", 0, spooled("r1", series=series))
-    body = site.records.document("run-detail", "r1").body  # type: ignore[union-attr]
-    assert set(cast(dict[str, object], body["series"])) == {"run:r1/at/n1:0 power_watts"}
+    stored = site.records.run("r1")
+    assert stored is not None
+    assert stored.detail.series.keys() == {"run:r1/at/n1:0 power_watts"}
     foreign: dict[tuple[str, str | None, str], list[float]] = {("loss", "run:r1", "run"): [1.0, 2.0]}
     with pytest.raises(QueryError, match="may not write samples of run:r1"):
         site.intake.take("r2", "tracker.spool", 0, spooled("r2", series=foreign))
     with pytest.raises(NotFoundError):
         site.intake.take("r2", "more.spool", 0, encode_event({"event": "tags", "tags": {}}))
-    assert site.records.document("run", "r2") is None
+    assert site.records.run_record("r2") is None
     assert UnitId("run:r1/at/n1:0") not in {held.unit for held in site.records.open_allocations()}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tracking.site import NOW, spooled
+from tracking.site import NOW, overwrite_stored, spooled
 
 from clusterscape.errors import ForbiddenError, GoneError, NotFoundError, StoreError
 from clusterscape.ingest.pipeline import Ingest
@@ -50,8 +50,7 @@ class Site:
         return set(self.metrics.read_all(names, start_ms=UnixMs(0), end_ms=UnixMs(NOW * 2))["unit"])  # type: ignore[attr-defined]
 
     def check_gone(self, run: str) -> None:
-        assert self.records.document("run", run) is None
-        assert self.records.document("run-detail", run) is None
+        assert self.records.run(run) is None
         assert self.records.workload(WorkloadId(f"run:{run}")) is None
         assert self.records.allocations(workload=WorkloadId(f"run:{run}")) == []
 
@@ -76,7 +75,7 @@ def test_nothing_is_left_of_a_run_when_it_is_deleted(site: Site) -> None:
     assert len(site.units()) == 2
     site.metrics.maintain(now_ms=UnixMs(NOW + 3 * DAY_MS))
     assert len(site.units()) == 2
-    assert site.records.document("run", "r12") is not None
+    assert site.records.run_record("r12") is not None
 
 
 def test_samples_are_gone_from_segments_when_they_were_compacted_and_downsampled(site: Site) -> None:
@@ -94,7 +93,7 @@ def test_only_the_owner_deletes_a_run_when_a_user_is_named(site: Site) -> None:
         site.intake.delete("r1", user="bob")
     with pytest.raises(NotFoundError):
         site.intake.delete("none", user="bob")
-    assert site.records.document("run", "r1") is not None
+    assert site.records.run_record("r1") is not None
     site.intake.delete("r1")  # an admin
     site.check_gone("r1")
 
@@ -125,18 +124,18 @@ def test_there_is_room_for_another_run_when_one_was_deleted(site: Site) -> None:
 
 
 def test_run_can_be_deleted_when_its_record_is_damaged(site: Site) -> None:
-    site.records.write_document("run", "r1", {"about": {"user": "ada", "workload": []}}, at_ms=NOW)
-    site.records.write_document("run-detail", "r1", {"series": {"x": 5}, "steps": "?"}, at_ms=NOW)
+    overwrite_stored(site.records, "r1", "summary", {"about": {"user": "ada", "workload": []}})
+    overwrite_stored(site.records, "r1", "detail", {"series": {"x": 5}, "steps": "?"})
     site.intake.delete("r1", user="ada")
     site.check_gone("r1")
 
 
 def test_deletion_is_finished_by_upkeep_when_it_was_cut_off(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(site.records, "remove_document", fail)
+        broken.setattr(site.records, "remove_run", fail)
         with pytest.raises(StoreError):
             site.intake.delete("r1", user="ada")
-    assert site.records.document("run", "r1") is not None
+    assert site.records.run_record("r1") is not None
     with monkeypatch.context() as away:
         away.setattr(site.metrics, "remove_unit", fail)
         site.erase()

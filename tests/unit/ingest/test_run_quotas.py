@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tracking.site import NOW
 
@@ -34,9 +35,9 @@ class Site:
         return RunIntake(ingest, self.records, clock=lambda: self.now, limits=RunLimits(**limits))
 
     def detail(self, run: str) -> dict[str, Any]:
-        document = self.records.document("run-detail", run)
-        assert document is not None
-        return dict(document.body)
+        stored = self.records.run(run)
+        assert stored is not None
+        return dict(msgspec.to_builtins(stored.detail))
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_new_runs_are_refused_when_a_user_has_too_many(site: Site) -> None:
     intake.take("r4", "a", 0, begin("r4", "bob"), user="bob")
     with pytest.raises(TooLargeError, match="ada has 2 runs"):  # counted from the store after a restart
         site.intake(per_user=2).take("r3", "a", 0, begin("r3"), user="ada")
-    assert {document.key for document in site.records.documents("run")} == {"r1", "r2", "r4"}
+    assert {record.run for record in site.records.runs().records} == {"r1", "r2", "r4"}
 
 
 def test_new_runs_wait_when_a_user_began_too_many_today(site: Site) -> None:
@@ -150,10 +151,10 @@ def test_words_are_cut_and_left_out_when_they_are_too_many_or_too_long(site: Sit
         "name": "n" * 5000,
     }
     intake.take("r1", "a", 0, begin("r1", **about) + b"".join(map(encode_event, events)))
-    body = dict(site.records.document("run", "r1").body)  # type: ignore[union-attr]
-    assert body["params"] == {"a": "changed", "b": "1", "c": "None"}
-    assert body["tags"] == {"t": "y"}
-    assert (body["about"]["command"], body["about"]["devices"]) == (["python", "w" * 900], ["0", "1"])
+    summary = site.records.run_record("r1").summary  # type: ignore[union-attr]
+    assert summary.params == {"a": "changed", "b": "1", "c": "None"}
+    assert summary.tags == {"t": "y"}
+    assert (summary.about.command, summary.about.devices) == (["python", "w" * 900], ["0", "1"])
     detail = site.detail("r1")
     assert [(mark["kind"], mark["name"]) for mark in detail["marks"]] == [("epoch", "0"), ("phase", "a")]
     assert (len(detail["exceptions"]), max(map(len, detail["exceptions"]))) == (20, 8001)

@@ -9,7 +9,7 @@ from tracking.site import RunStores, run_stores, spooled
 
 from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.query.runs.series import LineRequest
-from clusterscape.store.records.contract import Document
+from clusterscape.store.records.contract import RunList
 
 Series = dict[tuple[str, str | None, str], list[float]]
 
@@ -182,21 +182,21 @@ def test_work_is_told_by_steps_or_a_rate_when_there_are_no_samples(stores: RunSt
     assert lines(stores, runs=["c"], metrics=["joules_per_work"]).is_empty()
 
 
-def test_documents_are_read_once_when_nothing_changed(stores: RunStores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_read_once_when_nothing_changed(stores: RunStores, monkeypatch: pytest.MonkeyPatch) -> None:
     stores.take("a", spooled("a"))
     reads = []
     records = stores.queries.context.records
-    read = records.documents
+    read = records.runs
 
-    def counted(kind: str) -> list[Document]:
-        reads.append(kind)
-        return read(kind)
+    def counted(*, after: int = 0) -> RunList:
+        reads.append(after)
+        return read(after=after)
 
-    monkeypatch.setattr(records, "documents", counted)
+    monkeypatch.setattr(records, "runs", counted)
     for _ in range(3):
         assert len(stores.queries.runs.tree().rows) == 1
-    assert reads == ["run"]
+    assert reads == [0]
     stores.take("b", spooled("b", start_s=20))
     assert {row.run for row in stores.queries.runs.all()} == {"a", "b"}
     assert stores.queries.runs.one("b").listens_to == []
-    assert reads == ["run", "run"]
+    assert reads == [0, 0]

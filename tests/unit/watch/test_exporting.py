@@ -10,6 +10,7 @@ from stores.batches import batch_of
 
 from clusterscape.model import Allocation, SampleBatch, UnixMs, WorkloadId, WorkloadState
 from clusterscape.model.rules import Violation
+from clusterscape.model.runs import RunAbout, RunEnergy, RunFigures, RunRecord, RunSummary, StoredRun
 from clusterscape.settings import RemoteWriteSettings, RetentionSettings, StorageSettings
 from clusterscape.store.metrics import open_metric_store
 from clusterscape.store.metrics.frames import frame_of
@@ -49,8 +50,9 @@ def exporting(tmp_path: Path) -> Iterator[Callable[..., tuple[Exporting, Receive
     book = RuleBook(records, clock=lambda: T0)
     rule = book.enabled()[0].key
     records.write_violations([Violation(rule=rule, workload=WorkloadId("slurm:1"), unit=None, since=T0, gpus=8)])
-    figures = {"cpu_joules": 5.0, "energy": {"joules": 7, "method": "measured"}, "nothing": None}
-    records.write_document("run", "r1", {"about": {"experiment": "e"}, "figures": figures}, at_ms=T0)
+    energy = RunEnergy(joules=7, scope="process", method="measured")
+    summary = RunSummary(about=RunAbout(experiment="e"), figures=RunFigures(cpu_joules=5.0, energy=energy))
+    records.write_run(StoredRun(record=RunRecord(run="r1", summary=summary)), at_ms=T0)
     senders: list[SpoolSender] = []
 
     def make(**settings: object) -> tuple[Exporting, Receiver]:
@@ -84,7 +86,7 @@ def test_state_violations_and_runs_are_told_when_it_looks(
     assert sorted(set(broken.values())) == [0.0, 8.0], "rules that nobody breaks are told as such"
     assert ("run_energy_joules", {"experiment": "e", "run": "r1"}, 7.0) in rows
     assert ("run_cpu_joules", {"experiment": "e", "run": "r1"}, 5.0) in rows
-    assert not [name for name, _, _ in rows if "nothing" in name or "method" in name]
+    assert not [name for name, _, _ in rows if ("power" in name and name.startswith("run_")) or "method" in name]
 
     receiver.batches.clear()
     made.look()

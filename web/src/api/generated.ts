@@ -1262,9 +1262,9 @@ export interface RunAnswer {
   readonly exceptions: readonly string[];
   readonly left_out: Readonly<Record<string, number>>;
   readonly leftovers: number;
-  readonly listeners: Readonly<Record<string, unknown>>;
+  readonly listeners: Readonly<Record<string, RunListener>>;
   readonly listens_to: readonly string[];
-  readonly marks: readonly (Readonly<Record<string, unknown>>)[];
+  readonly marks: readonly RunMark[];
   readonly not_finite: number;
   readonly row: RunRow;
   readonly series: readonly RunMetric[];
@@ -1290,6 +1290,23 @@ export interface RunExperiment {
 /** How many bytes of each file are stored. */
 export interface RunFiles {
   readonly offsets: Readonly<Record<string, number>>;
+}
+
+/** The last report of a listener. */
+export interface RunListener {
+  readonly at?: number | null;
+  readonly listener?: string | null;
+  readonly message?: string | null;
+  readonly missed?: number | null;
+  readonly state?: string | null;
+  readonly ticks?: number | null;
+}
+
+/** An epoch begins, or a phase begins or ends. */
+export interface RunMark {
+  readonly at?: number | null;
+  readonly kind?: string | null;
+  readonly name?: string | null;
 }
 
 /** One series of a run: ask for its samples by metric and unit. Statistics are of its finite samples. */
@@ -2072,7 +2089,7 @@ export interface ValueSpread {
   readonly quantiles: Quantiles | null;
 }
 
-/** One root cause. `seconds_per_step`: what mending it gives back at most; `evidence`: numbers, seconds unless named. */
+/** One root cause. `seconds_per_step`: what fixing it gives back at most; `evidence`: numbers, seconds unless named. */
 export interface Verdict {
   readonly evidence: Readonly<Record<string, number | string>>;
   readonly is_hidden: boolean;

@@ -1,7 +1,6 @@
 """What is kept of an analyzed trace: the tables and the document, and the facts that lists show. Does no I/O."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -9,6 +8,7 @@ from clusterscape.analyze.trace.document import write_report
 from clusterscape.analyze.trace.relations import relate_spans
 from clusterscape.analyze.trace.report import TraceReport
 from clusterscape.model.spans import RankFacts, StageModules
+from clusterscape.model.trace_report import TraceReportDocument
 
 FIRST_UNIX_NS = 10**18
 """Clocks that show less than September 2001 count from the start of something else."""
@@ -22,7 +22,7 @@ class PackedTrace:
 
     spans: pl.DataFrame
     steps: pl.DataFrame
-    document: dict[str, Any]
+    document: TraceReportDocument
     modules: tuple[StageModules, ...]
     origin_ns: int
     extent_ns: float

@@ -5,12 +5,10 @@ A kind that is not listed here is not read at all: a new one is hidden until som
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from clusterscape.errors import ForbiddenError
 from clusterscape.model.exporter_names import EXPORTER_QUESTIONS
 from clusterscape.model.observations import PRIORITY_PARTS
-from clusterscape.model.stored_runs import DETAIL_KIND, RUN_KIND, owner_of
 from clusterscape.query.ownership import OWNER
 from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.store.records.contract import Document, RecordStore
@@ -32,8 +30,6 @@ class ScopedDocuments:
             "view": self._read_view,
             "insight": self._read_view,
             "site": self._read_site,
-            RUN_KIND: self._read_run,
-            DETAIL_KIND: self._read_run_detail,
             "mute": lambda document: document,
             "rule-comment": self._read_comment,
             "job_trace": self._read_upload,
@@ -76,16 +72,6 @@ class ScopedDocuments:
 
     def _read_site(self, document: Document) -> Document | None:
         return document if document.key in PUBLIC_SITE_KEYS else None
-
-    def _read_run(self, document: Document) -> Document | None:
-        """Runs are their owner's workspace: others' show only as workloads that hold GPUs."""
-        about: Any = document.body.get("about")
-        project = about.get("workload") if isinstance(about, Mapping) else None
-        is_covered = self._scope.covers(owner_of(document.body), project if isinstance(project, str) else None)
-        return document if is_covered else None
-
-    def _read_run_detail(self, document: Document) -> Document | None:
-        return None if self.find(RUN_KIND, document.key) is None else document
 
     def _read_comment(self, document: Document) -> Document | None:
         is_covered = self._redactor.covers_workload(str(document.body.get("workload")))

@@ -25,10 +25,11 @@ from clusterscape.model import (
 )
 from clusterscape.model.identity_fields import ProjectName, PublicText, UserName
 from clusterscape.model.rules import Violation
+from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.query.redaction.pseudonyms import PROJECT, USER
 from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.query.redaction.scoped_documents import ScopedDocuments
-from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
+from clusterscape.store.records.contract import Document, RecordStore, RunList, WorkloadFilter, WorkloadPage
 
 MOST_KEPT = 200_000
 
@@ -209,6 +210,27 @@ class ScopedRecords:
         """Last known state of every source."""
         return self._records.sources()
 
+    # runs: their owner's workspace; others' show only as workloads that hold GPUs
+
+    def _shows(self, record: RunRecord) -> bool:
+        return self.scope.covers(record.owned_by, record.summary.about.workload)
+
+    def run(self, run: str) -> StoredRun | None:
+        """One tracked run that may be seen, or None."""
+        stored = self._records.run(run)
+        return stored if stored is not None and self._shows(stored.record) else None
+
+    def run_record(self, run: str) -> RunRecord | None:
+        """One tracked run that may be seen, as lists show it, or None."""
+        record = self._records.run_record(run)
+        return record if record is not None and self._shows(record) else None
+
+    def runs(self, *, after: int = 0) -> RunList:
+        """The tracked runs that may be seen, without their details."""
+        everything = self._records.runs(after=after)
+        shown = [record for record in everything.records if self._shows(record)]
+        return replace(everything, records=shown, total=len(shown))
+
     # documents
 
     def document(self, kind: str, key: str) -> Document | None:
@@ -240,7 +262,7 @@ class ScopedRecords:
         _refuse
     )
     remove_nodes = remove_partitions = remove_units = remove_sources = remove_violations = _refuse
-    replace_violations = remove_ended_before = remove_workload = _refuse
+    replace_violations = remove_ended_before = remove_workload = write_run = remove_run = _refuse
 
     def close(self) -> None:
         """The site's own store is closed by the site."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from clusterscape.analyze.runs.estimates import Estimate
 from clusterscape.model.identity_fields import access_checked
+from clusterscape.model.runs import RunEnergy, RunListener, RunMark, RunWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,27 +20,6 @@ class RunTimes:
     barrier_s: float | None
     running_s: float | None
     flush_s: float | None
-
-
-@access_checked("run")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnergy:
-    """Joules of a run's GPUs. Scope ``process``: its own part of them; ``device``: all they used while it ran."""
-
-    joules: float
-    scope: str
-    method: str  # "measured", or "estimated" where a GPU was shared
-
-
-@access_checked("run")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunWork:
-    """How much a run did and how fast; ``basis`` is the metric that says so, or ``steps``."""
-
-    amount: float | None
-    per_second: float | None
-    unit: str
-    basis: str
 
 
 @access_checked("run")
@@ -180,8 +160,8 @@ class RunAnswer:
     command: list[str]
     cwd: str | None
     listens_to: list[str]  # listeners it was started with, as `-l` takes them
-    marks: list[dict[str, Any]]
-    listeners: dict[str, Any]
+    marks: list[RunMark]
+    listeners: dict[str, RunListener]
     environment: dict[str, Any]
     exceptions: list[str]
     series: list[RunMetric]

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from clusterscape.analyze.runs.efficiency import Total, add_up, compute_efficiency, total_of_rate
 from clusterscape.analyze.runs.lines import Floats, Ints
-from clusterscape.query.runs.rows import metric_of
+from clusterscape.model.runs import StoredRun
 
 ENERGY = "energy_joules"
 STEP = "step"
@@ -45,37 +44,32 @@ class WorkSources:
         return [*self.energy_units, self.unit]
 
 
-def find_sources(run: str, listed: Mapping[str, Any], detail: Mapping[str, Any]) -> WorkSources | None:
-    """None where a run does not tell its work, or has no GPU whose energy is known."""
-    work = (listed.get("figures") or {}).get("work")
+def find_sources(run: StoredRun) -> WorkSources | None:
+    """None where a run does not report its work, or has no GPU whose energy is known."""
+    figures = run.summary.figures
+    work = None if figures is None else figures.work
     energy = [
-        one
-        for key, told in detail.get("series", {}).items()
-        if key.endswith(f" {ENERGY}") and (one := metric_of(run, key, told)).count > 1
+        (unit, series.scope)
+        for (unit, _, metric), series in ((key.partition(" "), series) for key, series in run.detail.series.items())
+        if metric == ENERGY and series.count > 1
     ]
-    if not work or not energy:
+    if work is None or not energy:
         return None
-    own = [one.unit for one in energy if one.scope == "process"]
-    basis = str(work["basis"])
-    is_steps = basis not in (SAMPLES, *detail_names(detail, run))
-    steps = detail.get("steps")
+    own = f"run:{run.run}"
+    is_steps = work.basis != SAMPLES and f"{own} {work.basis}" not in run.detail.series
+    steps = run.detail.steps
     factor = 1.0
-    if is_steps and steps and work.get("amount"):
-        factor = work["amount"] / (steps[1] - steps[0] + 1)
+    if is_steps and steps is not None and work.amount:
+        factor = work.amount / (steps.last - steps.first + 1)
+    processes = [unit for unit, scope in energy if scope == "process"]
     return WorkSources(
-        unit_of_work=str(work["unit"]),
-        energy_units=own or [one.unit for one in energy if one.scope == "device"],
-        metric=STEP if is_steps else basis,
-        unit=f"run:{run}",
-        is_rate=not is_steps and basis != SAMPLES,
+        unit_of_work=work.unit,
+        energy_units=processes or [unit for unit, scope in energy if scope == "device"],
+        metric=STEP if is_steps else work.basis,
+        unit=own,
+        is_rate=not is_steps and work.basis != SAMPLES,
         factor=factor,
     )
-
-
-def detail_names(detail: Mapping[str, Any], run: str) -> list[str]:
-    """Names of what the script itself said."""
-    own = f"run:{run} "
-    return [key.removeprefix(own) for key in detail.get("series", {}) if key.startswith(own)]
 
 
 def derive(names: Sequence[str], sources: WorkSources, pieces: Pieces) -> dict[str, tuple[Ints, Floats]]:

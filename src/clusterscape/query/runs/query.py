@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from clusterscape.analyze.runs.workloads import RunFacts, WorkloadFacts, find_repeats, find_workloads
 from clusterscape.errors import NotFoundError
 from clusterscape.model import METRICS, MetricUnit
-from clusterscape.model.stored_runs import DETAIL_KIND, RUN_KIND, readable
+from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.query.context import QueryContext
 from clusterscape.query.runs.answers import (
     RunAnswer,
@@ -21,22 +20,19 @@ from clusterscape.query.runs.answers import (
     RunWorkload,
 )
 from clusterscape.query.runs.derived import DERIVED, JOULES_PER_WORK, find_sources, label_of
-from clusterscape.query.runs.rows import facts_of, metric_of, row_of, workload_row
-
-REREAD_MS = 60_000
-"""Another process may write runs, too, and only the store tells of them."""
+from clusterscape.query.runs.rows import facts_of, metrics_of, row_of, workload_row
 
 
 @dataclass(frozen=True, slots=True)
-class _Everything:
+class _AllRuns:
     """All runs at one moment, newest first, with the workload of each."""
 
-    bodies: Mapping[str, Mapping[str, Any]]
+    records: Mapping[str, RunRecord]
     workloads: Sequence[WorkloadFacts]  # oldest first
     workload_of: Mapping[str, WorkloadFacts]
 
     def row(self, run: str) -> RunRow:
-        return row_of(run, self.bodies[run], self.workload_of[run])
+        return row_of(self.records[run], self.workload_of[run])
 
 
 class RunQuery:
@@ -45,21 +41,21 @@ class RunQuery:
     def __init__(self, context: QueryContext) -> None:
         self._records = context.records
         self._changes = context.changes
-        self._clock = context.clock
         self._cache = context.cache
+        self._facts: Mapping[str, tuple[RunRecord, RunFacts]] = {}
 
     def all(self, *, experiment: str | None = None, limit: int = 1000) -> list[RunRow]:
         """Newest first."""
-        known = self._read()
-        wanted = [run for run, body in known.bodies.items() if experiment in (None, body["about"].get("experiment"))]
-        return [known.row(run) for run in wanted[:limit]]
+        runs = self._read()
+        names = [run for run, record in runs.records.items() if experiment in (None, record.summary.about.experiment)]
+        return [runs.row(run) for run in names[:limit]]
 
     def tree(self, *, limit: int = 5000) -> RunTree:
         """Experiment → workload → run, newest first, with the newest ``limit`` runs."""
-        known = self._read()
+        runs = self._read()
         kept: list[WorkloadFacts] = []
         count = 0
-        for workload in reversed(known.workloads):  # whole workloads: half of one would be told wrongly
+        for workload in reversed(runs.workloads):  # whole workloads: half of one would be shown wrongly
             if count + len(workload.runs) > limit and kept:
                 break
             count += len(workload.runs)
@@ -69,50 +65,50 @@ class RunQuery:
             experiments.setdefault(workload.runs[0].experiment, []).append(workload)
         return RunTree(
             experiments=[_experiment(name, workloads) for name, workloads in experiments.items()],
-            rows=[known.row(run.run) for workload in kept for run in workload.runs],
-            left_out=len(known.bodies) - count,
+            rows=[runs.row(run.run) for workload in kept for run in workload.runs],
+            left_out=len(runs.records) - count,
         )
 
     def workload(self, identity: str) -> tuple[RunWorkload, list[RunRow]]:
         """One run workload by its id or that of any of its runs, with its runs. Raises NotFoundError."""
-        known = self._read()
-        found = known.workload_of.get(identity)
-        if found is None:
+        runs = self._read()
+        workload = runs.workload_of.get(identity)
+        if workload is None:
             raise NotFoundError(f"no run workload `{identity}`", hint="GET /api/v1/runs/tree lists them.")
-        return workload_row(found), [known.row(run.run) for run in found.runs]
+        return workload_row(workload), [runs.row(run.run) for run in workload.runs]
 
     def has(self, run: str) -> bool:
         """Whether there is such a run."""
-        return self._records.document(RUN_KIND, run) is not None
+        return self._records.run_record(run) is not None
 
     def existing(self, runs: Sequence[str]) -> list[str]:
-        """Those of ``runs`` that there are: others may have been deleted since. Raises NotFoundError where none is left."""
-        bodies = self._read().bodies
-        found = [run for run in dict.fromkeys(runs) if run in bodies]
-        if runs and not found:
+        """Those of ``runs`` that exist: others may have been deleted since. Raises NotFoundError where none is left."""
+        records = self._read().records
+        existing = [run for run in dict.fromkeys(runs) if run in records]
+        if runs and not existing:
             raise NotFoundError(f"no run `{runs[0]}`", hint="GET /api/v1/runs lists them.")
-        return found
+        return existing
 
     def one(self, run: str) -> RunAnswer:
         """Raises NotFoundError."""
-        known = self._read()
-        if run not in known.bodies:
+        runs, stored = self._read(), self.stored(run)
+        if run not in runs.records:
             raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
-        body, detail = known.bodies[run], self.detail(run)
+        summary, detail = stored.summary, stored.detail
         return RunAnswer(
-            row=known.row(run),
-            command=list(body["about"].get("command") or []),
-            cwd=body["about"].get("cwd"),
-            listens_to=[str(word) for word in body["about"].get("listeners") or []],
-            marks=detail.get("marks", []),
-            listeners=detail.get("listeners", {}),
-            environment=detail.get("environment", {}),
-            exceptions=[str(text) for text in detail.get("exceptions", [])],
-            series=[metric_of(run, key, told) for key, told in detail.get("series", {}).items()],
-            not_finite=body["not_finite"],
-            dropped=body["dropped"],
-            leftovers=detail.get("leftovers", 0),
-            left_out=detail.get("left_out", {}),
+            row=runs.row(run),
+            command=summary.about.command or [],
+            cwd=summary.about.cwd,
+            listens_to=summary.about.listeners or [],
+            marks=detail.marks,
+            listeners=detail.listeners,
+            environment=detail.environment,
+            exceptions=[str(text) for text in detail.exceptions],
+            series=metrics_of(stored),
+            not_finite=summary.not_finite,
+            dropped=summary.dropped,
+            leftovers=detail.leftovers,
+            left_out=detail.left_out,
         )
 
     def metrics(self, runs: Sequence[str]) -> RunMetrics:
@@ -121,20 +117,19 @@ class RunQuery:
         having: Counter[str] = Counter()
         phases: dict[str, None] = {}
         has_steps = has_epochs = False
-        work: list[str] = []  # what each run that tells it counts its work in
-        for run in self.existing(runs):
-            detail = self.detail(run)
-            sources = find_sources(run, self.listed(run), detail)
+        work: list[str] = []  # the unit of work of each run that reports it
+        for stored in map(self.stored, self.existing(runs)):
+            sources = find_sources(stored)
             work += [sources.unit_of_work] if sources is not None else []
-            series = [metric_of(run, key, told) for key, told in detail.get("series", {}).items()]
-            for one in series:
-                scopes.setdefault(one.metric, set()).add(one.scope or "run")
-            having.update({one.metric for one in series if one.count})
-            has_steps = has_steps or detail.get("steps") is not None
-            for mark in detail.get("marks", []):
-                has_epochs = has_epochs or mark.get("kind") == "epoch"
-                if mark.get("kind") == "phase":
-                    phases[str(mark.get("name"))] = None
+            series = metrics_of(stored)
+            for metric in series:
+                scopes.setdefault(metric.metric, set()).add(metric.scope or "run")
+            having.update({metric.metric for metric in series if metric.count})
+            has_steps = has_steps or stored.detail.steps is not None
+            for mark in stored.detail.marks:
+                has_epochs = has_epochs or mark.kind == "epoch"
+                if mark.kind == "phase":
+                    phases[str(mark.name)] = None
         return RunMetrics(
             metrics=[_metric_name(name, scopes[name], having[name]) for name in sorted(scopes) if having[name]]
             + [_derived_name(name, work) for name in DERIVED if work],
@@ -143,32 +138,32 @@ class RunQuery:
             has_epochs=has_epochs,
         )
 
-    def detail(self, run: str) -> Mapping[str, Any]:
-        """The large document of a run. Raises NotFoundError."""
-        document = self._records.document(DETAIL_KIND, run)
-        if document is None:
+    def stored(self, run: str) -> StoredRun:
+        """A run with its detail. Raises NotFoundError."""
+        stored = self._records.run(run)
+        if stored is None:
             raise NotFoundError(f"no run `{run}`", hint="GET /api/v1/runs lists them.")
-        return readable(DETAIL_KIND, document.body)
+        return stored
 
-    def listed(self, run: str) -> Mapping[str, Any]:
-        """The small document of a run; empty where there is none."""
-        return self._read().bodies.get(run, {})
-
-    def _read(self) -> _Everything:
-        """Read once for each version of the runs' documents."""
-        # Known before reading: what is written meanwhile belongs to a later version, and is read again then.
+    def _read(self) -> _AllRuns:
+        """Computed once for each version of the runs."""
+        # The version before reading: what is written meanwhile belongs to a later one, and is read again then.
         versions = self._changes.versions
-        return self._cache.get("runs", (versions.runs, versions.inventory, self._clock() // REREAD_MS), self._read_all)
+        return self._cache.get("runs", (versions.runs, versions.inventory), self._read_all)
 
-    def _read_all(self) -> _Everything:
-        bodies: dict[str, Mapping[str, Any]] = {
-            document.key: readable(RUN_KIND, document.body) for document in self._records.documents(RUN_KIND)
+    def _read_all(self) -> _AllRuns:
+        records = {record.run: record for record in self._records.runs().records}
+        kept = self._facts
+        # Of runs that did not change, the store returns the same object, and the facts of it are kept.
+        self._facts = facts = {
+            run: entry if (entry := kept.get(run)) is not None and entry[0] is record else (record, facts_of(record))
+            for run, record in records.items()
         }
-        facts = {run: facts_of(run, body) for run, body in bodies.items()}
-        newest_first = sorted(facts.values(), key=lambda one: (one.queued_at or 0, one.run), reverse=True)
-        workloads = find_workloads(facts.values())
+        runs = [run for _, run in facts.values()]
+        workloads = find_workloads(runs)
+        newest_first = sorted(runs, key=lambda run: (run.queued_at or 0, run.run), reverse=True)
         of_run = {run.run: workload for workload in workloads for run in workload.runs}
-        return _Everything({one.run: bodies[one.run] for one in newest_first}, workloads, of_run)
+        return _AllRuns({run.run: records[run.run] for run in newest_first}, workloads, of_run)
 
 
 def _experiment(name: str | None, workloads: Sequence[WorkloadFacts]) -> RunExperiment:
@@ -176,15 +171,15 @@ def _experiment(name: str | None, workloads: Sequence[WorkloadFacts]) -> RunExpe
     by_id = {workload.id: workload for workload in workloads}
     repeats = [
         RunRepeats(
-            workloads=list(found.workloads),
-            label=_label(by_id[found.workloads[0]].runs),
-            makespan_s=found.makespan_s,
-            joules=found.joules,
-            per_second=found.per_second,
-            slowdown=found.slowdown,
-            fairness=found.fairness,
+            workloads=list(group.workloads),
+            label=_label(by_id[group.workloads[0]].runs),
+            makespan_s=group.makespan_s,
+            joules=group.joules,
+            per_second=group.per_second,
+            slowdown=group.slowdown,
+            fairness=group.fairness,
         )
-        for found in find_repeats(reversed(workloads))
+        for group in find_repeats(reversed(workloads))
     ]
     return RunExperiment(
         name=name,

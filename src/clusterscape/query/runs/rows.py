@@ -1,91 +1,85 @@
-"""From the documents that ingest keeps of runs to rows and facts."""
-
-from collections.abc import Mapping
-from typing import Any
+"""From what is stored of runs to rows and facts."""
 
 from clusterscape.analyze.runs.workloads import RunFacts, Slowdown, WorkloadFacts
 from clusterscape.model.run_units import place_in_run
-from clusterscape.model.stored_runs import owner_of
-from clusterscape.query.runs.answers import (
-    RunEnergy,
-    RunMetric,
-    RunRow,
-    RunSlowdown,
-    RunTimes,
-    RunWork,
-    RunWorkload,
-)
-
-Body = Mapping[str, Any]
+from clusterscape.model.runs import RunEnergy, RunFigures, RunMoments, RunRecord, SeriesFigures, StoredRun
+from clusterscape.query.runs.answers import RunMetric, RunRow, RunSlowdown, RunTimes, RunWorkload
 
 
-def facts_of(run: str, body: Body) -> RunFacts:
+def facts_of(record: RunRecord) -> RunFacts:
     """What comparing needs."""
-    about, moments, figures = body["about"], body["moments"], body.get("figures") or {}
-    energy, work = figures.get("energy") or {}, figures.get("work") or {}
+    summary, about, moments = record.summary, record.summary.about, record.summary.moments
+    energy, work = _figures(record).energy, _figures(record).work
+    command = about.command or []
     return RunFacts(
-        run=run,
-        experiment=about.get("experiment"),
-        group=about.get("workload"),
-        user=owner_of(body),
-        host=about.get("host"),
-        state=state_of(body),
-        # Another interpreter is still the same script.
-        command=tuple((about.get("command") or [])[1:]) or tuple(about.get("command") or []),
-        params=tuple(sorted(body["params"].items())),
-        devices=tuple(about.get("devices") or []),
-        device_type=body.get("device_type"),
-        collocation=about.get("collocation"),
-        queued_at=about.get("queued_at"),
-        started_at=moments.get("running"),
-        ended_at=moments.get("ended"),
-        joules=energy.get("joules"),
-        joules_method=energy.get("method"),
-        joules_scope=energy.get("scope"),
-        per_second=work.get("per_second"),
-        work_unit=work.get("unit"),
-        work_amount=work.get("amount"),
+        run=record.run,
+        experiment=about.experiment,
+        group=about.workload,
+        user=record.owned_by,
+        host=about.host,
+        state=summary.state,
+        command=tuple(command[1:] or command),  # another interpreter is still the same script
+        params=tuple(sorted(summary.params.items())),
+        devices=tuple(about.devices or ()),
+        device_type=summary.device_type,
+        collocation=about.collocation,
+        queued_at=about.queued_at,
+        started_at=moments.running,
+        ended_at=moments.ended,
+        joules=energy.joules if energy else None,
+        joules_method=energy.method if energy else None,
+        joules_scope=energy.scope if energy else None,
+        per_second=work.per_second if work else None,
+        work_unit=work.unit if work else None,
+        work_amount=work.amount if work else None,
     )
 
 
-def row_of(run: str, body: Body, workload: WorkloadFacts) -> RunRow:
+def row_of(record: RunRecord, workload: WorkloadFacts) -> RunRow:
     """A run in a list."""
-    about, moments, figures = body["about"], body["moments"], body.get("figures") or {}
-    energy, work = figures.get("energy"), figures.get("work")
+    summary, about, figures = record.summary, record.summary.about, _figures(record)
+    energy, work = figures.energy, figures.work
     return RunRow(
-        run=run,
-        workload=f"run:{run}",
+        run=record.run,
+        workload=record.workload,
         executed_with=workload.id,
-        name=body["tags"].get("name") or about.get("name"),
-        experiment=about.get("experiment"),
-        group=about.get("workload"),
-        letter=about.get("letter"),
-        user=owner_of(body),
-        host=about.get("host"),
-        state=state_of(body),
-        cause=body["end"].get("cause"),
-        devices=about.get("devices") or [],
-        device_type=body.get("device_type"),
-        collocation=about.get("collocation"),
-        params=body["params"],
-        tags=body["tags"],
-        queued_at=about.get("queued_at"),
-        started_at=moments.get("running"),
-        ended_at=moments.get("ended"),
-        times=_times(about.get("queued_at"), moments),
-        samples=body["samples"],
-        energy=RunEnergy(**energy) if energy else None,
-        cpu_joules=figures.get("cpu_joules"),
-        work=RunWork(**work) if work else None,
-        joules_per_work=_ratio(energy["joules"] if energy else None, work["amount"] if work else None),
-        slowdown=_slowdown(workload.slowdowns.get(run)),
-        gpu_util_ratio=figures.get("gpu_util_ratio"),
-        power_watts=figures.get("power_watts"),
-        memory_peak_bytes=figures.get("memory_peak_bytes"),
-        cpu_cores=figures.get("cpu_cores"),
-        process_memory_peak_bytes=figures.get("process_memory_peak_bytes"),
-        results=figures.get("results") or {},
+        name=summary.tags.get("name") or about.name,
+        experiment=about.experiment,
+        group=about.workload,
+        letter=about.letter,
+        user=record.owned_by,
+        host=about.host,
+        state=summary.state,
+        cause=summary.end.cause,
+        devices=about.devices or [],
+        device_type=summary.device_type,
+        collocation=about.collocation,
+        params=summary.params,
+        tags=summary.tags,
+        queued_at=about.queued_at,
+        started_at=summary.moments.running,
+        ended_at=summary.moments.ended,
+        times=_times(about.queued_at, summary.moments),
+        samples=summary.samples,
+        energy=energy,
+        cpu_joules=figures.cpu_joules,
+        work=work,
+        joules_per_work=_ratio(energy.joules if energy else None, work.amount if work else None),
+        slowdown=_slowdown(workload.slowdowns.get(record.run)),
+        gpu_util_ratio=figures.gpu_util_ratio,
+        power_watts=figures.power_watts,
+        memory_peak_bytes=figures.memory_peak_bytes,
+        cpu_cores=figures.cpu_cores,
+        process_memory_peak_bytes=figures.process_memory_peak_bytes,
+        results=figures.results or {},
     )
+
+
+_NO_FIGURES = RunFigures()
+
+
+def _figures(record: RunRecord) -> RunFigures:
+    return record.summary.figures or _NO_FIGURES
 
 
 def workload_row(workload: WorkloadFacts) -> RunWorkload:
@@ -121,44 +115,46 @@ def workload_row(workload: WorkloadFacts) -> RunWorkload:
     )
 
 
-def metric_of(run: str, key: str, told: list[Any]) -> RunMetric:
-    """One series, from what ingest keeps of it (``ingest.run_figures.SeriesFigures``)."""
+def metrics_of(run: StoredRun) -> list[RunMetric]:
+    """The series of a run."""
+    return [_metric_of(run.run, key, figures) for key, figures in run.detail.series.items()]
+
+
+def _metric_of(run: str, key: str, figures: SeriesFigures) -> RunMetric:
     unit, _, metric = key.partition(" ")  # names of metrics may have spaces, units have none
-    scope, method, count, total, low, high, first, last = told[:8]
+    has_samples = figures.count > 0
     return RunMetric(
         metric=metric,
         unit=unit,
         place=place_in_run(run, unit),
-        scope=scope,
-        method=method,
-        count=count,
-        mean=total / count if count else None,
-        low=low if count else None,
-        high=high if count else None,
-        first=first if count else None,
-        last=last if count else None,
+        scope=figures.scope,
+        method=figures.method,
+        count=figures.count,
+        mean=figures.mean,
+        low=figures.low if has_samples else None,
+        high=figures.high if has_samples else None,
+        first=figures.first if has_samples else None,
+        last=figures.last if has_samples else None,
     )
 
 
-def state_of(body: Body) -> str:
-    """As the page colors it."""
-    return body["end"].get("state") or ("running" if "running" in body["moments"] else "waiting")
-
-
-def _times(queued: int | None, moments: Mapping[str, int]) -> RunTimes:
+def _times(queued: int | None, moments: RunMoments) -> RunTimes:
     return RunTimes(
-        queued_s=_between(queued, moments.get("barrier")),
-        barrier_s=_between(moments.get("barrier"), moments.get("running")),
-        running_s=_between(moments.get("running"), moments.get("ended")),
-        flush_s=_between(moments.get("ended"), moments.get("flushed")),
+        queued_s=_between(queued, moments.barrier),
+        barrier_s=_between(moments.barrier, moments.running),
+        running_s=_between(moments.running, moments.ended),
+        flush_s=_between(moments.ended, moments.flushed),
     )
 
 
-def _slowdown(found: Slowdown | None) -> RunSlowdown | None:
-    if found is None:
+def _slowdown(slowdown: Slowdown | None) -> RunSlowdown | None:
+    if slowdown is None:
         return None
     return RunSlowdown(
-        ratio=found.ratio, energy_ratio=found.energy_ratio, basis=found.basis, baseline=list(found.baseline)
+        ratio=slowdown.ratio,
+        energy_ratio=slowdown.energy_ratio,
+        basis=slowdown.basis,
+        baseline=list(slowdown.baseline),
     )
 
 

@@ -4,7 +4,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,10 +21,11 @@ from clusterscape.analyze.runs.lines import (
 )
 from clusterscape.errors import QueryError
 from clusterscape.model import UnitId, UnixMs
+from clusterscape.model.runs import RunMark
 from clusterscape.query.context import QueryContext
 from clusterscape.query.runs.derived import DERIVED, Pieces, derive, find_sources
 from clusterscape.query.runs.query import RunQuery
-from clusterscape.query.runs.rows import metric_of
+from clusterscape.query.runs.rows import metrics_of
 
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 MOST_LINES = 2000
@@ -119,36 +119,36 @@ class RunSeriesQuery:
         return pl.concat(frames)
 
     def _lines_of(self, run: str, asked: LineRequest) -> list[Named]:
-        detail, listed = self._runs.detail(run), self._runs.listed(run)
+        stored = self._runs.stored(run)
         series = [
-            one
-            for one in (metric_of(run, key, told) for key, told in detail.get("series", {}).items())
-            if one.metric in asked.metrics and one.count and asked.scope in (None, one.scope)
+            metric
+            for metric in metrics_of(stored)
+            if metric.metric in asked.metrics and metric.count and asked.scope in (None, metric.scope)
         ]
         derived = [name for name in asked.metrics if name in DERIVED and asked.scope in (None, "run")]
-        sources = find_sources(run, listed, detail) if derived else None
-        moments = listed.get("moments") or {}
-        begin, end = moments.get("running"), moments.get("ended")
+        sources = find_sources(stored) if derived else None
+        begin, end = stored.summary.moments.running, stored.summary.moments.ended
         if not (series or sources) or begin is None:
             return []
-        names = [*(one.metric for one in series), *([STEP] if asked.axis == "step" else [])]
-        units = [*(one.unit for one in series), f"run:{run}"]
+        names = [*(metric.metric for metric in series), *([STEP] if asked.axis == "step" else [])]
+        units = [*(metric.unit for metric in series), f"run:{run}"]
         if sources is not None:
             names, units = [*names, *sources.metrics], [*units, *sources.units]
         # Of several samples in one millisecond ingest moves the later ones on: at most by their number.
-        most = max((int(told[2]) for told in detail.get("series", {}).values()), default=0)
+        most = max((figures.count for figures in stored.detail.series.values()), default=0)
         pieces = self._read(names, units, begin, (end or self._clock()) + most + 1)
-        axis = _Axis(asked, detail, begin, end or self._clock(), pieces, f"run:{run}")
-        found = []
-        for one in series:
-            if (one.metric, one.unit) in pieces:
-                line = cut(axis.place(*pieces[one.metric, one.unit], unit=one.unit), start=asked.start, end=asked.end)
-                found.append(((run, one.metric, one.place, one.scope), thin(line, asked.points)))
+        axis = _Axis(asked, stored.detail.marks, begin, end or self._clock(), pieces, f"run:{run}")
+        lines: list[Named] = []
+        for metric in series:
+            key = (metric.metric, metric.unit)
+            if key in pieces:
+                line = cut(axis.place(*pieces[key], unit=metric.unit), start=asked.start, end=asked.end)
+                lines.append(((run, metric.metric, metric.place, metric.scope), thin(line, asked.points)))
         if sources is not None:
             for name, (times, values) in derive(derived, sources, pieces).items():
                 line = cut(axis.place(times, values, unit=f"run:{run}"), start=asked.start, end=asked.end)
-                found.append(((run, name, None, "run"), thin(line, asked.points)))
-        return found
+                lines.append(((run, name, None, "run"), thin(line, asked.points)))
+        return lines
 
     def _read(self, names: Sequence[str], units: Sequence[str], start_ms: int, end_ms: int) -> Pieces:
         table = self._metrics.series(
@@ -200,7 +200,7 @@ class _Axis:
     def __init__(
         self,
         asked: LineRequest,
-        detail: Mapping[str, Any],
+        marks: Sequence[RunMark],
         begin_ms: int,
         end_ms: int,
         pieces: Mapping[tuple[str, str], tuple[Ints, Floats]],
@@ -211,16 +211,13 @@ class _Axis:
         self._zero_ms = begin_ms
         self._pieces = pieces
         self._own = own
-        marks = detail.get("marks", [])
         if asked.phase is not None:
-            begins = [
-                m["at"] for m in marks if m.get("kind") == "phase" and m.get("name") == asked.phase and m.get("at")
-            ]
+            begins = [mark.at for mark in marks if mark.kind == "phase" and mark.name == asked.phase and mark.at]
             self._zero_ms = min(begins, default=end_ms + 1)
             self._has_zero = bool(begins)
         else:
             self._has_zero = True
-        epochs = sorted((int(m["at"]), float(m["name"])) for m in marks if _is_epoch(m))
+        epochs = sorted(epoch for mark in marks if (epoch := _epoch_of(mark)) is not None)
         self._epoch_times = np.array([at for at, _ in epochs], np.int64)
         self._epochs = np.array([number for _, number in epochs])
 
@@ -236,10 +233,11 @@ class _Axis:
         return over_seconds(times_ms, values, zero_ms=self._zero_ms)
 
 
-def _is_epoch(mark: Mapping[str, Any]) -> bool:
-    """Whether a mark begins a numbered epoch: earlier versions stored what they were sent."""
-    number = str(mark.get("name"))
-    return mark.get("kind") == "epoch" and mark.get("at") is not None and _NUMBER.fullmatch(number) is not None
+def _epoch_of(mark: RunMark) -> tuple[int, float] | None:
+    """When a numbered epoch begins, and its number; None for other marks: earlier versions stored what they were sent."""
+    if mark.kind != "epoch" or mark.at is None or mark.name is None or _NUMBER.fullmatch(mark.name) is None:
+        return None
+    return mark.at, float(mark.name)
 
 
 def _check_bands(groups: Sequence[Sequence[str]], asked: LineRequest) -> None:

@@ -1,26 +1,20 @@
 """A trace's documents in the shapes of answers."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
-
-import msgspec
 
 from clusterscape.analyze.trace.changes import ChangeAnswer
 from clusterscape.analyze.trace.diff import TraceDiff
+from clusterscape.model.trace_report import TraceCollectives, TraceReportDocument, WhatIf
 from clusterscape.model.traces import TraceAbout
 from clusterscape.query.traces.answers import (
     TraceAnswer,
     TraceChange,
     TraceDiffAnswer,
-    TraceGroup,
     TraceRank,
     TraceReportAnswer,
     TraceRow,
     TraceStage,
-    WhatIf,
 )
-
-T = TypeVar("T")
 
 
 def describe_row(about: TraceAbout) -> TraceRow:
@@ -51,27 +45,46 @@ def describe_stages(stages: Mapping[int, int | None]) -> list[TraceStage]:
     return [TraceStage(stage=stage, ranks=found[stage]) for stage in ordered]
 
 
-def describe_report(about: TraceAbout, document: Mapping[str, Any], units: Mapping[int, str]) -> TraceAnswer:
-    """The whole answer about a trace that has been read. What the document has beyond the answer's shape is left out."""
+def describe_report(about: TraceAbout, report: TraceReportDocument, units: Mapping[int, str]) -> TraceAnswer:
+    """The whole answer about a trace that has been read."""
     return TraceAnswer(
         row=describe_row(about),
         origin_ms=about.origin_ms,
         extent_ns=about.extent_ns,
         ranks=[
             TraceRank(
-                rank=each["rank"],
-                stage=each["stage"],
-                device=each["device"],
-                backend=each["backend"],
-                source=each["source"],
-                is_complete=each["is_complete"],
-                unit=units.get(each["rank"]),
+                rank=rank.rank,
+                stage=rank.stage,
+                device=rank.device,
+                backend=rank.backend,
+                source=rank.source,
+                is_complete=rank.is_complete,
+                unit=units.get(rank.rank),
             )
-            for each in document["ranks"]
+            for rank in report.ranks
         ],
         stages=describe_stages(about.stages),
-        process_groups=_convert(document["process_groups"], list[TraceGroup]),
-        report=_convert(document, TraceReportAnswer),
+        process_groups=report.process_groups,
+        report=TraceReportAnswer(
+            steps=report.steps,
+            alignment=report.alignment,
+            breakdown=report.breakdown,
+            # Without the instances, which may be many.
+            collectives=TraceCollectives(
+                matched=report.collectives.matched,
+                messages=report.collectives.messages,
+                unmatched_spans=report.collectives.unmatched_spans,
+                last_arrivers=report.collectives.last_arrivers,
+            ),
+            exposed_communication=report.exposed_communication,
+            slack=report.slack,
+            imbalance=report.imbalance,
+            bubble=report.bubble,
+            critical_path=report.critical_path,
+            what_if=report.what_if,
+            verdicts=report.verdicts,
+            flops_source=report.flops_source,
+        ),
     )
 
 
@@ -111,7 +124,3 @@ def describe_diff(before: TraceAbout, after: TraceAbout, diff: TraceDiff) -> Tra
         ],
         notes=list(diff.notes),
     )
-
-
-def _convert(value: object, kind: type[T]) -> T:
-    return msgspec.convert(value, type=kind, strict=False)

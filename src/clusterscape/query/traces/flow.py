@@ -15,6 +15,7 @@ from clusterscape.analyze.trace.flow_spans import spans_to_operators
 from clusterscape.errors import QueryError
 from clusterscape.model.operators import FlowMark
 from clusterscape.model.spans import Activation
+from clusterscape.model.trace_report import TraceReportDocument
 from clusterscape.query.traces.answers import TraceStage
 from clusterscape.query.traces.describing import describe_stages
 from clusterscape.query.traces.flow_answers import (
@@ -242,5 +243,5 @@ def _typical_step(steps: pl.DataFrame) -> int | None:
     return int(lengths["step"][(lengths.height - 1) // 2])
 
 
-def _group_kinds(report: Mapping[str, Any]) -> dict[str, str | None]:
-    return {each["name"]: each["kind"] for each in report.get("process_groups", [])}
+def _group_kinds(report: TraceReportDocument) -> dict[str, str | None]:
+    return {group.name: group.kind for group in report.process_groups}

@@ -1,9 +1,7 @@
 """Traces that are being looked at, held in memory: the few asked for last. A trace that was replaced is read anew."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,6 +11,7 @@ from clusterscape.analyze.trace.changes import ChangedRun
 from clusterscape.analyze.trace.drawn import DrawnTrace
 from clusterscape.errors import QueryError
 from clusterscape.model.spans import StageModules
+from clusterscape.model.trace_report import TraceReportDocument, decode_report
 from clusterscape.model.traces import (
     MEMORY_FILE,
     MODULES_FILE,
@@ -51,11 +50,10 @@ class OpenTrace:
         return self._read_table(STEPS_FILE)
 
     @cached_property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> TraceReportDocument:
         """The document that ``trace report --json`` writes."""
         with self.artifacts.open(trace_key(self.about.trace_id, REPORT_FILE)) as file:
-            document: dict[str, Any] = json.load(file)
-        return document
+            return decode_report(file.read())
 
     @cached_property
     def drawn(self) -> DrawnTrace:

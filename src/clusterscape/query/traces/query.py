@@ -11,13 +11,14 @@ from clusterscape.analyze.trace.aggregate import Merge, Window
 from clusterscape.analyze.trace.changes import Change, ChangeError
 from clusterscape.analyze.trace.drawn import CLASSES, SHOWN_CLASSES, Level
 from clusterscape.errors import ClusterScapeError, ForbiddenError, NotFoundError, QueryError, StoreError
+from clusterscape.model.trace_report import WhatIf
 from clusterscape.model.viewers import Viewer
 from clusterscape.query.cache import VersionedCache
 from clusterscape.query.context import QueryContext
 from clusterscape.query.diagnosis.holding import find_holding
 from clusterscape.query.ownership import check_owner
 from clusterscape.query.picture import encode_strings
-from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
+from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow
 from clusterscape.query.traces.describing import describe_change, describe_diff, describe_report, describe_row
 from clusterscape.query.traces.flow_answers import FlowAnswer
 from clusterscape.query.traces.opened import KEPT, SEED, OpenTrace, OpenTraces

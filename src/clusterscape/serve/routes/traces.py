@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 
 from clusterscape.errors import QueryError, StoreError
 from clusterscape.model.identity_fields import ScopedText
+from clusterscape.model.trace_report import WhatIf
 from clusterscape.query.bounds import Count, ItemId, Nanoseconds
 from clusterscape.query.ownership import owner_for
 from clusterscape.query.traces import Change, Level, Merge
-from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow, WhatIf
+from clusterscape.query.traces.answers import SpanAnswer, TraceAnswer, TraceDiffAnswer, TraceList, TraceRow
 from clusterscape.query.traces.flow_answers import FlowAnswer
 from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRoute
 from clusterscape.serve.state import CurrentViewer, State, TraceWriter

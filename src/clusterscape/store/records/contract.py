@@ -21,6 +21,7 @@ from clusterscape.model import (
     WorkloadState,
 )
 from clusterscape.model.rules import Violation
+from clusterscape.model.runs import RunRecord, StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,17 @@ class Document:
     written_at: UnixMs
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunList:
+    """Runs as lists show them, in no order. ``revision`` is that of the newest write; ``total``: how many runs are stored."""
+
+    records: Sequence[RunRecord]
+    revision: int
+    total: int
+
+
 class RecordStore(Protocol):
-    """Inventory, workloads, allocations, violations, source states and documents. Thread-safe.
+    """Inventory, workloads, allocations, violations, source states, tracked runs and documents. Thread-safe.
 
     Every write is one transaction: when it returns, all of it is durable; when it raises, none of it is there.
     """
@@ -231,6 +241,26 @@ class RecordStore(Protocol):
 
         One whose end is not known counts from when it was last written. Allocations of unknown workloads go likewise.
         """
+        ...
+
+    def write_run(self, run: StoredRun, *, at_ms: UnixMs) -> int:
+        """Insert or replace a tracked run with its detail; returns the revision of this write. Sets ``written_at``."""
+        ...
+
+    def run(self, run: str) -> StoredRun | None:
+        """One tracked run with its detail, or None."""
+        ...
+
+    def run_record(self, run: str) -> RunRecord | None:
+        """One tracked run as lists show it, or None."""
+        ...
+
+    def runs(self, *, after: int = 0) -> RunList:
+        """Tracked runs, without their details: those written after the revision ``after``, by default all."""
+        ...
+
+    def remove_run(self, run: str) -> bool:
+        """Forget a tracked run; returns whether there was one. Its workload stays."""
         ...
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:

@@ -27,7 +27,8 @@ from clusterscape.model import (
     WorkloadId,
 )
 from clusterscape.model.rules import Violation
-from clusterscape.store.records.contract import Document, RecordStore, WorkloadFilter, WorkloadPage
+from clusterscape.model.runs import RunRecord, StoredRun
+from clusterscape.store.records.contract import Document, RecordStore, RunList, WorkloadFilter, WorkloadPage
 from clusterscape.store.records.rows import storable
 
 if TYPE_CHECKING:
@@ -89,6 +90,45 @@ class _Shelf(Generic[Record]):
             self._listed = None
 
 
+class _MirroredRuns:
+    """All tracked runs as lists show them, read when first asked for, then only what was written since. Not thread-safe."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._records: dict[str, RunRecord] | None = None
+        self._revision = 0
+        self._list: RunList | None = None
+
+    def list(self) -> RunList:
+        if self._records is None:
+            self.refresh()
+        records = self._records or {}
+        if self._list is None:
+            self._list = RunList(records=[*records.values()], revision=self._revision, total=len(records))
+        return self._list
+
+    def refresh(self) -> None:
+        """Read what other processes wrote."""
+        news = self._store.runs(after=0 if self._records is None else self._revision)
+        records = (self._records or {}) | {record.run: record for record in news.records}
+        if len(records) != news.total:  # some were removed elsewhere
+            news = self._store.runs()
+            records = {record.run: record for record in news.records}
+        self._records, self._revision, self._list = records, news.revision, None
+
+    def put(self, record: RunRecord, revision: int) -> None:
+        """A run was written. Where others have written in between, the next refresh reads theirs."""
+        if self._records is not None:
+            self._records[record.run] = record
+            self._revision = revision if revision == self._revision + 1 else self._revision
+            self._list = None
+
+    def remove(self, run: str) -> None:
+        """A run was removed."""
+        if self._records is not None and self._records.pop(run, None) is not None:
+            self._list = None
+
+
 class MirroredRecordStore:
     """A RecordStore over another one."""
 
@@ -118,6 +158,12 @@ class MirroredRecordStore:
             lambda broken: (broken.rule, broken.workload, broken.unit, broken.since),
             keeps=lambda broken: broken.until is None,
         )
+        self._runs = _MirroredRuns(store)
+
+    def refresh_runs(self) -> None:
+        """Read the runs that another process has written."""
+        with self._writing:
+            self._runs.refresh()
 
     def refresh(self) -> None:
         """Read the present again, since another process has written."""
@@ -161,7 +207,28 @@ class MirroredRecordStore:
         """Last known state of every source."""
         return self._sources.list()
 
+    def runs(self, *, after: int = 0) -> RunList:
+        """Tracked runs, without their details; those after a revision are asked of the store."""
+        if after:
+            return self._store.runs(after=after)
+        with self._writing:
+            return self._runs.list()
+
     # writes, to the store and then to memory
+
+    def write_run(self, run: StoredRun, *, at_ms: UnixMs) -> int:
+        """Insert or replace a tracked run with its detail; returns the revision of this write."""
+        with self._writing:
+            revision = self._store.write_run(run, at_ms=at_ms)
+            self._runs.put(run.record, revision)
+            return revision
+
+    def remove_run(self, run: str) -> bool:
+        """Forget a tracked run; returns whether there was one."""
+        with self._writing:
+            was_there = self._store.remove_run(run)
+            self._runs.remove(run)
+            return was_there
 
     def write_inventory(
         self, *, nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit], at_ms: UnixMs
@@ -327,6 +394,14 @@ class MirroredRecordStore:
     def node_states(self, *, at_ms: UnixMs) -> list[NodeTurn]:
         """The last state of each node that was known at ``at_ms``, by node."""
         return self._store.node_states(at_ms=at_ms)
+
+    def run(self, run: str) -> StoredRun | None:
+        """One tracked run with its detail, or None."""
+        return self._store.run(run)
+
+    def run_record(self, run: str) -> RunRecord | None:
+        """One tracked run as lists show it, or None."""
+        return self._store.run_record(run)
 
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
         """Insert or replace the document ``key`` of ``kind``."""

@@ -27,7 +27,7 @@ HEARD_EVERY_S = 0.5
 """How soon ``close`` is noticed."""
 
 _KNOWN = frozenset(field.name for field in fields(Versions))
-_WATCHED = ("inventory", "tick", "rules", "history")
+_WATCHED = ("inventory", "tick", "rules", "history", "runs")
 
 
 class ChangeRelay:

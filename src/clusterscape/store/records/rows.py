@@ -25,6 +25,7 @@ from clusterscape.model import (
     WorkloadState,
 )
 from clusterscape.model.rules import Violation
+from clusterscape.model.runs import RunRecord, StoredRun, decode_detail, decode_summary, encode
 from clusterscape.store.records import tables
 from clusterscape.store.records.contract import Document
 
@@ -52,6 +53,9 @@ NODE_STATE_COLUMNS = _columns(tables.node_states, NodeTurn)
 VIOLATION_COLUMNS = _columns(tables.violations, Violation)
 SOURCE_COLUMNS = list(tables.sources.c)  # an exporter's address serves ingest alone
 DOCUMENT_COLUMNS = _columns(tables.documents, Document)
+_RUN_SCALARS = ("run", "owned_by", "received_at", "written_at", "bytes", "series_count")
+RUN_COLUMNS = [tables.runs.c[name] for name in (*_RUN_SCALARS, "summary")]
+RUN_DETAIL_COLUMNS = [*RUN_COLUMNS, tables.runs.c.detail]
 
 
 def node_row(node: Node, seen_at: UnixMs) -> Row:
@@ -369,6 +373,38 @@ def _number_text(number: str | None) -> str | None:
 def search_text(*parts: str | None) -> str:
     """What a text search looks through, folded in case by Unicode's rules, which neither engine's LIKE knows fully."""
     return "\n".join(storable(part) for part in parts if part).casefold()
+
+
+def run_row(run: StoredRun, revision: int) -> Row:
+    """The row of ``run``."""
+    return {
+        **{name: getattr(run.record, name) for name in _RUN_SCALARS},
+        "revision": revision,
+        "summary": encode(run.summary),
+        "detail": encode(run.detail),
+    }
+
+
+def run_record_of(row: Values) -> RunRecord:
+    """The run of a row of RUN_COLUMNS."""
+    summary, damage = decode_summary(row[6])
+    return RunRecord(
+        run=row[0],
+        owned_by=row[1],
+        received_at=row[2],
+        written_at=row[3],
+        bytes=row[4],
+        series_count=row[5],
+        summary=summary,
+        damage=damage,
+    )
+
+
+def run_of(row: Values) -> StoredRun:
+    """The run of a row of RUN_DETAIL_COLUMNS."""
+    record = run_record_of(row)
+    detail, damage = decode_detail(row[7])
+    return StoredRun(record=record, detail=detail, damage=record.damage or damage)
 
 
 @overload

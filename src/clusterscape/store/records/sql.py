@@ -40,8 +40,9 @@ from clusterscape.model import (
     WorkloadId,
 )
 from clusterscape.model.rules import Violation
+from clusterscape.model.runs import RunRecord, StoredRun
 from clusterscape.store.records import rows, tables
-from clusterscape.store.records.contract import Document, WorkloadFilter, WorkloadPage
+from clusterscape.store.records.contract import Document, RunList, WorkloadFilter, WorkloadPage
 from clusterscape.store.records.faults import explained
 from clusterscape.store.records.filters import (
     IS_ACTIVE,
@@ -62,6 +63,7 @@ HISTORY_COLUMNS = (
 )
 FOUND_AT_ONCE = 500
 SERVES = "serves"
+RUNS = "runs"
 UNHEARD_OF = (NodeState.UNKNOWN.value, None)
 Query = Select[Any] | CompoundSelect[Any]
 
@@ -321,6 +323,41 @@ class SqlRecordStore:
                 connection.execute(delete(table).where(table.c.workload == workload))
             connection.execute(delete(tables.workloads).where(tables.workloads.c.id == workload))
 
+    def write_run(self, run: StoredRun, *, at_ms: UnixMs) -> int:
+        """Insert or replace a tracked run with its detail; returns the revision of this write."""
+        run.record.written_at = at_ms
+        with self._writing() as connection:
+            # Writers take turns, so whoever has read a revision has read all smaller ones.
+            revision = _read_revision(connection) + 1
+            upsert(connection, tables.runs, [rows.run_row(run, revision)])
+            upsert(connection, tables.revisions, [{"kind": RUNS, "revision": revision}])
+        return revision
+
+    def run(self, run: str) -> StoredRun | None:
+        """One tracked run with its detail, or None."""
+        matches = self._read(select(*rows.RUN_DETAIL_COLUMNS).where(tables.runs.c.run == run), rows.run_of)
+        return matches[0] if matches else None
+
+    def run_record(self, run: str) -> RunRecord | None:
+        """One tracked run as lists show it, or None."""
+        matches = self._read(select(*rows.RUN_COLUMNS).where(tables.runs.c.run == run), rows.run_record_of)
+        return matches[0] if matches else None
+
+    def runs(self, *, after: int = 0) -> RunList:
+        """Tracked runs, without their details: those written after the revision ``after``."""
+        table = tables.runs
+        query = select(*rows.RUN_COLUMNS).where(table.c.revision > after)
+        with self._reading() as connection:
+            revision = _read_revision(connection)  # first: what is written meanwhile is read again next time
+            records = [rows.run_record_of(row) for row in connection.execute(query).fetchall()]
+            total = int(connection.scalar(select(func.count()).select_from(table)) or 0)
+        return RunList(records=records, revision=revision, total=total)
+
+    def remove_run(self, run: str) -> bool:
+        """Forget a tracked run; returns whether there was one."""
+        with self._writing() as connection:
+            return connection.execute(delete(tables.runs).where(tables.runs.c.run == run)).rowcount > 0
+
     def write_document(self, kind: str, key: str, body: Mapping[str, object], *, at_ms: UnixMs) -> None:
         """Insert or replace the document ``key`` of ``kind``."""
         row: rows.Row = {"kind": kind, "key": key, "body": rows.json_text(body), "written_at": at_ms}
@@ -377,6 +414,12 @@ class SqlRecordStore:
             if self._fence is not None:
                 self._fence.check(connection)
             yield connection
+
+
+def _read_revision(connection: Connection) -> int:
+    """The revision of the last write of a run."""
+    table = tables.revisions
+    return int(connection.scalar(select(table.c.revision).where(table.c.kind == RUNS)) or 0)
 
 
 def _nodes_changed(row: rows.Row, stored: Stored) -> bool:

@@ -6,7 +6,7 @@ A change here needs a migration beside it and the new REVISION; a test compares 
 from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, MetaData, Table, Text
 from sqlalchemy.dialects import postgresql
 
-REVISION = "0005"
+REVISION = "0006"
 """The schema these tables describe: the newest revision under ``migrations/versions``."""
 
 VERSION_TABLE = "clusterscape_version"
@@ -176,6 +176,31 @@ sources = Table(
     Column("message", TEXT),
     Column("hint", TEXT),
     Column("duration_s", Double),
+)
+
+# Columns of their own for what must be right even where the JSON is damaged: whose a run is, and what counts for quotas.
+runs = Table(
+    "runs",
+    metadata,
+    Column("run", TEXT, primary_key=True),
+    Column("owned_by", TEXT),
+    Column("received_at", BigInteger),
+    Column("written_at", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("series_count", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),  # grows with every write of any run: readers ask for what is newer
+    Column("summary", TEXT, nullable=False),  # JSON of model.runs.RunSummary
+    Column("detail", TEXT, nullable=False),  # JSON of model.runs.RunDetail; last, so that lists do not read it
+    Index("runs_by_revision", "revision"),
+    Index("runs_by_owner", "owned_by"),
+)
+
+# The last revision of each kind. Not the largest one in use: after its run was removed, that would be given a second time.
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("kind", TEXT, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
 )
 
 documents = Table(

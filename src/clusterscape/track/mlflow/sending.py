@@ -13,7 +13,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from clusterscape.model.run_frames import NO_STEP, FrameKind, decode_event, decode_samples, iter_frames
+import msgspec
+
+from clusterscape.model.run_events import (
+    Ended,
+    EnvironmentDescribed,
+    ListenerReported,
+    MomentReached,
+    ParamsSet,
+    RunDescribed,
+    Scalar,
+    SeriesNamed,
+    TagsSet,
+    decode_run_event,
+)
+from clusterscape.model.run_frames import NO_STEP, FrameKind, decode_samples, iter_frames
 from clusterscape.track.mlflow.gateway import ARTIFACTS_FOLDER
 from clusterscape.track.mlflow.naming import MOST_PARAM_VALUE, MOST_TAG_VALUE, clean, metric_of, status_of
 from clusterscape.track.mlflow.server import MlflowServer
@@ -80,49 +94,46 @@ class MlflowRuns:
         self._server.log_batch(sent.run, metrics=piece.metrics, params=fresh, tags=piece.tags | later)
         sent.params |= fresh
         if piece.end is not None:
-            state, at = str(piece.end.get("state")), piece.end.get("at")
-            end_ms = at if isinstance(at, int) else None
-            self._server.update_run(sent.run, status_of(state), end_ms=end_ms)
+            status, end_ms = status_of(piece.end.state), piece.end.at
+            self._server.update_run(sent.run, status, end_ms=end_ms)
             sent.is_over = True
             if sent.parent_key:
                 with self._parent(sent.parent_key) as parent:
-                    is_bad = _FAILED in (parent.get("status"), status_of(state))
-                    parent["status"] = _FAILED if is_bad else status_of(state)
+                    is_bad = _FAILED in (parent.get("status"), status)
+                    parent["status"] = _FAILED if is_bad else status
                     self._server.update_run(str(parent["run"]), str(parent["status"]), end_ms=end_ms)
 
-    def _begin(self, sent: "_Sent", about: Mapping[str, Any]) -> None:
+    def _begin(self, sent: "_Sent", about: RunDescribed) -> None:
         """The run, below its workload's where it belongs to one."""
-        name = str(about.get("experiment") or DEFAULT_EXPERIMENT)
+        name = about.experiment or DEFAULT_EXPERIMENT
         sent.experiment = self._server.experiment(name)
-        begun = int(about.get("queued_at") or time.time() * 1000)
-        user = about.get("user")
+        begun = about.queued_at or int(time.time() * 1000)
         tags = {
             f"{_OURS}.run": sent.folder.name,
-            "mlflow.source.name": str(about.get("name")),
-            "mlflow.user": str(user),
+            "mlflow.source.name": str(about.name),
+            "mlflow.user": str(about.user),
         }
-        for key in ("host", "letter", "collocation", "cwd"):
-            if about.get(key):
-                tags[f"{_OURS}.{key}"] = str(about[key])[:MOST_TAG_VALUE]
-        tags[f"{_OURS}.command"] = json.dumps(about.get("command"))[:MOST_TAG_VALUE]
-        tags[f"{_OURS}.devices"] = "+".join(map(str, about.get("devices") or []))
-        workload = about.get("workload")
+        places = {"host": about.host, "letter": about.letter, "collocation": about.collocation, "cwd": about.cwd}
+        tags |= {f"{_OURS}.{key}": value[:MOST_TAG_VALUE] for key, value in places.items() if value}
+        tags[f"{_OURS}.command"] = json.dumps(about.command)[:MOST_TAG_VALUE]
+        tags[f"{_OURS}.devices"] = "+".join(about.devices or [])
+        workload = about.workload
         if workload:
             # Runs of a workload were queued together.
-            told = json.dumps([self.url, name, workload, about.get("host"), about.get("queued_at")])
-            sent.parent_key = hashlib.sha256(told.encode()).hexdigest()[:24]
+            identity = json.dumps([self.url, name, workload, about.host, about.queued_at])
+            sent.parent_key = hashlib.sha256(identity.encode()).hexdigest()[:24]
             with self._parent(sent.parent_key) as parent:
                 if "run" not in parent:
                     parent["run"] = self._server.create_run(
                         sent.experiment,
-                        str(workload),
+                        workload,
                         start_ms=begun,
-                        user=user,
-                        tags={f"{_OURS}.workload": str(workload), f"{_OURS}.host": str(about.get("host"))},
+                        user=about.user,
+                        tags={f"{_OURS}.workload": workload, f"{_OURS}.host": str(about.host)},
                     )
                 tags["mlflow.parentRunId"] = str(parent["run"])
-        label = str(about.get("letter") or about.get("name") or sent.folder.name)
-        sent.run = self._server.create_run(sent.experiment, label, start_ms=begun, user=user, tags=tags)
+        label = about.letter or about.name or sent.folder.name
+        sent.run = self._server.create_run(sent.experiment, label, start_ms=begun, user=about.user, tags=tags)
         sent.write()
 
     def _send_artifacts(self, sent: "_Sent") -> None:
@@ -195,8 +206,8 @@ class _Piece:
     """What some frames of one file say, in MLflow's words."""
 
     def __init__(self, sent: _Sent, file: str) -> None:
-        self.about: dict[str, Any] | None = None
-        self.end: dict[str, Any] | None = None
+        self.about: RunDescribed | None = None
+        self.end: Ended | None = None
         self.metrics: list[Mapping[str, object]] = []
         self.params: dict[str, str] = {}
         self.tags: dict[str, str] = {}
@@ -208,43 +219,47 @@ class _Piece:
             if kind == FrameKind.SAMPLES:
                 self._take_samples(payload)
             elif kind == FrameKind.EVENT:
-                self._take_event(decode_event(payload))
+                self._take_event(payload)
         except ValueError:
             return  # damaged: what is whole counts
 
-    def _take_event(self, event: Mapping[str, Any]) -> None:
+    def _take_event(self, payload: bytes) -> None:
+        event = decode_run_event(payload)
         match event:
-            case {"event": "series", "code": int(code), "name": str(name), "scope": str(scope)}:
-                named = metric_of(name, event.get("unit"), scope, run=self._sent.folder.name)
+            case SeriesNamed(code=code, name=name, scope=str(scope)):
+                named = metric_of(name, event.unit, scope, run=self._sent.folder.name)
                 self._series[str(code)] = [*named, scope == "run"]
-            case {"event": "run"}:
-                self.about = dict(event)
-                self._add_params(event.get("params"))
-            case {"event": "params"}:
-                self._add_params(event.get("params"))
-            case {"event": "tags", "tags": dict(tags)}:
-                self.tags |= {clean(str(key)): str(value)[:MOST_TAG_VALUE] for key, value in tags.items()}
-            case {"event": "moment", "moment": "running", "at": int(at)}:
-                self._sent.started_us = at * 1000
-            case {"event": "listener", "listener": str(name)}:
-                self.tags[f"{_OURS}.listener.{name}"] = str(event.get("message") or event.get("state"))[:MOST_TAG_VALUE]
-            case {"event": "environment"}:
+            case RunDescribed():
+                self.about = event
+                self._add_params(event.params or {})
+            case ParamsSet():
+                self._add_params(event.params)
+            case TagsSet():
+                self.tags |= {clean(key): str(value)[:MOST_TAG_VALUE] for key, value in event.tags.items()}
+            case MomentReached(moment="running"):
+                self._sent.started_us = event.at * 1000
+            case ListenerReported():
+                text = str(event.message or event.state)
+                self.tags[f"{_OURS}.listener.{event.listener}"] = text[:MOST_TAG_VALUE]
+            case EnvironmentDescribed():
                 self._take_environment(event)
-            case {"event": "end"}:
-                self.end = dict(event)
-                if event.get("cause"):
-                    self.tags[f"{_OURS}.cause"] = str(event["cause"])[:MOST_TAG_VALUE]
+            case Ended():
+                self.end = event
+                if event.cause:
+                    self.tags[f"{_OURS}.cause"] = event.cause[:MOST_TAG_VALUE]
 
-    def _take_environment(self, event: Mapping[str, Any]) -> None:
-        git = event.get("git")
-        if isinstance(git, Mapping):
-            told = {"commit": git.get("commit"), "branch": git.get("branch"), "repoURL": git.get("remote")}
-            self.tags |= {f"mlflow.source.git.{key}": str(value) for key, value in told.items() if value}
-        _write_json(self._sent.folder / ENVIRONMENT_FILE, {key: event[key] for key in event if key != "event"})
+    def _take_environment(self, event: EnvironmentDescribed) -> None:
+        if event.git is not None:
+            origin = {"commit": event.git.commit, "branch": event.git.branch, "repoURL": event.git.remote}
+            self.tags |= {f"mlflow.source.git.{key}": value for key, value in origin.items() if value}
+        fields = msgspec.to_builtins(event)
+        _write_json(
+            self._sent.folder / ENVIRONMENT_FILE,
+            {key: fields[key] for key in fields if key != "event" and fields[key] is not None},
+        )
 
-    def _add_params(self, params: object) -> None:
-        if isinstance(params, Mapping):
-            self.params |= {clean(str(key)): str(value)[:MOST_PARAM_VALUE] for key, value in params.items()}
+    def _add_params(self, params: Mapping[str, Scalar]) -> None:
+        self.params |= {clean(key): str(value)[:MOST_PARAM_VALUE] for key, value in params.items()}
 
     def _take_samples(self, payload: bytes) -> None:
         columns = decode_samples(payload)

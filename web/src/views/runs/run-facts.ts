@@ -1,6 +1,6 @@
 // What is said of one run and of all that are compared, in words and numbers. Pure: draws nothing.
 
-import type { RunAnswer, RunRow } from "../../api/generated.ts";
+import type { RunAnswer, RunListener, RunRow } from "../../api/generated.ts";
 import { isKnown, MISSING } from "../../base/format.ts";
 import type { Fact } from "../../widgets/facts.tsx";
 import { listQuantities, type RunQuantity, sayNumber } from "./quantities.ts";
@@ -75,13 +75,7 @@ function findDriver(table: string | null): string | null {
   return first.split(",")[at]?.trim() || null;
 }
 
-interface ListenerState {
-  readonly state?: string | null;
-  readonly message?: string | null;
-  readonly missed?: number | null;
-}
-
-function sayListener([name, { state, message, missed }]: [string, ListenerState]): readonly string[] {
+function sayListener([name, { state, message, missed }]: [string, RunListener]): readonly string[] {
   const why = message ? `: ${message}` : "";
   if (state === "failed" || state === "unavailable") return [`Listener ${name} ${state}${why}.`];
   return missed ? [`Listener ${name} missed ${missed} of its ticks.`] : [];
@@ -94,7 +88,7 @@ export function listTroubles(answer: WithTroubles): readonly string[] {
   const { exceptions, listeners, not_finite, dropped, leftovers, left_out } = answer;
   return [
     ...exceptions,
-    ...Object.entries(listeners as Readonly<Record<string, ListenerState>>).flatMap(sayListener),
+    ...Object.entries(listeners).flatMap(sayListener),
     not_finite > 0 ? `${not_finite} values were not finite and are not shown.` : null,
     dropped > 0 ? `${dropped} values could not be kept.` : null,
     leftovers > 0 ? `${leftovers} processes outlived the run.` : null,

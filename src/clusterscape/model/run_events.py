@@ -1,6 +1,6 @@
 """The typed schema of what trackers send: every kind of event with its fields. Anything else is refused, and the error names it.
 
-Amounts (of params, series, marks) are bounded where events are applied, in ``run_records``. Bytes are read by msgspec.
+Amounts (of params, series, marks) are bounded where events are applied, in ``run_fold``. Bytes are read by msgspec.
 """
 
 from typing import Annotated, Literal
@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from clusterscape.errors import QueryError
 from clusterscape.model.run_frames import SampleMethod, SampleScope
 
 FIRST_MS = 946_684_800_000  # 2000-01-01
@@ -196,14 +195,17 @@ RunEvent = (
 )
 
 _DECODER: msgspec.json.Decoder[RunEvent] = msgspec.json.Decoder(RunEvent)
-_SHOWN = 300
-_VERSIONS = "A tracker of another version may have sent it: install the server's version of ClusterScape where runs are tracked."
+_SHOWN_CHARS = 300
 
 
-def decode_run_event(payload: bytes, where: str) -> RunEvent:
-    """One event. Raises QueryError that names the field; ``where`` says in which frame."""
+class RunEventError(ValueError):
+    """A payload that is not an event of a run; the message names the field."""
+
+
+def decode_run_event(payload: bytes) -> RunEvent:
+    """One event. Raises RunEventError."""
     try:
         # PostgreSQL keeps no text with NUL in it, which JSON can only spell so.
         return _DECODER.decode(payload.replace(b"\\u0000", b"\\ufffd"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise QueryError(f"{where} is not an event of a run: {str(error)[:_SHOWN]}", hint=_VERSIONS) from None
+        raise RunEventError(str(error)[:_SHOWN_CHARS]) from None

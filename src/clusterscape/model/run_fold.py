@@ -1,0 +1,192 @@
+"""What the events of a run mean, in one place: each is folded into what is stored of the run. Pure.
+
+Amounts are bounded here: of what is too many, the first are kept, and ``left_out`` counts the rest. The server folds with the
+limits of its settings, readers of local files without limits.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from clusterscape.model.run_events import (
+    Ended,
+    EnvironmentDescribed,
+    ExceptionNoted,
+    LeftoversFound,
+    ListenerReported,
+    Marked,
+    MomentReached,
+    ParamsSet,
+    ProcessNamed,
+    RunDescribed,
+    RunEvent,
+    SamplesDropped,
+    Scalar,
+    SeriesNamed,
+    TagsSet,
+)
+from clusterscape.model.runs import RunAbout, RunEnd, RunInstance, RunListener, RunMark, StoredRun
+
+NAME_CHARS = 1000
+PATH_CHARS = 4096
+TEXT_CHARS = 8000
+METRIC_CHARS = 256
+MOST_EXCEPTIONS = 20
+MOST_LISTENERS = 64
+MOST_COUNT = 2**53
+_EPOCH = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
+
+
+class FoldLimits(Struct, frozen=True, kw_only=True):
+    """How much of a run is kept, as ``limits.runs`` of the settings says; by default everything."""
+
+    params: int = 2**62
+    param_chars: int = 2**62
+    text_chars: int = 2**62
+    marks: int = 2**62
+    devices: int = 2**62
+
+
+def fold_event(event: RunEvent, run: StoredRun, limits: FoldLimits) -> None:
+    """Apply one event to ``run``. ``series`` and ``process`` events concern a file: its reader applies them."""
+    summary, detail = run.summary, run.detail
+    match event:
+        case RunDescribed():
+            _describe(event, run, limits)
+        case MomentReached(moment=moment, at=at):
+            # The first counts: what it holds, it holds from then on.
+            if getattr(summary.moments, moment) is None:
+                setattr(summary.moments, moment, at)
+        case Ended():
+            # The first counts, unless it was only reported for a tracker that could not.
+            if summary.end.state is None or (summary.end.is_closing and not event.is_closing):
+                summary.end = _end_of(event)
+                summary.moments.ended = event.at
+        case ParamsSet():
+            _put_words(event.params, summary.params, "params", run, limits)
+        case TagsSet():
+            _put_words(event.tags, summary.tags, "tags", run, limits)
+        case Marked():
+            _mark(event, run, limits)
+        case ListenerReported():
+            if event.listener in detail.listeners or len(detail.listeners) < MOST_LISTENERS:
+                detail.listeners[event.listener] = _listener_of(event)
+            else:
+                leave_out(run, "listeners")
+        case EnvironmentDescribed():
+            fields = msgspec.to_builtins(event)
+            detail.environment = {key: fields[key] for key in fields if key != "event" and fields[key] is not None}
+        case ExceptionNoted():
+            detail.exceptions = [*detail.exceptions[1 - MOST_EXCEPTIONS :], _cut(event.text, TEXT_CHARS)]
+        case LeftoversFound():
+            detail.leftovers = min(MOST_COUNT, detail.leftovers + event.count)
+        case SamplesDropped():
+            summary.dropped = min(MOST_COUNT, summary.dropped + event.samples)
+        case SeriesNamed() | ProcessNamed():
+            pass
+
+
+def leave_out(run: StoredRun, what: str, count: int = 1) -> None:
+    """Count what was not kept."""
+    if count:
+        left_out = run.detail.left_out
+        left_out[what] = min(MOST_COUNT, left_out.get(what, 0) + count)
+
+
+def _describe(event: RunDescribed, run: StoredRun, limits: FoldLimits) -> None:
+    about = RunAbout(
+        run=event.run,
+        name=_cut(event.name, NAME_CHARS),
+        experiment=_cut(event.experiment, NAME_CHARS),
+        workload=_cut(event.workload, NAME_CHARS),
+        letter=_cut(event.letter, NAME_CHARS),
+        user=event.user,
+        host=event.host,
+        pid=event.pid,
+        command=[],
+        cwd=_cut(event.cwd, PATH_CHARS),
+        devices=(event.devices or [])[: limits.devices],
+        collocation=_cut(event.collocation, NAME_CHARS),
+        profiler=_cut(event.profiler, NAME_CHARS),
+        mig=[
+            RunInstance(gpu=part.gpu, instance=part.instance, profile=part.profile, uuid=part.uuid)
+            for part in (event.mig or [])[: limits.devices]
+        ],
+        queued_at=event.queued_at,
+        listeners=[word[:NAME_CHARS] for word in event.listeners or ()],
+    )
+    for devices in (event.devices, event.mig):
+        leave_out(run, "devices", len((devices or [])[limits.devices :]))
+    run.summary.about = about
+    command = event.command or []
+    about.command = list(_take_chars(command, limits.text_chars - _count_chars(run)))
+    leave_out(run, "command words", len(command) - len(about.command))
+    _put_words(event.params or {}, run.summary.params, "params", run, limits)
+
+
+def _take_chars(words: Iterable[str], chars: int) -> Iterable[str]:
+    for word in words:
+        chars -= len(word)
+        if chars < 0:
+            return
+        yield word
+
+
+def _put_words(
+    words: Mapping[str, Scalar], target: dict[str, str], what: str, run: StoredRun, limits: FoldLimits
+) -> None:
+    """Params and tags, as long as there are not too many and all of them together are not too long."""
+    room = limits.text_chars - _count_chars(run)
+    for key, value in words.items():
+        text = str(value)
+        if len(text) > limits.param_chars:
+            text = f"{text[: limits.param_chars]}…"
+        needs = len(key) + len(text) - (len(key) + len(target[key]) if key in target else 0)
+        is_one_too_many = key not in target and len(target) >= limits.params
+        if len(key) > METRIC_CHARS or is_one_too_many or needs > room:
+            leave_out(run, what)
+            continue
+        target[key] = text
+        room -= needs
+
+
+def _count_chars(run: StoredRun) -> int:
+    """Of params, tags and the command."""
+    params, tags, command = run.summary.params, run.summary.tags, run.summary.about.command
+    return sum(map(len, (*params, *params.values(), *tags, *tags.values(), *(command or ()))))
+
+
+def _mark(event: Marked, run: StoredRun, limits: FoldLimits) -> None:
+    is_unnumbered = event.kind == "epoch" and _EPOCH.fullmatch(event.name) is None
+    if is_unnumbered or len(event.name) > METRIC_CHARS or len(run.detail.marks) >= limits.marks:
+        leave_out(run, "marks")
+    else:
+        run.detail.marks.append(RunMark(kind=event.kind, name=event.name, at=event.at))
+
+
+def _end_of(event: Ended) -> RunEnd:
+    return RunEnd(
+        state=event.state,
+        cause=_cut(event.cause, TEXT_CHARS),
+        exit_code=event.exit_code,
+        exit_signal=event.exit_signal,
+        at=event.at,
+        is_closing=event.is_closing,
+    )
+
+
+def _listener_of(event: ListenerReported) -> RunListener:
+    return RunListener(
+        listener=event.listener,
+        state=event.state,
+        message=_cut(event.message, NAME_CHARS),
+        at=event.at,
+        ticks=event.ticks,
+        missed=event.missed,
+    )
+
+
+def _cut(text: str | None, chars: int) -> str | None:
+    return text if text is None or len(text) <= chars else f"{text[:chars]}…"
