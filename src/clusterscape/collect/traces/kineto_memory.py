@@ -1,56 +1,65 @@
-"""Memory in PyTorch traces: what was allocated after every allocation and release, where the profiler was told to record it
+"""Memory in PyTorch traces: the bytes allocated after every allocation and release, where the profiler recorded them
 (``profile_memory=True``).
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 
 import polars as pl
 
-_MARK = b'"[memory]"'
-_EVENT = re.compile(
-    rb'"name"\s*:\s*"\[memory\]"[^{}]*?"ts"\s*:\s*"?([\d.]+)"?[^{}]*?"args"\s*:\s*\{([^{}]*)\}', re.DOTALL
+from clusterscape.collect.traces.kineto import (
+    MOST_US,
+    AllocationArguments,
+    Event,
+    InstantEvent,
+    to_column,
+    to_whole,
 )
-_ALLOCATED = re.compile(rb'"Total Allocated"\s*:\s*"?(\d+)')
-_DEVICE = re.compile(rb'"Device (Type|Id)"\s*:\s*"?(-?\d+)')
+
+_NAME = b'"[memory]"'
+_NO_ARGUMENTS = AllocationArguments()
+_MOST_DIGITS = 16
 
 
-MEMORY_SCHEMA: Mapping[str, pl.DataType] = {
-    "time_ns": pl.Int64(),
-    "bytes": pl.Int64(),
-    "type": pl.Int64(),
-    "device": pl.Int64(),
-}
-"""A mark of the profiler; ``type`` 0 is the host."""
+class MemoryColumns:
+    """Collects the allocations of a file, a block of events at a time."""
+
+    def __init__(self) -> None:
+        self._times_ns: list[int | None] = []
+        self._arguments: list[AllocationArguments] = []
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take in a block of events."""
+        instants = [event for event in events if type(event) is InstantEvent]
+        marks = [event for event in instants if bytes(event.name) == _NAME]
+        self._times_ns += [_parse_time(bytes(event.ts)) for event in marks]
+        self._arguments += [event.args or _NO_ARGUMENTS for event in marks]
+
+    def build(self, base_ns: int) -> pl.DataFrame | None:
+        """``time_ns`` and the ``bytes`` allocated from then on, of the device that holds most; of the host where no device
+        is named. None where nothing was recorded.
+        """
+        table = pl.DataFrame(
+            {
+                "time_ns": pl.Series(self._times_ns, dtype=pl.Int64) + base_ns,
+                "bytes": to_column([own.total for own in self._arguments], pl.Int64(), to_whole),
+                "type": to_column([own.device_type for own in self._arguments], pl.Int64(), to_whole).fill_null(0),
+                "device": to_column([own.device for own in self._arguments], pl.Int64(), to_whole).fill_null(-1),
+            }
+        )
+        table = table.drop_nulls()  # older profilers wrote only the change, without the total
+        if not table.height:
+            return None
+        if (table["type"] != 0).any():  # 0 is the host
+            table = table.filter(pl.col("type") != 0)
+        largest = table.group_by("device").agg(pl.col("bytes").max()).sort("bytes", "device")["device"][-1]
+        table = table.filter(pl.col("device") == largest).sort("time_ns", maintain_order=True)
+        return table.select("time_ns", "bytes")
 
 
-def read_memory(data: bytes, base_ns: int) -> pl.DataFrame | None:
-    """``time_ns``, ``bytes`` allocated from then on, of the device that holds most; of the host where there is none. None where
-    nothing was recorded.
-    """
-    if _MARK not in data:
+def _parse_time(text: bytes) -> int | None:
+    """Nanoseconds of microseconds with decimals, which some profilers put in quotes."""
+    whole, _, decimals = text.strip(b'"').partition(b".")
+    if not whole.isdigit() or len(whole) > _MOST_DIGITS or not (decimals or b"0").isdigit():
         return None
-    return choose_device(pl.DataFrame(list(_events(data, base_ns)), schema=MEMORY_SCHEMA, orient="row"))
-
-
-def choose_device(table: pl.DataFrame) -> pl.DataFrame | None:
-    """The same of marks that have been read (``MEMORY_SCHEMA``)."""
-    if not table.height:
-        return None
-    if (table["type"] != 0).any():
-        table = table.filter(pl.col("type") != 0)
-    most = table.group_by("device").agg(pl.col("bytes").max()).sort("bytes", "device")["device"][-1]
-    return table.filter(pl.col("device") == most).sort("time_ns", maintain_order=True).select("time_ns", "bytes")
-
-
-def _events(data: bytes, base_ns: int) -> Iterator[tuple[int, int, int, int]]:
-    for found in _EVENT.finditer(data):
-        arguments = found[2]
-        allocated = _ALLOCATED.search(arguments)
-        if allocated is None:  # older profilers wrote only the change
-            continue
-        device = {each[1]: int(each[2]) for each in _DEVICE.finditer(arguments)}
-        whole, _, part = found[1].partition(b".")
-        # Microseconds with decimals lose digits as floats.
-        time_ns = int(whole) * 1000 + int((part + b"000")[:3])
-        yield base_ns + time_ns, int(allocated[1]), device.get(b"Type", 0), device.get(b"Id", -1)
+    microseconds = int(whole)
+    return microseconds * 1000 + int((decimals + b"000")[:3]) if microseconds <= MOST_US else None

@@ -2,13 +2,14 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from clusterscape.collect.traces.collective_names import (
     HOST_BACKENDS,
@@ -16,9 +17,20 @@ from clusterscape.collect.traces.collective_names import (
     is_communication_kernel,
     parse_annotation,
 )
-from clusterscape.collect.traces.kineto import Document, EventArguments, Number
+from clusterscape.collect.traces.kineto import (
+    CompleteEvent,
+    Event,
+    EventArguments,
+    Facts,
+    Number,
+    to_column,
+    to_whole,
+)
 from clusterscape.collect.traces.kineto_flops import FORMULAS, add_flops, estimate_flops
-from clusterscape.model.spans import FlopsSource, ProcessGroup, RankFacts, SpanClass, make_spans
+from clusterscape.model.spans import SPAN_CLASS, FlopsSource, ProcessGroup, RankFacts, SpanClass, make_spans
+
+Codes = NDArray[np.uint32]
+Floats = NDArray[np.float64]
 
 CLASSES = {
     "kernel": SpanClass.COMPUTE,
@@ -35,23 +47,14 @@ CLASSES = {
 }
 """Category → class. Others (flows, counters, the profiler's own overhead) are no work of the run."""
 DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation"})
-SPEAKING_CATEGORIES = frozenset({"kernel", "user_annotation"})
-"""Of these the name tells the class, too."""
+NAMED_CATEGORIES = frozenset({"kernel", "user_annotation"})
+"""Categories whose spans are classified by their names, too."""
 STEP_NAME = re.compile(r"^ProfilerStep#(\d{1,9})$")
 ELEMENT_BYTES = {
     "float": 4, "int": 4, "double": 8, "long": 8, "long int": 8, "half": 2, "bfloat16": 2, "c10::half": 2, "c10::bfloat16": 2,
     "char": 1, "byte": 1, "bool": 1, "signed char": 1, "unsigned char": 1, "short": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
 _COMMS = "record_param_comms"
-
-
-def to_whole(value: Number) -> int | None:
-    """The number, where it is one that 64 bits hold."""
-    try:
-        number = value if value is None or isinstance(value, int) else int(float(value))
-    except (ValueError, OverflowError):
-        return None
-    return number if number is None or abs(number) < 2**63 else None
 
 
 def to_rank(value: Number) -> int | None:
@@ -76,77 +79,174 @@ class Built(NamedTuple):
     notes: list[str]
 
 
-def build_spans(document: Document) -> Built:
-    """What a document says."""
-    events = [each for each in document.events if each.ph == "X" and each.ts is not None and each.cat in CLASSES]
-    kept = [each for each in events if (each.dur or 0) >= 0]
-    notes = note_negative(len(events) - len(kept))
-    arguments = [each.args or NO_ARGUMENTS for each in kept]
-    names = [str(each.name) for each in kept]
-    # Few names and threads are shared by many spans: what they mean is found once for each.
-    pairs = [(each.cat or "", name) for each, name in zip(kept, names, strict=True)]
-    meaning = {pair: classify(*pair) for pair in set(pairs)}
-    values = {pair: kind.value for pair, kind in meaning.items()}
-    classes = [meaning[pair] for pair in pairs]
-    on_device = [each.cat in DEVICE_CATEGORIES for each in kept]
-    threads = [(is_device, each.tid) for is_device, each in zip(on_device, kept, strict=True)]
-    lanes = {each: f"{'stream' if each[0] else 'thread'} {each[1]}" for each in set(threads)}
-    starts = _to_ns([each.ts for each in kept], document.base_ns or 0)
-    durations = pl.Series([each.dur or 0 for each in kept], dtype=pl.Float64, strict=False)
-    spans = make_spans(
-        {
-            "lane": [lanes[each] for each in threads],
-            "is_device": on_device,
-            "span_class": [values[pair] for pair in pairs],
-            "name": names,
-            "start_ns": starts,
-            "end_ns": starts + (durations * 1000).round().cast(pl.Int64),
-            "bytes": [to_whole(each.bytes) for each in arguments],
-            "flops": [to_real(each.flops) for each in arguments],
-            "correlation": [to_whole(each.correlation) for each in arguments],
-        },
-        len(kept),
-    )
-    speaking = {name for _, name in meaning if is_speaking(name)}
-    wanted = [
-        place
-        for place, (kind, name) in enumerate(zip(classes, names, strict=True))
-        if kind is SpanClass.COMMUNICATION or name in speaking
-    ]
-    spans = describe_collectives(spans, [describe(place, arguments[place], names[place]) for place in wanted])
-    products = [(place, estimate_flops(name, arguments[place])) for place, name in enumerate(names) if name in FORMULAS]
-    return Built(*add_flops(spans, [(place, flops) for place, flops in products if flops is not None]), notes)
+class _Kind(NamedTuple):
+    """What spans of one category, name and thread are."""
+
+    span_class: SpanClass
+    name: str
+    lane: str
+    is_device: bool
+    is_collective: bool
+    is_product: bool
+
+
+Key = tuple[str, str | int | None, Number]
+"""Category, name and thread of an event."""
+
+
+class _Kinds(dict[Key, int]):
+    """Numbers the keys in the order in which they occur. They are few, and each is interpreted once for all its spans."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: list[_Kind] = []
+
+    def __missing__(self, key: Key) -> int:
+        category, name, thread = key[0], str(key[1]), key[2]
+        span_class = classify(category, name)
+        is_device = category in DEVICE_CATEGORIES
+        self.kinds.append(
+            _Kind(
+                span_class,
+                name,
+                f"{'stream' if is_device else 'thread'} {thread}",
+                is_device,
+                is_collective=span_class is SpanClass.COMMUNICATION or is_collective_name(name),
+                is_product=name in FORMULAS,
+            )
+        )
+        self[key] = code = len(self)
+        return code
+
+
+class _Block(NamedTuple):
+    """Columns of the spans of a block."""
+
+    kind: Codes
+    start_us: pl.Series
+    duration_us: Floats
+    bytes: pl.Series
+    flops: pl.Series
+    correlation: pl.Series
+
+
+class SpanColumns:
+    """Collects the spans of a file, a block of events at a time."""
+
+    def __init__(self) -> None:
+        self._kinds = _Kinds()
+        self._blocks: list[_Block] = []
+        self._collectives: list[CollectiveFacts] = []
+        self._flops: list[tuple[int, float]] = []
+        self._height = 0
+        self._negative = 0
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take in a block of events."""
+        complete = [
+            event for event in events if type(event) is CompleteEvent and event.ts is not None and event.cat in CLASSES
+        ]
+        durations = np.array([event.dur or 0 for event in complete], np.float64)
+        negative = int(np.count_nonzero(durations < 0))
+        if negative:
+            self._negative += negative
+            complete = [event for event in complete if (event.dur or 0) >= 0]
+            durations = durations[durations >= 0]
+        keys = zip(
+            [event.cat or "" for event in complete],
+            [event.name for event in complete],
+            [event.tid for event in complete],
+            strict=True,
+        )
+        kinds = np.fromiter(map(self._kinds.__getitem__, keys), np.uint32, len(complete))
+        arguments = [event.args or NO_ARGUMENTS for event in complete]
+        self._describe(kinds, arguments)
+        self._blocks.append(
+            _Block(
+                kinds,
+                _to_times([event.ts for event in complete]),
+                durations,
+                to_column([own.bytes for own in arguments], pl.Int64(), to_whole),
+                to_column([own.flops for own in arguments], pl.Float64(), to_real),
+                to_column([own.correlation for own in arguments], pl.Int64(), to_whole),
+            )
+        )
+        self._height += len(complete)
+
+    def _describe(self, kinds: Codes, arguments: Sequence[EventArguments]) -> None:
+        """Note what the arguments of collectives and products say."""
+        table = self._kinds.kinds
+        collectives = np.array([kind.is_collective for kind in table], np.bool_)
+        for row in np.flatnonzero(collectives[kinds]).tolist():
+            self._collectives.append(describe(self._height + row, arguments[row], table[kinds[row]].name))
+        products = np.array([kind.is_product for kind in table], np.bool_)
+        for row in np.flatnonzero(products[kinds]).tolist():
+            flops = estimate_flops(table[kinds[row]].name, arguments[row])
+            if flops is not None:
+                self._flops.append((self._height + row, flops))
+
+    def build(self, base_ns: int) -> Built:
+        """The spans of all blocks. Times are nanoseconds, ``base_ns`` is what the file's times count from."""
+        columns = _join(self._blocks or [_NO_SPANS])
+        kinds = self._kinds.kinds
+        is_device = np.array([kind.is_device for kind in kinds], np.bool_)[columns.kind]
+        classes = pl.Series([kind.span_class.value for kind in kinds], dtype=SPAN_CLASS)
+        starts = _to_ns(columns.start_us, base_ns)
+        spans = make_spans(
+            {
+                "lane": pl.Series([kind.lane for kind in kinds], dtype=pl.Categorical()).gather(columns.kind),
+                "is_device": pl.Series(is_device),
+                "span_class": classes.gather(columns.kind),
+                "name": pl.Series([kind.name for kind in kinds], dtype=pl.Categorical()).gather(columns.kind),
+                "start_ns": starts,
+                "end_ns": starts + (pl.Series(columns.duration_us) * 1000).round().cast(pl.Int64),
+                "bytes": columns.bytes,
+                "flops": columns.flops,
+                "correlation": columns.correlation,
+            },
+            self._height,
+        )
+        spans, flops_source = add_flops(describe_collectives(spans, self._collectives), self._flops)
+        notes = [f"{self._negative:,} spans with a negative duration were left out"] if self._negative else []
+        return Built(spans, flops_source, notes)
 
 
 NO_ARGUMENTS = EventArguments()
+_NO_SPANS = _Block(
+    np.zeros(0, np.uint32),
+    pl.Series(dtype=pl.Int64),
+    np.zeros(0),
+    pl.Series(dtype=pl.Int64),
+    pl.Series(dtype=pl.Float64),
+    pl.Series(dtype=pl.Int64),
+)
 
 
-def note_negative(left_out: int) -> list[str]:
-    """What is said of spans that would end before they begin."""
-    return [f"{left_out:,} spans with a negative duration were left out"] if left_out else []
+def _join(blocks: Sequence[_Block]) -> _Block:
+    kinds, starts, durations, *rest = zip(*blocks, strict=True)
+    if any(series.dtype == pl.Float64 for series in starts):
+        starts = tuple(series.cast(pl.Float64) for series in starts)
+    return _Block(np.concatenate(kinds), pl.concat(starts), np.concatenate(durations), *map(pl.concat, rest))
 
 
-def is_speaking(name: str) -> bool:
-    """Whether a span of this name tells of a collective, whatever its class."""
+def _to_times(microseconds: Sequence[int | float | None]) -> pl.Series:
+    """Whole microseconds stay whole: since 1970 they need more than a float's 53 bits once they are nanoseconds."""
+    try:
+        return pl.Series(microseconds, dtype=pl.Int64, strict=True)
+    except TypeError:  # some have decimals
+        return pl.Series(microseconds, dtype=pl.Float64)
+
+
+def _to_ns(microseconds: pl.Series, base_ns: int) -> pl.Series:
+    if microseconds.dtype == pl.Int64:
+        return microseconds * 1000 + base_ns
+    whole = microseconds.floor().cast(pl.Int64)
+    return whole * 1000 + ((microseconds - microseconds.floor()) * 1000).round().cast(pl.Int64) + base_ns
+
+
+def is_collective_name(name: str) -> bool:
+    """Whether a span of this name describes a collective, whatever its class."""
     return name == _COMMS or parse_annotation(name) is not None
-
-
-def _to_ns(values: Sequence[int | float | None], base_ns: int) -> pl.Series:
-    """Whole microseconds since 1970 need more than a float's 53 bits once they are nanoseconds."""
-    if all(isinstance(value, int) for value in values):
-        return place_wholes(pl.Series(values, dtype=pl.Int64), base_ns)
-    return place_floats(pl.Series(values, dtype=pl.Float64, strict=False), base_ns)
-
-
-def place_wholes(microseconds: pl.Series, base_ns: int) -> pl.Series:
-    """Nanoseconds of whole microseconds since a base."""
-    return microseconds * 1000 + base_ns
-
-
-def place_floats(floats: pl.Series, base_ns: int) -> pl.Series:
-    """Nanoseconds of microseconds with decimals since a base."""
-    whole = floats.floor().cast(pl.Int64)
-    return whole * 1000 + ((floats - floats.floor()) * 1000).round().cast(pl.Int64) + base_ns
 
 
 def classify(category: str, name: str) -> SpanClass:
@@ -163,11 +263,11 @@ def classify(category: str, name: str) -> SpanClass:
     return found
 
 
-Facts = tuple[int, str | None, str | None, int | None, int | None, int | None]
+CollectiveFacts = tuple[int, str | None, str | None, int | None, int | None, int | None]
 """Row of the span table, kind, process group, sequence, peer, bytes."""
 
 
-def describe_collectives(spans: pl.DataFrame, rows: Sequence[Facts]) -> pl.DataFrame:
+def describe_collectives(spans: pl.DataFrame, rows: Sequence[CollectiveFacts]) -> pl.DataFrame:
     """Kind, process group, size and number of each communication: its own, else of the call that launched it."""
     if not rows:
         return spans
@@ -205,7 +305,7 @@ _FACTS: dict[str, pl.DataType] = {
 _CALL_FACTS = ("kind", "process_group", "sequence", "peer", "size")
 
 
-def describe(place: int, own: EventArguments, name: str) -> Facts:
+def describe(place: int, own: EventArguments, name: str) -> CollectiveFacts:
     """What a span's arguments and name say of its collective."""
     annotation = parse_annotation(name)
     kind = find_kind(own.collective) if own.collective else None
@@ -271,9 +371,9 @@ def _fill_from_calls(launched: pl.DataFrame, calls: pl.DataFrame, spans: pl.Data
     return where.select(list(_FACTS))
 
 
-def describe_rank(document: Document, source: str, notes: Sequence[str], *, is_complete: bool) -> RankFacts:
+def describe_rank(facts: Facts, source: str, notes: Sequence[str], *, is_complete: bool) -> RankFacts:
     """Facts of the rank; its number is set by the caller, once ``naming.assign_ranks`` has seen all files."""
-    info = document.distributed
+    info = facts.distributed
     groups = tuple(
         ProcessGroup(name=str(group.pg_name), ranks=tuple(group.ranks), kind=find_group_kind(group.pg_desc))
         for group in (info.pg_config if info else [])
@@ -284,7 +384,7 @@ def describe_rank(document: Document, source: str, notes: Sequence[str], *, is_c
         source=source,
         world_size=to_whole(info.world_size) if info else None,
         backend=info.backend if info else None,
-        device=document.devices[0].name if document.devices else None,
+        device=facts.devices[0].name if facts.devices else None,
         process_groups=groups,
         is_complete=is_complete,
         notes=tuple(notes),

@@ -5,23 +5,27 @@ A file that cannot be read is reported and the rest goes on.
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from clusterscape.collect.traces.files import ARCHIVE_ERRORS, Content, TraceFile, find_trace_files, read_content
 from clusterscape.collect.traces.formats import TraceFormat, detect_format
-from clusterscape.collect.traces.kineto import Document, parse_kineto, paused_collection
+from clusterscape.collect.traces.kineto import KinetoFile
 from clusterscape.collect.traces.kineto_context import place_in_steps
-from clusterscape.collect.traces.kineto_memory import read_memory
-from clusterscape.collect.traces.kineto_spans import Built, build_spans, describe_rank, to_rank
+from clusterscape.collect.traces.kineto_memory import MemoryColumns
+from clusterscape.collect.traces.kineto_spans import SpanColumns, describe_rank, to_rank
 from clusterscape.collect.traces.naming import assign_ranks
 from clusterscape.errors import ClusterScapeError, SourceError, TooLargeError
-from clusterscape.model.spans import RankFacts, Trace
-from clusterscape.settings.limits import UploadLimits
+from clusterscape.model.spans import RankFacts, Trace, make_spans
+
+if TYPE_CHECKING:
+    from clusterscape.settings.limits import UploadLimits  # a third of the time that a worker takes to start
 
 Progress = Callable[[int, int, str], None]
 """Told how many files are done, of how many, and the last one's name."""
@@ -30,7 +34,7 @@ COMPANIONS = (TraceFormat.MINDSPORE_SCOPES, TraceFormat.MINDSPORE_GRAPH, TraceFo
 """Read with a timeline, never alone."""
 ONE_PER_RANK = (TraceFormat.KINETO, TraceFormat.NSIGHT)
 """Formats with a file per rank."""
-PARALLEL_BYTES = 2 << 20  # as they lie on the disk; below, getting ready takes longer than reading
+PARALLEL_BYTES = 2 << 20  # of all files on the disk; below, starting a process takes longer than reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def read_traces(
     workers: int | None = None,
     pool: Executor | None = None,
     progress: Progress | None = None,
-    limits: UploadLimits | None = None,
+    limits: "UploadLimits | None" = None,
 ) -> Trace:
     """The trace in the given files, folders and tar archives.
 
@@ -95,7 +99,7 @@ def _read_files(
         trace = read_other(kind, chosen)
         trace = replace(trace, notes=tuple(notes) + trace.notes)
     else:
-        trace = _join(kind, _read_all(kind, chosen, workers, pool, progress), notes)
+        trace = _join(kind, _read_all(chosen, workers, pool, progress), notes)
         captures = [file for file, own in zip(files, formats, strict=True) if own is TraceFormat.CAPTURE]
         if captures:
             from clusterscape.collect.traces.captures import add_captures
@@ -126,54 +130,88 @@ def _detect(file: TraceFile) -> TraceFormat | None:
 
 
 def _read_all(
-    kind: TraceFormat,
-    files: Sequence[TraceFile],
-    workers: int | None,
-    pool: Executor | None,
-    progress: Progress | None,
+    files: Sequence[TraceFile], workers: int | None, pool: Executor | None, progress: Progress | None
 ) -> list[RankSpans | Failed]:
     if pool is not None:
-        # Who reads there has another working folder; names, which tell ranks, stay as they were given.
+        # The pool's machines have another working folder; names, which tell ranks, stay as they were given.
         there = [replace(file, path=file.path.resolve()) for file in files]
-        found = _read_in(pool, there, progress)
-        return [replace(each, file=file) for each, file in zip(found, files, strict=True)]
-    if sum(file.size_bytes for file in files) >= PARALLEL_BYTES:
-        with _pool_for(kind, min(len(files), workers or os.cpu_count() or 1)) as own:
-            return _read_in(own, files, progress)
+        results = _read_in(pool, there, progress)
+        return [replace(result, file=file) for result, file in zip(results, files, strict=True)]
+    count = min(len(files), workers or os.cpu_count() or 1)
+    if count > 1 and sum(file.size_bytes for file in files) >= PARALLEL_BYTES:
+        with _start_workers(count - 1) as own:
+            return _read_in(own, files, progress, reads_too=True)
     results = []
-    for place, file in enumerate(files):
-        results.append(read_rank(file, is_large=False))
+    for file in files:
+        results.append(read_rank(file))
         if progress:
-            progress(place + 1, len(files), file.title)
+            progress(len(results), len(files), file.title)
     return results
 
 
-def _pool_for(kind: TraceFormat, count: int) -> Executor:
-    """Unpacking and scanning release the interpreter: threads need no tables handed over. A database's rows do not."""
-    if kind is TraceFormat.KINETO:
-        return ThreadPoolExecutor(count, thread_name_prefix="ranks")
-    # A fork of a process that has used Polars may wait for ever for threads it does not have: start anew.
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+def _start_workers(count: int) -> Executor:
+    """Processes, as decoding holds the interpreter's lock. A fork of a process that has used Polars may wait forever for
+    threads it does not have, so they are started anew.
+    """
+    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
 
 
-def _read_in(pool: Executor, files: Sequence[TraceFile], progress: Progress | None) -> list[RankSpans | Failed]:
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is killed: its queue would never be closed."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _read_in(
+    pool: Executor, files: Sequence[TraceFile], progress: Progress | None, *, reads_too: bool = False
+) -> list[RankSpans | Failed]:
+    """``reads_too``: this process reads as well, from the last file on, until it meets a file that the pool has begun."""
+    futures = [pool.submit(_read_for_another, file) for file in files]
     results: dict[int, RankSpans | Failed] = {}
-    waiting = {pool.submit(read_rank, file): place for place, file in enumerate(files)}
-    for done in as_completed(waiting):
-        place = waiting[done]
-        error = done.exception()
-        results[place] = done.result() if error is None else Failed(files[place], str(error))
+
+    def add(place: int, result: RankSpans | Failed) -> None:
+        results[place] = result
         if progress:
             progress(len(results), len(files), files[place].title)
+
+    for place in reversed(range(len(files)) if reads_too else ()):
+        if not futures[place].cancel():
+            break
+        add(place, read_rank(files[place]))
+    waiting = {future: place for place, future in enumerate(futures) if place not in results}
+    for future in as_completed(waiting):
+        error = future.exception()
+        file = files[waiting[future]]
+        add(waiting[future], _with_all_columns(future.result()) if error is None else Failed(file, str(error)))
     return [results[place] for place in range(len(files))]
 
 
-def read_rank(file: TraceFile, *, is_large: bool = True) -> RankSpans | Failed:
-    """Spans of one rank's file, or why there are none. ``is_large``: it is worth loading what reads faster."""
+def _read_for_another(file: TraceFile) -> RankSpans | Failed:
+    """As ``read_rank``, for another process: columns without values, which are almost half of the bytes, are left out."""
+    result = read_rank(file)
+    if isinstance(result, Failed):
+        return result
+    return replace(result, spans=result.spans.select(s for s in result.spans if s.null_count() < s.len()))
+
+
+def _with_all_columns(result: RankSpans | Failed) -> RankSpans | Failed:
+    if isinstance(result, Failed):
+        return result
+    return replace(result, spans=make_spans(result.spans.to_dict(), result.spans.height))
+
+
+def read_rank(file: TraceFile) -> RankSpans | Failed:
+    """Spans of one rank's file, or why there are none."""
     try:
         if detect_format(file) is TraceFormat.NSIGHT:
             return _read_export(file)
-        return parse_rank(file, read_content(file), is_large=is_large)
+        return parse_rank(file, read_content(file))
     except TooLargeError as error:
         return Failed(file, f"{error.message} ({error.setting})")
     except ClusterScapeError as error:
@@ -195,41 +233,21 @@ def _read_export(file: TraceFile) -> RankSpans:
     return RankSpans(file, facts, None, place_in_steps(spans))
 
 
-def parse_rank(file: TraceFile, content: Content, *, is_large: bool) -> RankSpans:
+def parse_rank(file: TraceFile, content: Content) -> RankSpans:
     """Spans of one Kineto file's bytes."""
-    parsed = _parse(content, is_large=is_large)
-    spans = parsed.built.spans
-    if not spans.height:
+    kineto, columns, memory = KinetoFile(content), SpanColumns(), MemoryColumns()
+    for events in kineto.iter_events():
+        columns.add(events)
+        memory.add(events)
+    base_ns = kineto.facts.base_ns or 0
+    built = columns.build(base_ns)
+    if not built.spans.height:
         raise SourceError("it holds no spans")
-    facts = describe_rank(parsed.document, file.title, parsed.notes, is_complete=parsed.is_complete)
-    facts = replace(facts, flops_source=parsed.built.flops_source)
-    info = parsed.document.distributed
+    facts = describe_rank(kineto.facts, file.title, (*kineto.notes, *built.notes), is_complete=kineto.is_complete)
+    facts = replace(facts, flops_source=built.flops_source)
+    info = kineto.facts.distributed
     rank = to_rank(info.rank) if info else None
-    return RankSpans(file, facts, rank, place_in_steps(spans), parsed.memory)
-
-
-@dataclass(frozen=True, slots=True)
-class _ParsedFile:
-    document: Document
-    built: Built
-    memory: pl.DataFrame | None
-    notes: Sequence[str]
-    is_complete: bool = True
-
-
-def _parse(content: Content, *, is_large: bool) -> _ParsedFile:
-    """What the fast way does not know, the other reads, too."""
-    if is_large and content.cut is None:
-        from clusterscape.collect.traces.kineto_scan import scan_kineto
-
-        scanned = scan_kineto(content.data)
-        if scanned is not None:
-            return _ParsedFile(scanned.document, scanned.built, scanned.memory, scanned.built.notes)
-    with paused_collection():
-        parsed = parse_kineto(content)
-        built = build_spans(parsed.document)
-    memory = read_memory(content.data, parsed.document.base_ns or 0)
-    return _ParsedFile(parsed.document, built, memory, (*parsed.notes, *built.notes), parsed.is_complete)
+    return RankSpans(file, facts, rank, place_in_steps(built.spans), memory.build(base_ns))
 
 
 def _join(kind: TraceFormat, results: Sequence[RankSpans | Failed], notes: list[str]) -> Trace:

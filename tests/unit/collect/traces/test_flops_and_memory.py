@@ -9,9 +9,10 @@ import pytest
 from unit.collect.traces.trace_files import Json, document, host, kernel, step, write
 
 from clusterscape.collect.traces import read_traces
-from clusterscape.collect.traces.kineto import EventArguments
+from clusterscape.collect.traces.files import Content
+from clusterscape.collect.traces.kineto import EventArguments, KinetoFile
 from clusterscape.collect.traces.kineto_flops import estimate_flops
-from clusterscape.collect.traces.kineto_memory import read_memory
+from clusterscape.collect.traces.kineto_memory import MemoryColumns
 from clusterscape.model.spans import Trace
 
 
@@ -144,5 +145,9 @@ def test_memory_is_that_of_the_host_when_there_is_no_device(tmp_path: Path) -> N
 def test_an_allocation_is_read_when_its_time_and_total_stand_in_its_event(
     event: bytes, found: tuple[int, int] | None
 ) -> None:
-    table = read_memory(b"[{" + event, 0)
+    content = Content(b'[{"ph": "i", "name": "start", "ts": 0}, {"ph": "i", ' + event + b"]")
+    memory = MemoryColumns()
+    for events in KinetoFile(content).iter_events():
+        memory.add(events)
+    table = memory.build(0)
     assert (None if table is None else table.row(0)) == found

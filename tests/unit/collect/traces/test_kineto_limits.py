@@ -7,7 +7,6 @@ import pytest
 from fuzz.seeds import KINETO
 
 from clusterscape.collect.traces import read_traces
-from clusterscape.collect.traces.kineto_scan import scan_kineto
 
 
 @pytest.mark.parametrize(
@@ -21,7 +20,6 @@ def test_event_is_left_out_and_counted_when_its_time_is_beyond_all_clocks(time: 
     assert "aten::mm" not in trace.spans["name"].to_list()
     assert "cudaLaunchKernel" in trace.spans["name"].to_list()
     assert "1 events have fields of unexpected types" in trace.notes[0]
-    assert scan_kineto(data) is None  # left to the decoder, which counts
 
 
 @pytest.mark.parametrize("number", ["1e300", str(2**70), '"many"'])
