@@ -197,7 +197,7 @@ def test_cached_responses_are_counted_by_route_when_they_are_sent(client: TestCl
     assert 'clusterscape_shared_answers_total{how="made"} 1.0' in told
 
 
-def ask_tick(client: TestClient, **question: object) -> Response:
+def ask_tick(client: TestClient, **question: str | int) -> Response:
     return client.get("/api/v1/tick", params={"metrics": "gpu_util_ratio", **question})
 
 
