@@ -16,8 +16,9 @@ from benchmarks.snapshot_wire import build_site, median_ms
 from clusterscape.model.viewers import Role, Viewer
 from clusterscape.query import Queries
 from clusterscape.query.picture import SnapshotRow
+from clusterscape.serve.compression import compress
 from clusterscape.serve.redaction import redact_table
-from clusterscape.serve.wire import compress, to_ipc
+from clusterscape.serve.wire import to_ipc
 
 RESEARCHER = Viewer(login="user-7", role=Role.RESEARCHER)
 LEAD = Viewer(login="user-7", role=Role.LEAD, projects=frozenset({"project-3"}))

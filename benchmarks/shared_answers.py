@@ -1,6 +1,6 @@
-"""Many pages ask the same: processor time of a request that is answered from the shelf, beside the same made anew each time.
+"""Many pages ask the same: processor time of a request that hits the response cache, compared with one that misses.
 
-Budget: ≤ 0.5 ms of one core a request from the shelf, whatever is asked.
+Budget: ≤ 0.5 ms of one core for a hit, whatever is asked.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from benchmarks.report import Report
 from benchmarks.snapshot_wire import NOW, build_site
 from clusterscape.query import Queries
 from clusterscape.serve.app import create_app
-from clusterscape.serve.kept_answers import KeepAnswers
+from clusterscape.serve.response_cache import ShareResponses
 
 ASKED = {
     "a tick of two metrics": "/api/v1/tick?metrics=gpu_util_ratio,power_watts",
@@ -32,11 +32,11 @@ BUDGET_MS = 0.5
 
 
 def app_of(queries: Queries, *, shares: bool) -> ASGIApp:
-    """The whole server, with the shelf or without."""
+    """The whole server, with the response cache or without."""
     app = create_app(queries)
     if not shares:
         app.user_middleware = [
-            each for each in app.user_middleware if getattr(each.cls, "__name__", "") != KeepAnswers.__name__
+            each for each in app.user_middleware if getattr(each.cls, "__name__", "") != ShareResponses.__name__
         ]
     return app
 

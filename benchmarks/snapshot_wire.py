@@ -35,7 +35,8 @@ from clusterscape.model import (
 )
 from clusterscape.query import Queries, QueryContext
 from clusterscape.query.picture import SNAPSHOT_COLUMNS
-from clusterscape.serve.wire import compress, to_ipc
+from clusterscape.serve.compression import compress
+from clusterscape.serve.wire import to_ipc
 from clusterscape.settings import RetentionSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store

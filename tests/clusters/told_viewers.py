@@ -8,8 +8,8 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clusterscape.model.viewers import Viewer
+from clusterscape.serve.identity.caller import VIEWER_KEY
 from clusterscape.serve.identity.gate import Gate
-from clusterscape.serve.state import VIEWER_KEY
 
 
 class _AsTold:

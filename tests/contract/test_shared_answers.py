@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient, Response
 
 from clusterscape.query.redaction.viewer_scope import strip_viewer
-from clusterscape.serve.kept_answers import SHARED
+from clusterscape.serve.response_cache import SHARED
 
 QUESTIONS = {"/api/v1/tick": "?metrics=gpu_util_ratio"}
 NAMING = ("/api/v1/snapshot", "/api/v1/workloads", "/api/v1/violations", "/api/v1/scheduling/queue")
@@ -78,3 +78,13 @@ def test_only_viewers_of_the_same_rights_are_taken_for_the_same_when_the_site_is
     }
     # Two who know nobody; and one person under two names of this file.
     assert same == {frozenset({"viewer", "nobody"}), frozenset({"researcher", VIEWERS["researcher"].login})}
+
+
+async def test_tick_is_made_once_for_all_of_a_role_when_it_names_nobody(site: PrivateSite) -> None:
+    app = site.app(is_private=True)
+    answers = await ask_all_at_once(app, "/api/v1/tick")
+    assert len({answer.content for _, answer in answers}) == 1
+    async with AsyncClient(transport=ASGITransport(app=app), base_url="http://localhost") as client:
+        text = (await client.get("/metrics", headers={"x-as": "admin"})).text
+    made = next(line for line in text.splitlines() if line.startswith('clusterscape_shared_answers_total{how="made"}'))
+    assert float(made.split()[-1]) == len({VIEWERS[name].role for name, _ in answers})

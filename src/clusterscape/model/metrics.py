@@ -43,7 +43,8 @@ class Metric:
 
     ``lower``/``upper`` bound what is physically possible (outside is dropped as out of range); ``aliases`` maps a source's
     name to the factor that makes its values canonical. ``summary`` metrics are the ones offered first. ``is_own``: ClusterScape
-    finds it out by itself, and no source may tell it.
+    finds it out by itself, and no source may tell it. ``is_status``: a constant or a state code of the GPU, which the page does
+    not offer to color and filter by.
     """
 
     name: str
@@ -56,6 +57,12 @@ class Metric:
     upper: float | None = None
     summary: bool = False
     is_own: bool = False
+    is_status: bool = False
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether the page colors, filters and sorts units by it."""
+        return self.kind is MetricKind.GAUGE and not (self.is_own or self.is_status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +91,10 @@ def _gauge(
     lower: float = 0.0,
     upper: float | None = None,
     summary: bool = False,
+    is_status: bool = False,
 ) -> Metric:
     aliases = MappingProxyType(dict.fromkeys(sources.split(), scale))
-    return Metric(name, label, unit, text, aliases, lower=lower, upper=upper, summary=summary)
+    return Metric(name, label, unit, text, aliases, lower=lower, upper=upper, summary=summary, is_status=is_status)
 
 
 def _counter(
@@ -149,6 +157,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "Framebuffer memory reserved by the driver.",
         "DCGM_FI_DEV_FB_RESERVED nvml_memory_reserved_mib",
         scale=MEBIBYTE,
+        is_status=True,
     ),
     _gauge(
         "memory_total_bytes",
@@ -157,6 +166,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "Framebuffer memory of the GPU.",
         "DCGM_FI_DEV_FB_TOTAL nvml_memory_total_mib",
         scale=MEBIBYTE,
+        is_status=True,
     ),
     _ratio(
         "sm_active_ratio",
@@ -278,6 +288,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "Power limit that the driver enforces.",
         "DCGM_FI_DEV_POWER_MGMT_LIMIT DCGM_FI_DEV_ENFORCED_POWER_LIMIT nvml_power_limit_watts",
         upper=5_000,
+        is_status=True,
     ),
     _gauge(
         "pcie_tx_bytes_per_second",
@@ -350,8 +361,11 @@ CATALOGUE: tuple[Metric, ...] = (
         MetricUnit.COUNT,
         "DCGM's health verdict: 0 pass, 10 warn, 20 fail.",
         "DCGM_EXP_GPU_HEALTH_STATUS",
+        is_status=True,
     ),
-    _gauge("p2p_status", "P2P", MetricUnit.COUNT, "State of NVLink peer-to-peer.", "DCGM_EXP_P2P_STATUS"),
+    _gauge(
+        "p2p_status", "P2P", MetricUnit.COUNT, "State of NVLink peer-to-peer.", "DCGM_EXP_P2P_STATUS", is_status=True
+    ),
     _counter(
         "pcie_replay_count",
         "PCIe retries",
@@ -466,6 +480,7 @@ CATALOGUE: tuple[Metric, ...] = (
         MetricUnit.COUNT,
         "1 where remapping of memory rows has failed.",
         "DCGM_FI_DEV_ROW_REMAP_FAILURE",
+        is_status=True,
     ),
     _gauge(
         "vgpu_license_status",
@@ -473,6 +488,7 @@ CATALOGUE: tuple[Metric, ...] = (
         MetricUnit.COUNT,
         "State of the vGPU licence.",
         "DCGM_FI_DEV_VGPU_LICENSE_STATUS",
+        is_status=True,
     ),
     _found(
         "gpu_missing",

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from clusterscape.model.identity_fields import OwnerText, PersonName, ProjectName, PublicText, UserName
 from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
+from clusterscape.model.statistics import StatisticKind as StatisticKind
 
 
 class Severity(StrEnum):
@@ -32,23 +33,6 @@ class Quantity:
 
     number: float
     basis: Basis = Basis.UNIT
-
-
-class StatisticKind(StrEnum):
-    """What sums up a series."""
-
-    MIN = "min"
-    MAX = "max"
-    MEAN = "mean"
-    STD = "std"  # population standard deviation
-    PERCENTILE = "percentile"  # linear between samples (numpy's default)
-    ABOVE = "above"  # share of the time, 0–1, in which the value was above the threshold
-    BELOW = "below"
-    LONGEST_ABOVE = "longest_above"  # seconds without a break above the threshold
-    LONGEST_BELOW = "longest_below"
-    NOW = "now"  # the last value
-    SLOPE = "slope"  # least-squares growth per hour, in the metric's unit
-    INCREASE = "increase"  # of a counter, resets added up
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Answers kept until what they were made from changes; asked by many at once, they are made once."""
+"""The cache below the answers: values kept until what they were made from changes; asked for by many at once, made once.
+
+The responses that clients share are kept above it, by ``serve/response_cache.py``. docs/design/caching.md has the reasons.
+"""
 
 import threading
 from collections import OrderedDict
@@ -15,6 +18,24 @@ class _Flight:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
+
+
+class SameObjects:
+    """A version of lists that a store hands out again until they change: equal where they are the same objects."""
+
+    __slots__ = ("_objects",)
+
+    def __init__(self, *objects: object) -> None:
+        # Held, so that no later object can have the identity of one of these.
+        self._objects = objects
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SameObjects) or len(self._objects) != len(other._objects):
+            return False
+        return all(mine is theirs for mine, theirs in zip(self._objects, other._objects, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._objects)))
 
 
 class VersionedCache:

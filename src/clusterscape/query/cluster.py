@@ -8,11 +8,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeTurn, Unit, UnitId, UnixMs, Workload
+from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeTurn, UnitId, UnixMs, Workload
 from clusterscape.model.hardware import find_answering
 from clusterscape.model.rules import Severity
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, NodeTurnAnswer, UnitState
-from clusterscape.query.cache import VersionedCache
+from clusterscape.query.cache import SameObjects
 from clusterscape.query.context import QueryContext
 from clusterscape.query.life_values import is_life_column, metric_of, read_life_columns
 from clusterscape.query.past import PastPictures, Shot, service_of
@@ -32,14 +32,11 @@ STEPS = 65534
 """A tick's values are uint16: at most STEPS steps from a lower bound, MISSING for null."""
 
 SUMMED_METRICS = ("gpu_util_ratio", "power_watts")
+KEPT_SUMMARIES = 64
 
 RATIO_STEP = 0.001
 SHOWN_STEPS = 2047
 """Finer than any color or table shows, and coarse enough to compress: a ratio to 0.1 %, else 1/2047 of the values' range."""
-
-
-Health = tuple[frozenset[NodeId], frozenset[UnitId]]
-"""Nodes whose exporters are silent, and faulty units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,7 @@ class ClusterQuery:
         self._watch = watch
         self._violations = violations
         self.past = PastPictures(context, self.places)
-        self._past_summaries = VersionedCache()
-        self._known_places: tuple[list[Node], list[Unit], Health, pl.DataFrame] | None = None
+        self._past_summaries = context.new_cache("past summaries", KEPT_SUMMARIES)
 
     def picture(self, at_ms: int | None = None) -> tuple[int, pl.DataFrame]:
         """The inventory version and the table of all units (see ``query/picture.py``), now or at a past minute."""
@@ -83,10 +79,9 @@ class ClusterQuery:
         """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
         nodes, units = self._context.records.nodes(), self._context.records.units()
         health = (self._stale_nodes(), self._faulty_units())
-        known = self._known_places
-        if known is None or known[0] is not nodes or known[1] is not units or known[2] != health:
-            known = self._known_places = (nodes, units, health, build_places(nodes, units, *health))
-        return known[3]
+        return self._context.cache.get(
+            "places", (SameObjects(nodes, units), health), lambda: build_places(nodes, units, *health)
+        )
 
     def tick(self, metrics: Sequence[str], at_ms: int | None = None) -> Tick:
         """The latest value of each metric for every row of the picture, as uint16 columns; of the past, the last one then.

@@ -9,11 +9,16 @@ import polars as pl
 from clusterscape.errors import QueryError
 from clusterscape.model import METRICS
 from clusterscape.model.rules import Statistic, StatisticKind
+from clusterscape.model.statistics import STATISTIC_CATALOGUE, Measures
 from clusterscape.watch.watcher import Watch
 
 SEPARATOR = ":"
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
-_KINDS = {kind.value: kind for kind in (StatisticKind.MIN, StatisticKind.MAX, StatisticKind.MEAN, StatisticKind.STD)}
+_KINDS = {
+    entry.kind.value: entry.kind
+    for entry in STATISTIC_CATALOGUE
+    if entry.measures is Measures.VALUE and entry.argument is None
+}
 
 
 def is_life_column(name: str) -> bool:
@@ -35,7 +40,7 @@ def parse_life_column(name: str) -> tuple[str, Statistic]:
         return metric, Statistic(_KINDS[word])
     found = _PERCENTILE.fullmatch(word)
     if found is None:
-        raise QueryError(f"unknown statistic {word[:40]!r}", hint="One of mean, std, min, max, and p0 to p100.")
+        raise QueryError(f"unknown statistic {word[:40]!r}", hint=f"One of {', '.join(_KINDS)}, and p0 to p100.")
     return metric, Statistic(StatisticKind.PERCENTILE, percentile=float(found[1]))
 
 

@@ -12,8 +12,18 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from clusterscape.errors import QueryError
-from clusterscape.model import Allocation, NodeId, NodeState, NodeTurn, UnixMs, Workload, WorkloadId, WorkloadState
+from clusterscape.model import (
+    Allocation,
+    NodeId,
+    NodeState,
+    NodeTurn,
+    UnixMs,
+    Workload,
+    WorkloadId,
+    WorkloadState,
+)
 from clusterscape.query.answers import UnitState
+from clusterscape.query.cache import SameObjects
 from clusterscape.query.context import QueryContext
 from clusterscape.query.picture import build_picture, encode_strings
 from clusterscape.query.placement import mark_free_use
@@ -24,7 +34,7 @@ SETTLED_MS = 600_000
 """What is older than this hardly changes any more: schedulers are asked every minute or so."""
 
 KEPT_PICTURES = 8
-"""Pictures kept in memory; at 100,000 units one takes some 20 MB. Compressed answers are kept longer, by ``serve/wire.py``."""
+"""Pictures kept in memory; at 100,000 units one takes some 20 MB. Responses are kept longer, by ``serve/response_cache.py``."""
 
 STRETCH_MS = 1_800_000
 KEPT_STRETCHES = 4
@@ -64,7 +74,6 @@ class PastPictures:
         self._places = places
         self._shots = context.new_cache("past pictures", KEPT_PICTURES)
         self._stretches = context.new_cache("past stretches", KEPT_STRETCHES)
-        self._coded: tuple[pl.DataFrame, int] | None = None
 
     def minute(self, at_ms: int) -> UnixMs:
         """``at_ms`` rounded down to a whole minute, so that scrubbing asks for few different pictures."""
@@ -82,14 +91,12 @@ class PastPictures:
         now = self._context.clock()
         if now - at < SETTLED_MS:
             return f"i{self._context.changes.versions.inventory}"
-        return f"s{now // SETTLED_MS}.{self._places_code()}"
+        return f"s{now // SETTLED_MS}.{self._unit_code()}"
 
-    def _places_code(self) -> int:
-        """Of the units known now, which are the rows of every picture."""
-        places = self._places()
-        if self._coded is None or self._coded[0] is not places:
-            self._coded = (places, _code(places["unit"]))
-        return self._coded[1]
+    def _unit_code(self) -> int:
+        """Of the units known now, which are the rows of every picture; the store hands out the same list until it changes."""
+        units = self._context.records.units()
+        return self._context.cache.get("unit code", SameObjects(units), lambda: _code(unit.id for unit in units))
 
     def shot(self, at_ms: int) -> Shot:
         """Everything at ``at_ms``, rounded down to the minute."""
@@ -242,5 +249,5 @@ def _version(at: UnixMs, table: pl.DataFrame) -> int:
     return at + _code(table["unit"]) % MINUTE_MS
 
 
-def _code(names: pl.Series) -> int:
+def _code(names: Iterable[str]) -> int:
     return zlib.crc32("\n".join(names).encode())

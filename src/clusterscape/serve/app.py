@@ -9,23 +9,22 @@ from pathlib import Path
 import anyio.to_thread
 from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
-from starlette.middleware.gzip import GZipMiddleware
 
 from clusterscape import __version__
 from clusterscape.query import IngestState, Queries
 from clusterscape.serve.admission import limit_cost
-from clusterscape.serve.answer_shelf import AnswerShelf
 from clusterscape.serve.body_limits import BodyLimits
+from clusterscape.serve.compression import Compress
 from clusterscape.serve.costs import build_request_limits
 from clusterscape.serve.http_guard import HttpGuard
 from clusterscape.serve.identity.gate import Gate
 from clusterscape.serve.identity.identity import Identity
-from clusterscape.serve.kept_answers import KeepAnswers
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.page import STATIC, install_page
 from clusterscape.serve.problems import ProblemAnswer, install_problem_handlers
 from clusterscape.serve.redaction import RevealIds
 from clusterscape.serve.request_target import CheckTarget
+from clusterscape.serve.response_cache import ResponseCache, ShareResponses
 from clusterscape.serve.rights import check_rights
 from clusterscape.serve.routes import (
     accounts,
@@ -56,7 +55,6 @@ from clusterscape.serve.routes import (
 from clusterscape.serve.state import AppState, RunWriter, TraceWriter
 from clusterscape.serve.telemetry import Telemetry, TimeRequests
 from clusterscape.serve.warm_routes import require_warm
-from clusterscape.serve.wire import Wire
 from clusterscape.settings.limits import RunLimits
 from clusterscape.warm_up import Area
 
@@ -89,9 +87,6 @@ ROUTES = (
 WARM_UP_AFTER_S = 5.0
 """What a first diagnosis would wait for is loaded aside, once the page has had its time."""
 
-COMPRESSED_ASIDE = 32 * 1024
-"""Bytes from which an answer is compressed in a thread: half a millisecond of the event loop."""
-
 
 def create_app(
     queries: Queries,
@@ -110,9 +105,9 @@ def create_app(
     """
     guard = guard or HttpGuard()
     hub = LiveHub(queries.context.changes, queries.context.clock)
-    shelf = AnswerShelf(queries.context.clock)
+    responses = ResponseCache(queries.context.clock)
     limits = build_request_limits(queries.context.work)
-    telemetry = Telemetry(queries, ingest, hub, shelf, limits, guard)
+    telemetry = Telemetry(queries, ingest, hub, responses, limits, guard)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -128,7 +123,6 @@ def create_app(
     app.state.clusterscape = AppState(
         queries=queries,
         live=hub,
-        wire=Wire(),
         telemetry=telemetry,
         limits=limits,
         identity=identity,
@@ -144,14 +138,15 @@ def create_app(
     install_page(app, static)
     if queries.codes is not None:
         app.add_middleware(RevealIds, codes=queries.codes)
+    app.add_middleware(Compress)
     app.add_middleware(
-        KeepAnswers,
-        shelf=shelf,
+        ShareResponses,
+        cache=responses,
         changes=queries.context.changes,
+        past_version=queries.cluster.past.validity,
         is_private=queries.context.is_private,
         is_personal=identity is not None and not identity.is_open,
     )
-    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=5, thread_minimum_size=COMPRESSED_ASIDE)
     piece_bytes = RunLimits().piece_bytes if runs is None else runs.max_piece_bytes
     app.add_middleware(BodyLimits, guard=guard, run_piece_bytes=piece_bytes)
     app.add_middleware(Gate, identity=identity, loopback_only=loopback_only)

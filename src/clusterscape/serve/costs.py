@@ -20,7 +20,7 @@ class Cost(StrEnum):
     EXPENSIVE = "expensive"
     """Up to seconds of a core: simulations, statistics over many samples, traces."""
     SHARED = "shared"
-    """The same, made once for all who ask (`serve/kept_answers.py`): never behind what one user asks."""
+    """The same, made once for all who ask (`serve/response_cache.py`): never behind what one user asks."""
     UPLOAD = "upload"
     """Lasts as long as the client sends."""
 

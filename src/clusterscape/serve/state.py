@@ -13,13 +13,11 @@ from clusterscape.model.viewers import ANYONE_HERE, Viewer
 from clusterscape.query import Queries
 from clusterscape.query.redaction.redactor import Redactor
 from clusterscape.serve.costs import RequestLimits
-from clusterscape.serve.identity.addresses import Whence
-from clusterscape.serve.identity.caller import WHENCE_KEY
+from clusterscape.serve.identity.caller import USER_KEY, VIEWER_KEY, WHENCE_KEY, name_user
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.redaction import REDACTOR_KEY, RedactedTable, redact_table
 from clusterscape.serve.telemetry import Telemetry
-from clusterscape.serve.wire import Wire
 
 
 class RunWriter(Protocol):
@@ -74,7 +72,6 @@ class AppState:
 
     queries: Queries
     live: LiveHub
-    wire: Wire
     telemetry: Telemetry
     limits: RequestLimits
     identity: Identity | None = None
@@ -90,21 +87,6 @@ class AppState:
     def redact_table(self, frame: pl.DataFrame, row: type) -> RedactedTable:
         """``frame`` as the viewer may read it, by the markers of ``row``."""
         return redact_table(self.redactor, frame, row)
-
-
-VIEWER_KEY = "clusterscape.viewer"
-"""Where the gate leaves who asks, in the scope of each request that it lets pass."""
-
-
-USER_KEY = "clusterscape.user"
-"""Whom a request counts for in limits, where it is made for somebody else than its viewer: an answer that many share."""
-
-
-def name_user(viewer: Viewer, whence: Whence | None) -> str:
-    """The login, or the address where there is no name."""
-    if viewer.login is not None:
-        return f"login {viewer.login}"
-    return "nobody" if whence is None else f"address {whence.address}"
 
 
 # All are coroutines that never wait: a function would be sent through the thread pool twice for every request.

@@ -1,4 +1,4 @@
-"""ClusterScape's own Prometheus metrics: scrape lag and rounds, samples, drops, query times, kept answers, the process."""
+"""ClusterScape's own Prometheus metrics: scrape lag and rounds, samples, drops, query times, cached responses, the process."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clusterscape.model import SourceStatus
 from clusterscape.query import IngestState, Queries
-from clusterscape.serve.answer_shelf import AnswerShelf
 from clusterscape.serve.costs import RequestLimits
 from clusterscape.serve.http_guard import HttpGuard
 from clusterscape.serve.live import LiveHub
 from clusterscape.serve.refusals import Refusal
+from clusterscape.serve.response_cache import ResponseCache
 from clusterscape.store.artifacts.quota import UploadQuota
 from clusterscape.supervision import LoopState
 
@@ -27,7 +27,7 @@ class _State(Collector):
         queries: Queries,
         ingest: IngestState | None,
         live: LiveHub,
-        shelf: AnswerShelf,
+        responses: ResponseCache,
         limits: RequestLimits,
         guard: HttpGuard,
     ) -> None:
@@ -36,7 +36,7 @@ class _State(Collector):
         self._queries = queries
         self._ingest = ingest
         self._live = live
-        self._shelf = shelf
+        self._responses = responses
 
     def collect(self) -> Iterable[Metric]:
         """The families of one exposition."""
@@ -54,7 +54,7 @@ class _State(Collector):
             "Rules that have yet to judge the stored past.",
             value=self._queries.rules.count_due(),
         )
-        yield from _tell_kept(self._shelf)
+        yield from _count_cached(self._responses)
         yield from _describe_loops(context.loops.states())
         yield from _describe_limits(self._limits)
         yield from _describe_http(self._guard)
@@ -156,13 +156,13 @@ def _describe_loops(states: Sequence[LoopState]) -> Iterable[Metric]:
     yield failing
 
 
-def _tell_kept(shelf: AnswerShelf) -> Iterable[Metric]:
+def _count_cached(responses: ResponseCache) -> Iterable[Metric]:
     answers = CounterMetricFamily("clusterscape_shared_answers", "Requests for what many ask for.", labels=["how"])
-    counts = shelf.counts
-    for how, count in (("kept", counts.kept), ("joined", counts.joined), ("made", counts.made)):
+    counts = responses.counts
+    for how, count in (("kept", counts.hits), ("joined", counts.joined), ("made", counts.misses)):
         answers.add_metric([how], count)
     yield answers
-    yield GaugeMetricFamily("clusterscape_kept_answer_bytes", "Kept answers, compressed.", value=shelf.size_bytes)
+    yield GaugeMetricFamily("clusterscape_kept_answer_bytes", "Kept answers, compressed.", value=responses.size_bytes)
 
 
 def _tell_rounds(statuses: Sequence[SourceStatus]) -> Metric:
@@ -186,12 +186,12 @@ class Telemetry:
         queries: Queries,
         ingest: IngestState | None,
         live: LiveHub,
-        shelf: AnswerShelf,
+        responses: ResponseCache,
         limits: RequestLimits,
         guard: HttpGuard,
     ) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_State(queries, ingest, live, shelf, limits, guard))
+        self.registry.register(_State(queries, ingest, live, responses, limits, guard))
         ProcessCollector(registry=self.registry)
         self.query_seconds = Histogram(
             "clusterscape_query_seconds",

@@ -16,6 +16,7 @@ from clusterscape.analyze.stats.kernels import Bools
 from clusterscape.model import Names, UnitId, UnixMs, WorkloadId
 from clusterscape.model.rules import Statistic, StatisticKind
 from clusterscape.model.samples import Float64s, Int32s, Int64s
+from clusterscape.model.statistics import STATISTICS
 from clusterscape.watch.lives import Kept, Lives
 from clusterscape.watch.slots import ENDLESS
 
@@ -150,6 +151,9 @@ class LifeView:
     def column(self, metric: str, statistic: Statistic, *, window_ms: int | None = None) -> Float64s:
         """See ``StatisticColumns``."""
         key = (metric, statistic, window_ms)
+        derive = STATISTICS[statistic.kind].derive
+        if derive is not None:
+            return derive(lambda kind: self.column(metric, Statistic(kind), window_ms=window_ms))
         if key not in self._columns:
             with self.lives.lock:
                 kept = self.lives.serving.get(metric)

@@ -8,7 +8,7 @@ from clusters.small import NOW, SmallCluster
 
 from clusterscape.errors import NotFoundError
 from clusterscape.model import Workload, WorkloadId, WorkloadState
-from clusterscape.query.cache import VersionedCache
+from clusterscape.query.cache import SameObjects, VersionedCache
 from clusterscape.query.redaction.pseudonyms import Pseudonyms
 from clusterscape.query.redaction.workload_codes import WorkloadCodes
 
@@ -45,6 +45,30 @@ def test_answer_is_made_once_when_many_threads_ask_while_others_evict_it() -> No
         assert set(pool.map(ask, range(8))) == {1}
     cache.get("other", 1, lambda: 0)
     assert (cache.get("key", 1, lambda: 7), cache.locks) == (7, 0)
+
+
+def test_no_lock_stays_when_threads_wait_for_an_answer_that_fails() -> None:
+    cache, begun = VersionedCache(4), threading.Barrier(8)
+
+    def ask(_: int) -> str:
+        begun.wait()
+        with pytest.raises(NotFoundError):
+            cache.get("key", 1, fail)
+        return "failed"
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(ask, range(8))) == {"failed"}
+    assert cache.locks == 0
+    assert cache.get("key", 1, lambda: 3) == 3
+
+
+def test_lists_are_the_same_version_when_they_are_the_same_objects() -> None:
+    cache, nodes, units = VersionedCache(4), [1], [2]
+    assert cache.get("key", SameObjects(nodes, units), lambda: 1) == 1
+    assert cache.get("key", SameObjects(nodes, units), lambda: 2) == 1
+    assert cache.get("key", SameObjects(nodes, [2]), lambda: 3) == 3
+    assert cache.get("key", SameObjects(nodes), lambda: 4) == 4
+    assert SameObjects(nodes) != nodes
 
 
 def test_workload_codes_stay_bounded_when_texts_name_ever_more(small_cluster: SmallCluster) -> None:

@@ -18,7 +18,6 @@ from clusterscape.errors import ConfigError
 from clusterscape.serve.app import create_app
 from clusterscape.serve.identity.addresses import is_loopback, refuse_open_address
 from clusterscape.serve.live import LiveHub
-from clusterscape.serve.wire import choose_encoding
 from clusterscape.settings import AuthSettings, ServerSettings
 
 TOKEN = "0123456789abcdef"
@@ -81,20 +80,6 @@ def test_tick_carries_its_scales_when_fetched(client: TestClient) -> None:
 def test_series_is_arrow_when_fetched(client: TestClient) -> None:
     response = client.get("/api/v1/series?metric=gpu_util_ratio&workload=slurm:1&points=10")
     assert read_arrow(response.content).columns == ["metric", "unit", "time_ms", "value", "min", "max"]
-
-
-@pytest.mark.parametrize(
-    ("accepted", "chosen"),
-    [
-        ("gzip, deflate, br, zstd", "zstd"),
-        ("gzip", "gzip"),
-        ("", "identity"),
-        ("zstd;q=0, gzip;q=0.5", "gzip"),
-        ("br", "identity"),
-    ],
-)
-def test_best_common_encoding_is_chosen_when_a_client_names_some(accepted: str, chosen: str) -> None:
-    assert choose_encoding(accepted) == chosen
 
 
 def test_body_is_the_same_table_when_gzip_is_asked(client: TestClient) -> None:

@@ -17,7 +17,7 @@ from clusterscape.executors import ThreadPool
 from clusterscape.serve.app import ROUTES, create_app
 from clusterscape.serve.concurrency import ConcurrencyLimit
 from clusterscape.serve.costs import COSTS, Cost, build_request_limits
-from clusterscape.serve.kept_answers import SHARED
+from clusterscape.serve.response_cache import SHARED
 from clusterscape.serve.uploads import PIECE_BYTES, read_pieces, stream_to_thread
 from clusterscape.settings.limits import WorkLimits
 

@@ -1606,10 +1606,11 @@ export interface SimulationRow {
   readonly trace: string;
 }
 
-/** What can be chosen; `relaxed`: the ways of backfilling that take a factor. */
+/** What can be chosen; `relaxed`: the ways of backfilling that take a factor; `placements`: of simulations on nodes. */
 export interface SimulatorOptions {
   readonly backfills: readonly string[];
   readonly estimates: readonly string[];
+  readonly placements: readonly string[];
   readonly policies: readonly string[];
   readonly relaxed: readonly string[];
   readonly semantics: readonly string[];

@@ -40,6 +40,8 @@ export interface StatisticWords {
   readonly argument: "percentile" | "threshold" | null;
   /** Of the compared value, where they are the same for every metric. */
   readonly units: readonly string[] | null;
+  /** Behind the unit of the compared value: `/h` of growth. */
+  readonly unit_suffix: string;
 }
 
 /** The words of the language, for forms. */

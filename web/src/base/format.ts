@@ -1,5 +1,9 @@
 // Numbers as people read them: grouped, with their unit, tabular. Owns wording of quantities; times are in time.ts.
 
+import type { Quantity } from "./catalogue.ts";
+
+export type { Quantity };
+
 /** Stands for a value nobody knows. Absence has a sign of its own, never 0. */
 export const MISSING = "–";
 
@@ -7,17 +11,6 @@ export const MISSING = "–";
 const NBSP = "\u00a0";
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-
-export type Quantity =
-  | "ratio"
-  | "watts"
-  | "joules"
-  | "bytes"
-  | "bytes_per_second"
-  | "hertz"
-  | "celsius"
-  | "seconds"
-  | "count";
 
 export function isKnown(value: number | null | undefined): value is number {
   return value !== null && value !== undefined && Number.isFinite(value);

@@ -7,6 +7,7 @@ import type { Client } from "../api/client.ts";
 import type { Snapshot } from "../api/snapshot.ts";
 import type { Tick } from "../api/tick.ts";
 import type { Loadable } from "../base/loadable.ts";
+import type { MetricName } from "../state/attributes.ts";
 import type { UnitRules } from "./row-rules.ts";
 import { useWithRules } from "./rules.ts";
 import { useServices } from "./services.ts";
@@ -20,7 +21,7 @@ export const UNIT_METRICS = [
   "power_watts",
   "memory_used_bytes",
   "gpu_temperature_celsius",
-] as const;
+] as const satisfies readonly MetricName[];
 export type UnitMetric = (typeof UNIT_METRICS)[number];
 
 export interface Units {

@@ -1,41 +1,17 @@
 // What can be known of a unit, by the names that links and view documents use: its title, whether it is a name or a
 // number, and in which unit. Owns no values; whoever has the data reads them by these names.
 
-import type { Quantity } from "../base/format.ts";
+import { METRICS, type Quantity } from "../base/catalogue.ts";
 import { RULE_STATES, type RuleAttributeName, ruleOfAttribute } from "./rules.ts";
 
 /** Values over the life of the workload that holds the unit; without one, the value now. */
 export const STATISTICS = ["mean", "p5", "p50", "p95", "min", "max"] as const;
 export type Statistic = (typeof STATISTICS)[number];
 
-type Titled = readonly [title: string, unit: Quantity];
-
 /** Sampled again and again, with statistics over a workload's life. Of units that nobody holds they say nothing. */
-const METRICS = {
-  gpu_util_ratio: ["GPU utilization", "ratio"],
-  sm_active_ratio: ["SM active", "ratio"],
-  sm_occupancy_ratio: ["SM occupancy", "ratio"],
-  tensor_active_ratio: ["Tensor active", "ratio"],
-  dram_active_ratio: ["DRAM active", "ratio"],
-  graphics_active_ratio: ["Engine active", "ratio"],
-  fp16_active_ratio: ["FP16 active", "ratio"],
-  fp32_active_ratio: ["FP32 active", "ratio"],
-  fp64_active_ratio: ["FP64 active", "ratio"],
-  memory_copy_util_ratio: ["Memory copy", "ratio"],
-  power_watts: ["Power", "watts"],
-  memory_used_bytes: ["Memory used", "bytes"],
-  memory_free_bytes: ["Memory free", "bytes"],
-  gpu_temperature_celsius: ["Temperature", "celsius"],
-  memory_temperature_celsius: ["Memory temperature", "celsius"],
-  sm_clock_hertz: ["SM clock", "hertz"],
-  memory_clock_hertz: ["Memory clock", "hertz"],
-  pcie_tx_bytes_per_second: ["PCIe sent", "bytes_per_second"],
-  pcie_rx_bytes_per_second: ["PCIe received", "bytes_per_second"],
-  nvlink_tx_bytes_per_second: ["NVLink sent", "bytes_per_second"],
-  nvlink_rx_bytes_per_second: ["NVLink received", "bytes_per_second"],
-  xid_error_code: ["Last XID", "count"],
-} as const satisfies Readonly<Record<string, Titled>>;
 export type MetricName = keyof typeof METRICS;
+
+type Titled = readonly [title: string, unit: Quantity];
 
 const NUMBERS = {
   wait_s: ["Waiting time", "seconds"],
@@ -134,7 +110,7 @@ const STATISTIC_WORDS: Readonly<Record<Statistic, string>> = {
 function listAll(): readonly Attribute[] {
   const keysOf = <T extends object>(table: T) => Object.keys(table) as (keyof T & string)[];
   const metrics = keysOf(METRICS).flatMap((metric): readonly NumberAttribute[] => {
-    const [title, unit] = METRICS[metric];
+    const { label: title, unit } = METRICS[metric];
     const of = { kind: "number", unit, metric } as const;
     const life = STATISTICS.map((statistic) => ({
       ...of,

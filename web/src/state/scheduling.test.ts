@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ESTIMATES, RULE_PRESETS } from "../base/catalogue.ts";
 import {
   changeSimulator,
   DISTRIBUTION_SHAPES,
-  ESTIMATES,
   INITIAL_SCHEDULING,
   isWhatIf,
   QUEUE_COLUMNS,
-  RULE_PRESETS,
   SCHEDULING_TABS,
   type SchedulingPage,
 } from "./scheduling.ts";

@@ -1,5 +1,6 @@
 // What a link says of the scheduling page: which tab, which queue, what is asked before submitting, what is tried out.
 
+import { ESTIMATES, RULE_PRESETS } from "../base/catalogue.ts";
 import { choiceField, type Field, textField } from "./fields.ts";
 import type { Screen } from "./screen.ts";
 
@@ -49,10 +50,8 @@ export interface WaitAsk {
 export const DISTRIBUTION_SHAPES = ["distribution", "histogram"] as const;
 export type DistributionShape = (typeof DISTRIBUTION_SHAPES)[number];
 
-export const RULE_PRESETS = ["clusterscape", "pyss", "dirlab", "cqsim", "poster"] as const;
 export type RulePreset = (typeof RULE_PRESETS)[number];
 
-export const ESTIMATES = ["request", "actual", "predicted"] as const;
 export type Estimates = (typeof ESTIMATES)[number];
 
 /** What the simulator compares: every order with every way of backfilling. */

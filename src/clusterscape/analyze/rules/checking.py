@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from clusterscape.analyze.rules.quantities import MAX_NUMBER
-from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS, RUNS, SHARES
+from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS
 from clusterscape.errors import RuleDocumentError
 from clusterscape.model.metrics import METRICS
 from clusterscape.model.rules import (
@@ -23,6 +23,7 @@ from clusterscape.model.rules import (
     StatisticKind,
     Subject,
 )
+from clusterscape.model.statistics import STATISTICS, Argument
 
 UNFIT: Mapping[Subject, Mapping[str, str]] = {
     Subject.WORKLOADS: {},
@@ -132,12 +133,12 @@ def _check_condition(condition: Condition, path: str) -> None:
     if metric is None:
         raise _wrong(f"{path}.metric", f"there is no metric `{condition.metric}`")
     statistic = condition.statistic
-    is_percentile = statistic.kind is StatisticKind.PERCENTILE
-    if is_percentile != (statistic.percentile is not None):
+    argument = STATISTICS[statistic.kind].argument
+    if (argument is Argument.PERCENTILE) != (statistic.percentile is not None):
         raise _wrong(f"{path}.statistic.percentile", "a percentile, and nothing else, says which")
     if statistic.percentile is not None and not 0 <= statistic.percentile <= 100:
         raise _wrong(f"{path}.statistic.percentile", "a percentile is from 0 to 100")
-    needs_threshold = statistic.kind in SHARES or statistic.kind in RUNS
+    needs_threshold = argument is Argument.THRESHOLD
     if needs_threshold != (statistic.threshold is not None):
         raise _wrong(f"{path}.statistic.threshold", "times above or below a value, and nothing else, say which value")
     if statistic.threshold is not None:

@@ -8,10 +8,7 @@ from clusterscape.analyze.rules.scanner import Expected, ExpectedError
 from clusterscape.analyze.rules.scope_reading import FILTER_WORDS
 from clusterscape.analyze.rules.vocabulary import (
     LIMITED_METRICS,
-    RUNS,
-    SHARES,
     SHORT_NAMES,
-    STATISTIC_LABELS,
     find_metrics,
     names_of,
     short_name,
@@ -22,6 +19,7 @@ from clusterscape.errors import RuleSyntaxError
 from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.metrics import CATALOGUE, METRICS, MetricKind
 from clusterscape.model.rules import Across, Operator, Quantifier, Severity, StatisticKind, Subject
+from clusterscape.model.statistics import STATISTIC_CATALOGUE, STATISTICS, Argument, Measures
 
 _LAST_WORD = re.compile(r"[\w.%°/]*\Z")
 _METRIC_BEFORE = re.compile(r"([^\W\d]\w*)")
@@ -115,9 +113,12 @@ def _metric_offers() -> list[tuple[str, str]]:
 
 def _statistic_offers() -> list[tuple[str, str]]:
     offers = [(f"p{number}", f"{number}th percentile.") for number in (95, 50, 5, 99)]
-    for kind, (_, text) in STATISTIC_LABELS.items():
-        if kind is not StatisticKind.PERCENTILE and kind not in RUNS:
-            offers.append((kind.value, text))
+    # A percentile is offered as a number above, and a run begins with `longest`.
+    offers += [
+        (entry.kind.value, entry.help)
+        for entry in STATISTIC_CATALOGUE
+        if entry.argument is not Argument.PERCENTILE and entry.measures is not Measures.DURATION
+    ]
     return offers
 
 
@@ -152,13 +153,14 @@ def describe_language() -> dict[str, Any]:
         ],
         "statistics": [
             {
-                "kind": kind.value,
-                "label": label,
-                "help": text,
-                "argument": _argument_of(kind),
-                "units": _fixed_units(kind),
+                "kind": entry.kind.value,
+                "label": entry.label,
+                "help": entry.help,
+                "argument": None if entry.argument is None else entry.argument.value,
+                "units": _fixed_units(entry.kind),
+                "unit_suffix": "/h" if entry.measures is Measures.RATE else "",
             }
-            for kind, (label, text) in STATISTIC_LABELS.items()
+            for entry in STATISTIC_CATALOGUE
         ],
         "operators": [operator.value for operator in Operator],
         "across": [{"kind": across.value, "help": text} for across, text in _ACROSS_HELP.items()],
@@ -169,15 +171,8 @@ def describe_language() -> dict[str, Any]:
     }
 
 
-def _argument_of(kind: StatisticKind) -> str | None:
-    """What the statistic is asked with: a percentile, a value of the metric, or nothing."""
-    if kind is StatisticKind.PERCENTILE:
-        return "percentile"
-    return "threshold" if kind in SHARES or kind in RUNS else None
-
-
 def _fixed_units(kind: StatisticKind) -> list[str] | None:
     """Units of the compared value where they do not depend on the metric."""
-    if kind not in SHARES and kind not in RUNS:
+    if STATISTICS[kind].argument is not Argument.THRESHOLD:
         return None
     return [unit.word for unit in value_units(CATALOGUE[0], kind)]

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from clusterscape.analyze.rules.checking import iter_conditions
 from clusterscape.analyze.rules.quantities import write_duration
-from clusterscape.analyze.rules.vocabulary import RUNS, SHARES, STATISTIC_LABELS
 from clusterscape.analyze.rules.writing import format_condition, format_subject, format_value
 from clusterscape.model.metrics import METRICS, MetricUnit
 from clusterscape.model.rules import (
@@ -19,6 +18,7 @@ from clusterscape.model.rules import (
     StatisticKind,
     Subject,
 )
+from clusterscape.model.statistics import RUNS, SHARES, STATISTICS
 
 _OPERATORS = {
     Operator.LESS: "less than",
@@ -44,7 +44,7 @@ def explain_in_words(rule: Rule) -> list[str]:
 
 def _describe_condition(condition: Condition) -> str:
     metric, kind = METRICS[condition.metric], condition.statistic.kind
-    label = STATISTIC_LABELS[kind][0]
+    label = STATISTICS[kind].label
     if condition.statistic.percentile is not None:
         label = f"{condition.statistic.percentile:g}th percentile"
     if condition.statistic.threshold is not None:

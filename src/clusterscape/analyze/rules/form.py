@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from clusterscape.analyze.rules.checking import check_expression, join
 from clusterscape.analyze.rules.quantities import UnitMismatchError, parse_decimal, read_quantity, write_quantity
-from clusterscape.analyze.rules.vocabulary import RUNS, SHARES, suggest_metric
+from clusterscape.analyze.rules.vocabulary import suggest_metric
 from clusterscape.analyze.rules.writing import format_number
 from clusterscape.errors import RuleDocumentError
 from clusterscape.model.identity_fields import PublicText
@@ -26,6 +26,7 @@ from clusterscape.model.rules import (
     Statistic,
     StatisticKind,
 )
+from clusterscape.model.statistics import STATISTICS, Argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,12 +118,12 @@ def _read_row(row: FormRow, path: str) -> Condition:
 
 
 def _read_statistic(row: FormRow, metric: Metric, path: str) -> Statistic:
-    kind = row.statistic
-    if kind not in SHARES and kind not in RUNS and kind is not StatisticKind.PERCENTILE:
+    kind, argument = row.statistic, STATISTICS[row.statistic].argument
+    if argument is None:
         return Statistic(kind)
     if row.argument is None:
         raise RuleDocumentError(f"{path}.argument: this statistic needs an argument", path=f"{path}.argument")
-    if kind is StatisticKind.PERCENTILE:
+    if argument is Argument.PERCENTILE:
         return Statistic(kind, percentile=float(_read_decimal(row.argument, f"{path}.argument")))
     threshold = _read_number(row.argument, row.argument_unit, metric, None, f"{path}.argument")
     return Statistic(kind, threshold=threshold)

@@ -24,6 +24,7 @@ from clusterscape.model.rules import (
     StatisticKind,
     Subject,
 )
+from clusterscape.model.statistics import STATISTICS, Measures
 
 LIFE_WINDOW_MS = 86_400_000
 _PRESENCE = "DCGM_FI_DEV_GPU_UTIL"  # every exporter has it: says which units there are
@@ -36,14 +37,6 @@ _LIMITS = {
     "memory_free_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
     "memory_reserved_bytes": "(DCGM_FI_DEV_FB_USED{job} + DCGM_FI_DEV_FB_FREE{job})",
 }
-_OVER_TIME = {
-    StatisticKind.MIN: "min_over_time",
-    StatisticKind.MAX: "max_over_time",
-    StatisticKind.MEAN: "avg_over_time",
-    StatisticKind.STD: "stddev_over_time",
-    StatisticKind.INCREASE: "increase",
-}
-_SHARES = {StatisticKind.ABOVE: ">", StatisticKind.BELOW: "<"}
 _ACROSS = {Across.LEAST: "min", Across.MOST: "max", Across.AVERAGE: "avg"}
 
 
@@ -121,23 +114,19 @@ class _Writer:
         statistic = condition.statistic
         series = self.series(_dcgm_name(condition.metric))
         window = self.window(condition)
-        if statistic.kind in _OVER_TIME:
-            if statistic.kind is StatisticKind.INCREASE:
-                self.note("increase() extrapolates to the window's ends.")
-            return f"{_OVER_TIME[statistic.kind]}({series}[{window}])", window
-        if statistic.kind is StatisticKind.PERCENTILE:
-            assert statistic.percentile is not None
-            return f"quantile_over_time({_number(statistic.percentile / 100)}, {series}[{window}])", window
-        if statistic.kind is StatisticKind.NOW:
-            return series, window
-        if statistic.kind is StatisticKind.SLOPE:
-            return f"deriv({series}[{window}]) * 3600", window
-        if statistic.kind in _SHARES:
-            assert statistic.threshold is not None
-            self.note(f"Shares of time are counted at steps of {_STEP}.")
-            bound = self.quantity(condition.metric, statistic.threshold)
-            return f"avg_over_time(({series} {_SHARES[statistic.kind]} bool {bound})[{window}:{_STEP}])", window
-        raise _InexpressibleError("PromQL cannot tell the longest run above or below a value")
+        entry = STATISTICS[statistic.kind]
+        if entry.promql is None:
+            raise _InexpressibleError(f"PromQL cannot tell the {entry.label} a value")
+        if entry.promql_note is not None:
+            self.note(entry.promql_note)
+        text = entry.promql.format(
+            series=series,
+            window=window,
+            rank="" if statistic.percentile is None else _number(statistic.percentile / 100),
+            bound="" if statistic.threshold is None else self.quantity(condition.metric, statistic.threshold),
+            step=_STEP,
+        )
+        return text, window
 
     def window(self, condition: Condition) -> str:
         if condition.window_ms is not None:
@@ -150,7 +139,7 @@ class _Writer:
 
     def bound(self, condition: Condition) -> str:
         """The value to compare with, in the exporter's unit; that of a share is a share."""
-        if condition.statistic.kind in _SHARES:
+        if STATISTICS[condition.statistic.kind].measures is Measures.SHARE:
             return _number(condition.value.number)
         return self.quantity(condition.metric, condition.value)
 

@@ -9,14 +9,13 @@ from clusterscape.analyze.rules.vocabulary import (
     DURATIONS,
     LIMITED_METRICS,
     PERCENT,
-    RUNS,
-    SHARES,
     UnitWord,
     threshold_units,
     value_units,
 )
 from clusterscape.model.metrics import Metric, MetricUnit
 from clusterscape.model.rules import Basis, Quantity, StatisticKind
+from clusterscape.model.statistics import RUNS, SHARES
 
 _EXACT = Context(prec=80)
 MAX_NUMBER = 1e18

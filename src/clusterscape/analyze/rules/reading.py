@@ -24,7 +24,6 @@ from clusterscape.analyze.rules.scanner import Expected, Piece, Scanner
 from clusterscape.analyze.rules.scope_reading import read_scope
 from clusterscape.analyze.rules.vocabulary import (
     DURATIONS,
-    RUNS,
     SHORT_NAMES,
     STATISTIC_WORDS,
     find_metrics,
@@ -45,6 +44,7 @@ from clusterscape.model.rules import (
     Statistic,
     StatisticKind,
 )
+from clusterscape.model.statistics import STATISTICS, Measures
 
 MAX_LENGTH = 10_000
 MAX_DURATION_MS = 10 * 365 * 86_400_000
@@ -261,10 +261,11 @@ class _ConditionReader:
         return OPERATOR_SIGNS[piece.text]
 
     def _read_value(self, metric: Metric, kind: StatisticKind) -> Quantity:
-        if kind in RUNS and (compound := self._take_compound_s()) is not None:
+        measures = STATISTICS[kind].measures
+        if measures is Measures.DURATION and (compound := self._take_compound_s()) is not None:
             return compound
         value = self._read_quantity(metric, kind)
-        if kind is StatisticKind.SLOPE:
+        if measures is Measures.RATE:
             self._scanner.take(_PER_HOUR)
         return value
 

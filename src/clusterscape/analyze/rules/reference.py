@@ -3,13 +3,13 @@
 from clusterscape.analyze.rules.shipped import ShippedRule, shipped_rules
 from clusterscape.analyze.rules.vocabulary import (
     LIMITED_METRICS,
-    STATISTIC_LABELS,
     names_of,
     threshold_units,
 )
 from clusterscape.analyze.rules.writing import format_rule
 from clusterscape.model.metrics import CATALOGUE
-from clusterscape.model.rules import Condition, Expression, Joined, StatisticKind
+from clusterscape.model.rules import Condition, Expression, Joined
+from clusterscape.model.statistics import STATISTIC_CATALOGUE
 
 _HEAD = """# Rules
 
@@ -66,15 +66,8 @@ def reference_page() -> str:
 
 
 def _statistics() -> list[str]:
-    written = {
-        StatisticKind.PERCENTILE: "p95, p99.9, median",
-        StatisticKind.ABOVE: "share of … above 90%",
-        StatisticKind.BELOW: "share of … below 5%",
-        StatisticKind.LONGEST_ABOVE: "longest … above 90%",
-        StatisticKind.LONGEST_BELOW: "longest … below 5%",
-    }
     rows = ["| written | meaning |", "|---|---|"]
-    rows += [f"| `{written.get(kind, kind.value)}` | {text} |" for kind, (_, text) in STATISTIC_LABELS.items()]
+    rows += [f"| `{entry.written or entry.kind.value}` | {entry.help} |" for entry in STATISTIC_CATALOGUE]
     return rows
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from clusterscape.analyze.rules.evaluation import evaluate
 from clusterscape.analyze.rules.facts import LifeFacts
-from clusterscape.analyze.rules.vocabulary import RUNS
 from clusterscape.analyze.stats.exact import ExactColumns
 from clusterscape.model.ids import UnitId, UnixMs, WorkloadId
-from clusterscape.model.rules import Condition, Expression, Joined, Quantity, Rule, StatisticKind
+from clusterscape.model.rules import Condition, Expression, Joined, Quantity, Rule
 from clusterscape.model.samples import Int64s
+from clusterscape.model.statistics import STATISTICS, Measures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +102,9 @@ def at_speed(rule: Rule, factor: float) -> Rule:
 def _express_at_speed(expression: Expression, factor: float) -> Expression:
     if isinstance(expression, Joined):
         return replace(expression, terms=tuple(_express_at_speed(term, factor) for term in expression.terms))
-    kind = expression.statistic.kind
     # A run is as much shorter, growth per hour as much steeper.
-    scale = 1 / factor if kind in RUNS else factor if kind is StatisticKind.SLOPE else 1.0
+    scales = {Measures.DURATION: 1 / factor, Measures.RATE: factor}
+    scale = scales.get(STATISTICS[expression.statistic.kind].measures, 1.0)
     window_ms = None if expression.window_ms is None else max(1, round(expression.window_ms / factor))
     value = Quantity(expression.value.number * scale, expression.value.basis)
     return Condition(

@@ -4,13 +4,14 @@ Owns names only; what a text means as a whole is the parser's, what a number mea
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
 
 from clusterscape.model.metrics import ALIASES, CATALOGUE, METRICS, Metric, MetricUnit
 from clusterscape.model.rules import Statistic, StatisticKind
+from clusterscape.model.statistics import RUNS, SHARES, STATISTIC_CATALOGUE, Argument
 
 # The endings that name a unit; the longest first.
 _UNIT_ENDINGS = (
@@ -98,43 +99,16 @@ def closest(word: str, choices: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-STATISTIC_WORDS: Mapping[str, Statistic] = MappingProxyType(
-    {
-        "min": Statistic(StatisticKind.MIN),
-        "max": Statistic(StatisticKind.MAX),
-        "mean": Statistic(StatisticKind.MEAN),
-        "avg": Statistic(StatisticKind.MEAN),
-        "average": Statistic(StatisticKind.MEAN),
-        "std": Statistic(StatisticKind.STD),
-        "stddev": Statistic(StatisticKind.STD),
-        "median": Statistic(StatisticKind.PERCENTILE, percentile=50.0),
-        "now": Statistic(StatisticKind.NOW),
-        "last": Statistic(StatisticKind.NOW),
-        "slope": Statistic(StatisticKind.SLOPE),
-        "increase": Statistic(StatisticKind.INCREASE),
-    }
-)
+def _statistic_words() -> Iterator[tuple[str, Statistic]]:
+    for entry in STATISTIC_CATALOGUE:
+        if entry.argument is None:
+            yield from ((word, Statistic(entry.kind)) for word in (entry.kind.value, *entry.words))
+        elif entry.argument is Argument.PERCENTILE:
+            yield "median", Statistic(entry.kind, percentile=50.0)
+
+
+STATISTIC_WORDS: Mapping[str, Statistic] = MappingProxyType(dict(_statistic_words()))
 """Words after a metric; ``p95`` and the shares come besides."""
-
-STATISTIC_LABELS: Mapping[StatisticKind, tuple[str, str]] = MappingProxyType(
-    {
-        StatisticKind.MIN: ("smallest", "The smallest value."),
-        StatisticKind.MAX: ("largest", "The largest value."),
-        StatisticKind.MEAN: ("mean", "The mean of all values."),
-        StatisticKind.STD: ("standard deviation", "How much the values scatter around their mean."),
-        StatisticKind.PERCENTILE: ("percentile", "So many percent of the values are below it."),
-        StatisticKind.ABOVE: ("share of time above", "Share of the time in which the value was above the argument."),
-        StatisticKind.BELOW: ("share of time below", "Share of the time in which the value was below the argument."),
-        StatisticKind.LONGEST_ABOVE: ("longest run above", "The longest time without a break above the argument."),
-        StatisticKind.LONGEST_BELOW: ("longest run below", "The longest time without a break below the argument."),
-        StatisticKind.NOW: ("now", "The last value."),
-        StatisticKind.SLOPE: ("slope per hour", "Growth per hour, by least squares."),
-        StatisticKind.INCREASE: ("increase", "How much a counter grew, restarts of the counter added up."),
-    }
-)
-
-SHARES = frozenset({StatisticKind.ABOVE, StatisticKind.BELOW})
-RUNS = frozenset({StatisticKind.LONGEST_ABOVE, StatisticKind.LONGEST_BELOW})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import re
 from decimal import Decimal
 
 from clusterscape.analyze.rules.quantities import format_decimal, write_duration, write_quantity
-from clusterscape.analyze.rules.vocabulary import RUNS, SHARES, short_name
+from clusterscape.analyze.rules.vocabulary import short_name
 from clusterscape.model.metrics import METRICS
 from clusterscape.model.rules import (
     Condition,
@@ -20,6 +20,7 @@ from clusterscape.model.rules import (
     Subject,
     standard_scope,
 )
+from clusterscape.model.statistics import STATISTICS, Argument, Measures
 
 BARE_NAME = re.compile(r"[\w.*?\[\]!@:/+-]+")
 """A name that needs no quotes, unless it is one of the ``CLAUSE_WORDS``."""
@@ -64,9 +65,10 @@ def format_subject(condition: Condition) -> str:
 
 def _format_statistic(metric: str, statistic: Statistic) -> str:
     name = short_name(metric)
-    if statistic.kind in SHARES or statistic.kind in RUNS:
+    entry = STATISTICS[statistic.kind]
+    if entry.argument is Argument.THRESHOLD:
         assert statistic.threshold is not None
-        verb = "share of" if statistic.kind in SHARES else "longest"
+        verb = "share of" if entry.measures is Measures.SHARE else "longest"
         side = statistic.kind.value.removeprefix("longest_")
         return f"{verb} {name} {side} {''.join(write_quantity(statistic.threshold, METRICS[metric], None))}"
     return f"{name} {statistic_word(statistic)}"
@@ -82,11 +84,11 @@ def statistic_word(statistic: Statistic) -> str:
 
 def _format_value(condition: Condition) -> str:
     text = format_value(condition.value, condition.metric, condition.statistic.kind)
-    return f"{text}/h" if condition.statistic.kind is StatisticKind.SLOPE else text
+    return f"{text}/h" if STATISTICS[condition.statistic.kind].measures is Measures.RATE else text
 
 
 def format_value(value: Quantity, metric: str, kind: StatisticKind) -> str:
-    """A value of a statistic with its unit, without ``/h`` for slopes."""
+    """A value of a statistic with its unit, without the ``/h`` of rates."""
     return "".join(write_quantity(value, METRICS[metric], kind))
 
 

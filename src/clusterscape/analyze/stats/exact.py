@@ -13,10 +13,10 @@ from clusterscape.analyze.stats import exact_kernels as kernels
 from clusterscape.analyze.stats.bins import Limit, limit_of
 from clusterscape.model.rules import Basis, Quantity, Statistic, StatisticKind
 from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.statistics import RUNS, SHARES, STATISTIC_CATALOGUE, STATISTICS
 
-ABOVE_KINDS = frozenset({StatisticKind.ABOVE, StatisticKind.LONGEST_ABOVE})
-SHARE_KINDS = frozenset({StatisticKind.ABOVE, StatisticKind.BELOW})
-SIDE_KINDS = SHARE_KINDS | {StatisticKind.LONGEST_ABOVE, StatisticKind.LONGEST_BELOW}
+ABOVE_KINDS = frozenset(entry.kind for entry in STATISTIC_CATALOGUE if entry.is_above)
+SIDE_KINDS = SHARES | RUNS
 
 _EVER = np.iinfo(np.int64)
 
@@ -114,6 +114,9 @@ class ExactColumns:
         """See ``StatisticColumns``."""
         if metric not in self._series:
             return np.full(self._row_count, np.nan)
+        derive = STATISTICS[statistic.kind].derive
+        if derive is not None:
+            return derive(lambda kind: self.column(metric, Statistic(kind), window_ms=window_ms))
         if statistic.kind is StatisticKind.PERCENTILE:
             start, stop = self._pieces(metric, window_ms)
             return kernels.find_percentile(self._series[metric].value, start, stop, rank_of(statistic))
@@ -148,7 +151,7 @@ class ExactColumns:
             threshold,
             statistic.kind in ABOVE_KINDS,
         )
-        return shares if statistic.kind in SHARE_KINDS else longest_s
+        return shares if statistic.kind in SHARES else longest_s
 
     def _find_pieces(self, metric: str, window_ms: int | None) -> tuple[Int64s, Int64s]:
         samples = self._series[metric]

@@ -3,14 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from clusterscape.model.rules import Condition, Quantity, StatisticKind
-
-_SIDES = {
-    StatisticKind.ABOVE: True,
-    StatisticKind.LONGEST_ABOVE: True,
-    StatisticKind.BELOW: False,
-    StatisticKind.LONGEST_BELOW: False,
-}
+from clusterscape.model.rules import Condition, Quantity
+from clusterscape.model.statistics import STATISTICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +36,7 @@ def needs_of(conditions: Iterable[Condition]) -> Needs:
     for condition in conditions:
         metrics.add(condition.metric)
         statistic = condition.statistic
-        if statistic.kind in _SIDES and statistic.threshold is not None and condition.window_ms is None:
-            thresholds.add(Threshold(condition.metric, _SIDES[statistic.kind], statistic.threshold))
+        is_above = STATISTICS[statistic.kind].is_above
+        if is_above is not None and statistic.threshold is not None and condition.window_ms is None:
+            thresholds.add(Threshold(condition.metric, is_above, statistic.threshold))
     return Needs(frozenset(metrics), frozenset(thresholds))

@@ -14,7 +14,6 @@ from clusterscape.analyze.stats import kernels, ring_kernels, window_kernels
 from clusterscape.analyze.stats.bins import Bins, bins_of
 from clusterscape.analyze.stats.exact import (
     ABOVE_KINDS,
-    SHARE_KINDS,
     SIDE_KINDS,
     SUMMARIES,
     rank_of,
@@ -25,6 +24,7 @@ from clusterscape.analyze.stats.kernels import Bools, Uint32s
 from clusterscape.analyze.stats.needs import Threshold
 from clusterscape.model.rules import Statistic, StatisticKind
 from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.model.statistics import SHARES, STATISTICS
 
 Array = TypeVar("Array", Float64s, Uint32s)
 
@@ -193,6 +193,9 @@ class MetricSketch:
 
     def column(self, rows: Int64s, statistic: Statistic) -> Float64s:
         """``statistic`` over the whole life of each of ``rows``. Runs of a threshold that is not registered give NaN."""
+        derive = STATISTICS[statistic.kind].derive
+        if derive is not None:
+            return derive(lambda kind: self.column(rows, Statistic(kind)))
         moments = self.arrays.moments
         count = moments[rows, kernels.COUNT]
         match statistic.kind:
@@ -245,7 +248,7 @@ class MetricSketch:
         """Share of the last ``counts`` samples beyond a threshold, or the longest run there; exact."""
         arrays, is_above = self.arrays, statistic.kind in ABOVE_KINDS
         threshold = resolve(threshold_of(statistic), arrays.limit[rows])
-        if statistic.kind in SHARE_KINDS:
+        if statistic.kind in SHARES:
             return window_kernels.find_window_shares(
                 rows, counts, arrays.moments, arrays.ring_value, threshold, is_above
             )
@@ -261,7 +264,7 @@ class MetricSketch:
         place = self.thresholds.index(sought)
         runs, moments = self.arrays.runs[place], self.arrays.moments
         count, hits = moments[rows, kernels.COUNT], runs[rows, kernels.HITS]
-        if statistic.kind in SHARE_KINDS:
+        if statistic.kind in SHARES:
             column = hits / np.maximum(count, 1.0)
         else:
             # The last sample of a run stands for one interval.
@@ -270,7 +273,7 @@ class MetricSketch:
         return np.where((count > 0.0) & ~np.isnan(self._threshold[place, rows]), column, np.nan)
 
     def _guess_shares(self, rows: Int64s, statistic: Statistic) -> Float64s:
-        if statistic.kind not in SHARE_KINDS:
+        if statistic.kind not in SHARES:
             return np.full(len(rows), np.nan)
         arrays = self.arrays
         threshold = resolve(threshold_of(statistic), arrays.limit[rows])

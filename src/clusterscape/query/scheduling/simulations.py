@@ -111,10 +111,12 @@ class SimulationQuery:
     def options(self) -> SimulatorOptions:
         """What can be chosen."""
         from clusterscape.simulate.batch import BACKFILLS, ESTIMATES, PRESETS, RELAXED, policy_names
+        from clusterscape.simulate.placements import placement_names
 
         return SimulatorOptions(
             policies=policy_names(),
             backfills=list(BACKFILLS),
+            placements=placement_names(),
             relaxed=list(RELAXED),
             semantics=list(PRESETS),
             estimates=list(ESTIMATES),

@@ -137,10 +137,11 @@ class SimulationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorOptions:
-    """What can be chosen; ``relaxed``: the ways of backfilling that take a factor."""
+    """What can be chosen; ``relaxed``: the ways of backfilling that take a factor; ``placements``: of simulations on nodes."""
 
     policies: list[PublicText]
     backfills: list[PublicText]
+    placements: list[PublicText]
     relaxed: list[PublicText]
     semantics: list[PublicText]
     estimates: list[PublicText]

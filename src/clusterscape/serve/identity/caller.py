@@ -12,6 +12,9 @@ from clusterscape.serve.identity.addresses import Whence
 
 CALLER_KEY = "clusterscape.caller"
 WHENCE_KEY = "clusterscape.whence"
+VIEWER_KEY = "clusterscape.viewer"
+USER_KEY = "clusterscape.user"
+"""Whom a request counts for in limits, where it is made for somebody else than its viewer: a response that many share."""
 NOBODY = Viewer(login=None, role=Role.VIEWER)
 """Who asks for what is open to all, such as the page itself."""
 
@@ -39,6 +42,13 @@ class Caller:
         if self.token is not None:
             return f"token:{self.token}"
         return "here" if self.way is None else self.way.value
+
+
+def name_user(viewer: Viewer, whence: Whence | None) -> str:
+    """The login, or the address where there is no name."""
+    if viewer.login is not None:
+        return f"login {viewer.login}"
+    return "nobody" if whence is None else f"address {whence.address}"
 
 
 def _caller(request: Request) -> Caller:

@@ -13,14 +13,13 @@ from clusterscape.model.access import Outcome
 from clusterscape.model.viewers import ANYONE_HERE
 from clusterscape.serve.identity.addresses import Addresses, Whence, is_loopback, name_of
 from clusterscape.serve.identity.audit import action_of, is_change
-from clusterscape.serve.identity.caller import CALLER_KEY, NOBODY, WHENCE_KEY, Caller
+from clusterscape.serve.identity.caller import CALLER_KEY, NOBODY, VIEWER_KEY, WHENCE_KEY, Caller
 from clusterscape.serve.identity.identity import Identity
 from clusterscape.serve.identity.origins import PAGE_HEADER, SAFE_METHODS, is_foreign
 from clusterscape.serve.identity.security_headers import secure
 from clusterscape.serve.identity.throttle import Throttle
 from clusterscape.serve.identity.tokens import find_scopes
 from clusterscape.serve.problems import problem_of
-from clusterscape.serve.state import VIEWER_KEY
 
 SESSION_ROUTE = "/api/v1/session"
 NOISE_LIMIT = 50

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, SearchHits, Timeline, WasteAnswer
@@ -10,7 +10,7 @@ from clusterscape.query.bounds import Moment, Name
 from clusterscape.query.picture import encode_strings
 from clusterscape.serve.redaction import RedactedResponse, RedactedRoute, SampleRow
 from clusterscape.serve.state import State
-from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_response
 
 router = APIRouter(prefix="/api/v1", tags=["cluster"], route_class=RedactedRoute)
 
@@ -43,12 +43,10 @@ def get_waste(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24, at:
 
 
 @router.get("/waste/units", response_class=Response, responses=ARROW_RESPONSE)
-def get_waste_by_unit(
-    request: Request, state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24
-) -> RedactedResponse:
+def get_waste_by_unit(state: State, hours: Annotated[int, Query(ge=1, le=168)] = 24) -> RedactedResponse:
     """The same by ``unit`` and ``workload``: held, measured and wasted GPU-hours, for any group of units to sum."""
     table = encode_strings(state.queries.waste.by_unit(hours=hours), ["workload"])
-    return arrow_once(request, state.redact_table(table, SampleRow))
+    return arrow_response(state.redact_table(table, SampleRow))
 
 
 @router.get("/nodes")

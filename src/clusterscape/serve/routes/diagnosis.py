@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
 from clusterscape.query.bounds import ItemId, Moment, Name
@@ -11,7 +11,7 @@ from clusterscape.query.diagnosis.query import Comparing, LineSummary
 from clusterscape.query.picture import encode_strings
 from clusterscape.serve.redaction import NumbersOnly, RedactedResponse, RedactedRoute, SampleRow
 from clusterscape.serve.state import State
-from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_response, arrow_tables_response
 
 router = APIRouter(prefix="/api/v1/workloads/{workload}", tags=["diagnosis"], route_class=RedactedRoute)
 
@@ -62,7 +62,6 @@ def get_diagnosis(
 
 @router.get("/histograms", response_class=Response, responses=ARROW_RESPONSE)
 def get_workload_histograms(
-    request: Request,
     workload: ItemId,
     state: State,
     metric: Name,
@@ -72,14 +71,11 @@ def get_workload_histograms(
 ) -> RedactedResponse:
     """``unit`` and the counts ``b0`` … of shared bins. ``X-Domain``: JSON [low, high], or null without samples."""
     picture = state.queries.diagnosis.histograms(workload, metric=metric, start_ms=start, end_ms=end, bins=bins)
-    response = arrow_once(request, state.redact_table(encode_strings(picture.table, ["unit"]), SampleRow))
-    response.headers.update(picture.headers)
-    return response
+    return arrow_response(state.redact_table(encode_strings(picture.table, ["unit"]), SampleRow), picture.headers)
 
 
 @router.get("/lines", response_class=Response, responses=ARROW_RESPONSE)
 def get_workload_lines(
-    request: Request,
     workload: ItemId,
     state: State,
     comparing: Compared,
@@ -107,12 +103,11 @@ def get_workload_lines(
         summary=summary,
         comparing=comparing,
     )
-    return arrow_once(request, state.redact_table(encode_strings(table, ["metric", "unit"]), SampleRow))
+    return arrow_response(state.redact_table(encode_strings(table, ["metric", "unit"]), SampleRow))
 
 
 @router.get("/scatter", response_class=Response, responses=ARROW_RESPONSE)
 def get_workload_scatter(
-    request: Request,
     workload: ItemId,
     state: State,
     x: Name,
@@ -142,9 +137,7 @@ def get_workload_scatter(
         most=most,
     )
     points = state.redact_table(encode_strings(picture.table, ["unit"]), SampleRow)
-    response = arrow_tables_once(request, [points, state.redact_table(picture.density, NumbersOnly)])
-    response.headers.update(picture.headers)
-    return response
+    return arrow_tables_response([points, state.redact_table(picture.density, NumbersOnly)], picture.headers)
 
 
 @router.get("/events")

@@ -20,7 +20,7 @@ from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRo
 from clusterscape.serve.routes.views import ViewDocument, ViewName
 from clusterscape.serve.state import CurrentViewer, RunWriter, State
 from clusterscape.serve.uploads import read_body
-from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_response
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=RedactedRoute)
 
@@ -94,7 +94,6 @@ def list_run_metrics(state: State, run: RunIds) -> RunMetrics:
 
 @router.get("/runs/series", response_class=Response, responses=ARROW_RESPONSE)
 def read_run_series(
-    request: Request,
     state: State,
     run: RunIds,
     metric: MetricNames,
@@ -109,12 +108,11 @@ def read_run_series(
     asked = LineRequest(
         runs=run, metrics=metric, scope=scope, axis=axis, phase=phase, start=start, end=end, points=points
     )
-    return arrow_once(request, state.redact_table(state.queries.run_series.lines(asked), OpenedRow))
+    return arrow_response(state.redact_table(state.queries.run_series.lines(asked), OpenedRow))
 
 
 @router.get("/runs/bands", response_class=Response, responses=ARROW_RESPONSE)
 def read_run_bands(
-    request: Request,
     state: State,
     group: Annotated[
         list[Annotated[str, StringConstraints(max_length=20_000)]],
@@ -139,7 +137,7 @@ def read_run_bands(
     groups = [[run for run in one.split(",") if run] for one in group]
     table = state.queries.run_series.bands(groups, asked, band=band)
     encoded = encode_strings(table.cast({"metric": pl.String}), ["metric"])
-    return arrow_once(request, state.redact_table(encoded, OpenedRow))
+    return arrow_response(state.redact_table(encoded, OpenedRow))
 
 
 @router.get("/insights")

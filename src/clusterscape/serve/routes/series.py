@@ -3,14 +3,14 @@
 from typing import Annotated
 
 import polars as pl
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from clusterscape.query.bounds import ItemId, Moment, Name
 from clusterscape.query.picture import encode_strings
 from clusterscape.serve.redaction import RedactedResponse, RedactedRoute, SampleRow
 from clusterscape.serve.state import State
-from clusterscape.serve.wire import ARROW, arrow_once
+from clusterscape.serve.wire import ARROW, arrow_response
 
 router = APIRouter(prefix="/api/v1", tags=["series"], route_class=RedactedRoute)
 
@@ -21,7 +21,6 @@ router = APIRouter(prefix="/api/v1", tags=["series"], route_class=RedactedRoute)
     responses={200: {"content": {ARROW: {}}, "description": "An Arrow IPC stream."}},
 )
 def get_series(
-    request: Request,
     state: State,
     metric: Annotated[list[Name], Query(description="Metric names.", max_length=100)],
     unit: Annotated[
@@ -41,4 +40,4 @@ def get_series(
         pl.col("time_ms").cast(pl.Float64),
         pl.col("value", "min", "max").cast(pl.Float32),
     )
-    return arrow_once(request, state.redact_table(encoded, SampleRow))
+    return arrow_response(state.redact_table(encoded, SampleRow))

@@ -19,7 +19,7 @@ from clusterscape.query.traces.flow_answers import FlowAnswer
 from clusterscape.serve.redaction import OpenedRow, RedactedResponse, RedactedRoute
 from clusterscape.serve.state import CurrentViewer, State, TraceWriter
 from clusterscape.serve.uploads import SizeLimit, answer_refusal, read_pieces, stream_to_thread
-from clusterscape.serve.wire import ARROW_RESPONSE, arrow_once, arrow_tables_once
+from clusterscape.serve.wire import ARROW_RESPONSE, arrow_response, arrow_tables_response
 
 router = APIRouter(prefix="/api/v1/traces", tags=["traces"], route_class=RedactedRoute)
 
@@ -139,17 +139,16 @@ def read_trace(trace: TraceId, state: State) -> TraceAnswer:
 
 
 @router.get("/{trace}/steps", response_class=Response, responses=ARROW_RESPONSE)
-def get_trace_steps(trace: TraceId, request: Request, state: State) -> RedactedResponse:
+def get_trace_steps(trace: TraceId, state: State) -> RedactedResponse:
     """``rank``, ``step``, ``start_ns``, ``duration_ns`` = ``compute_ns`` + ``exposed_wait_ns`` + ``exposed_transfer_ns`` +
     ``idle_ns``; ``communication_ns`` also counts what compute hides.
     """
-    return arrow_once(request, state.redact_table(state.queries.traces.steps(trace), OpenedRow))
+    return arrow_response(state.redact_table(state.queries.traces.steps(trace), OpenedRow))
 
 
 @router.get("/{trace}/marey", response_class=Response, responses=ARROW_RESPONSE)
 def get_trace_marey(
     trace: TraceId,
-    request: Request,
     state: State,
     level: Annotated[Level, Query(description="What a row is.")] = "rank",
     opened: Annotated[
@@ -176,7 +175,7 @@ def get_trace_marey(
         classes=_split(classes),
         merge=merge,
     )
-    return arrow_tables_once(request, [state.redact_table(table, OpenedRow) for table in tables])
+    return arrow_tables_response([state.redact_table(table, OpenedRow) for table in tables])
 
 
 @router.get("/{trace}/spans/{span}")
@@ -211,7 +210,6 @@ def read_trace_flow(
 @router.get("/{trace}/operators", response_class=Response, responses=ARROW_RESPONSE)
 def get_trace_operators(
     trace: TraceId,
-    request: Request,
     state: State,
     start: WindowStart = None,
     end: WindowEnd = None,
@@ -224,21 +222,20 @@ def get_trace_operators(
     if not all(number.isdigit() for number in numbers):
         raise QueryError("ranks are whole numbers", hint="Write ranks=0,3,5.")
     table = state.queries.traces.operators(trace, start_ns=start, end_ns=end, ranks=[int(each) for each in numbers])
-    return arrow_once(request, state.redact_table(table, OpenedRow))
+    return arrow_response(state.redact_table(table, OpenedRow))
 
 
 @router.get("/{trace}/communication", response_class=Response, responses=ARROW_RESPONSE)
-def get_trace_communication(trace: TraceId, request: Request, state: State) -> RedactedResponse:
+def get_trace_communication(trace: TraceId, state: State) -> RedactedResponse:
     """``from_rank``, ``to_rank`` (null: a rank's share in collectives of ``process_group``), ``kind``, ``count``, ``bytes``,
     ``time_ns`` (transferring), ``wait_ns``, ``bandwidth_bytes_per_s``.
     """
-    return arrow_once(request, state.redact_table(state.queries.traces.communication(trace), OpenedRow))
+    return arrow_response(state.redact_table(state.queries.traces.communication(trace), OpenedRow))
 
 
 @router.get("/{trace}/curves", response_class=Response, responses=ARROW_RESPONSE)
 def get_trace_curves(
     trace: TraceId,
-    request: Request,
     state: State,
     start: WindowStart = None,
     end: WindowEnd = None,
@@ -248,7 +245,7 @@ def get_trace_curves(
     ``memory_bytes``; null where the recorder gave none.
     """
     table = state.queries.traces.curves(trace, start_ns=start, end_ns=end, pixels=pixels)
-    return arrow_once(request, state.redact_table(table, OpenedRow))
+    return arrow_response(state.redact_table(table, OpenedRow))
 
 
 @router.post("/{trace}/whatif")

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +11,27 @@ from numpy.typing import NDArray
 from clusterscape.errors import QueryError
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.semantics import Semantics
+from clusterscape.simulate.choices import Choice
 
 Bools = NDArray[np.bool_]
 Estimates = Literal["request", "actual", "predicted"]
 """What run times are taken for: as asked for, as they will be, or as the user's last two runs say (Tsafrir et al. 2007)."""
 
-ESTIMATES: tuple[Estimates, ...] = ("request", "actual", "predicted")
+ESTIMATES: tuple[Estimates, ...] = get_args(Estimates)
 BackfillKind = Literal[
     "none", "first-fit", "easy", "easy-sjbf", "easy++", "conservative", "relaxed", "adaptive", "frugal"
 ]
-BACKFILLS: tuple[BackfillKind, ...] = (
-    "none",
-    "first-fit",
-    "easy",
-    "easy-sjbf",
-    "easy++",
-    "conservative",
-    "relaxed",
-    "adaptive",
-    "frugal",
+BACKFILLS: tuple[BackfillKind, ...] = get_args(BackfillKind)
+BACKFILL_CHOICES = (
+    Choice("none", "no backfilling", "None"),
+    Choice("first-fit", "first fit", "First fit"),
+    Choice("easy", "EASY", "EASY"),
+    Choice("easy-sjbf", "EASY-SJBF", "EASY, shortest first (SJBF)"),
+    Choice("easy++", "EASY++", "EASY++"),
+    Choice("conservative", "conservative", "Conservative"),
+    Choice("relaxed", "relaxed", "Relaxed"),
+    Choice("adaptive", "adaptive", "Adaptive relaxed"),
+    Choice("frugal", "frugal", "Frugal: smallest first"),
 )
 RELAXED: tuple[BackfillKind, ...] = ("relaxed", "adaptive", "frugal")
 """Those that take a factor ω."""

@@ -1,10 +1,11 @@
-"""Which nodes a job's GPUs come from, one file each: a file that defines PLACEMENT is a placement under its own name."""
+"""Which nodes a job's GPUs come from, one file each: a file that defines PLACEMENT is a placement under its own name.
 
-import importlib
-import pkgutil
+TITLE is what the page calls it, where its name does not do.
+"""
+
 from collections.abc import Mapping
 
-from clusterscape.errors import QueryError
+from clusterscape.simulate.choices import Folder
 from clusterscape.simulate.placements.least_allocated import LeastAllocated
 from clusterscape.simulate.placements.most_allocated import MostAllocated
 from clusterscape.simulate.placing import Placement
@@ -12,16 +13,15 @@ from clusterscape.simulate.placing import Placement
 PLACEMENTS: Mapping[str, type[Placement]] = {"spread": LeastAllocated, "most-allocated": MostAllocated}
 """Those of the demo, by the name users write there: it needs no more than free GPUs by node."""
 
+PLACEMENT_FILES = Folder(__name__, __path__, "placement")
+
 
 def placement_names() -> list[str]:
     """Every placement there is, as it is written on the command line."""
-    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+    return PLACEMENT_FILES.names()
 
 
 def find_placement(name: str) -> Placement:
     """The placement of that name; raises QueryError where there is none."""
-    if name not in placement_names():
-        raise QueryError(f"there is no placement {name!r}", hint=f"There are {', '.join(placement_names())}.")
-    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
-    placement: Placement = module.PLACEMENT
+    placement: Placement = PLACEMENT_FILES.load(name).PLACEMENT
     return placement

@@ -28,4 +28,5 @@ class DotProduct(Placement):
         return np.asarray(-np.floor(self.steps * (1 - product / 2)))
 
 
+TITLE = "Dot product (Tetris)"
 PLACEMENT = DotProduct()

@@ -60,4 +60,5 @@ class _Remembering(Placement):
         return int(self._best_gpu[ask.shape, node])
 
 
+TITLE = "Least fragmentation (FGD)"
 PLACEMENT = Fgd()

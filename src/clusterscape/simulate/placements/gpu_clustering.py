@@ -22,4 +22,5 @@ class GpuClustering(Placement):
         return np.asarray(group + state.free_units[candidates] / most)
 
 
+TITLE = "GPU clustering"
 PLACEMENT = GpuClustering()

@@ -27,4 +27,5 @@ class GpuPacking(Placement):
         return np.asarray(np.where(is_unused, _UNUSED_NODE + counts, used))
 
 
+TITLE = "GPU packing"
 PLACEMENT = GpuPacking()

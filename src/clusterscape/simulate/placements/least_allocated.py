@@ -12,4 +12,5 @@ class LeastAllocated(Placement):
         return -state.free_units[candidates].astype(float)
 
 
+TITLE = "Emptiest node"
 PLACEMENT = LeastAllocated()

@@ -12,4 +12,5 @@ class MostAllocated(Placement):
         return state.free_units[candidates].astype(float)
 
 
+TITLE = "Fullest node"
 PLACEMENT = MostAllocated()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from clusterscape.analyze.rules.checking import join
-from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS, RUNS, SHARES
+from clusterscape.analyze.rules.vocabulary import LIMITED_METRICS
 from clusterscape.model.metrics import CATALOGUE
 from clusterscape.model.rules import (
     Across,
@@ -24,6 +24,7 @@ from clusterscape.model.rules import (
     StatisticKind,
     Subject,
 )
+from clusterscape.model.statistics import RUNS, SHARES
 
 numbers = st.one_of(
     st.integers(-1000, 1000).map(lambda n: n / 100),

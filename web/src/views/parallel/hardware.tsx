@@ -2,6 +2,7 @@
 // apart and steps milliseconds: the trace is a mark in a wider window.
 
 import { useMemo, useRef, useState } from "react";
+import { METRICS } from "../../base/catalogue.ts";
 import { formatQuantity, type Quantity } from "../../base/format.ts";
 import { useSize } from "../../charts/canvas.tsx";
 import { type ChartLine, LineChart } from "../../charts/line-chart.tsx";
@@ -13,17 +14,7 @@ import { useChangeScreen } from "../../state/use-screen.ts";
 import { Button } from "../../widgets/button.tsx";
 import styles from "./hardware.module.css";
 
-const METRICS = ["gpu_util_ratio", "power_watts", "memory_used_bytes"] as const;
-const TITLES: Readonly<Record<string, string>> = {
-  gpu_util_ratio: "GPU utilization",
-  power_watts: "Power",
-  memory_used_bytes: "Memory",
-};
-const UNITS: Readonly<Record<string, Quantity>> = {
-  gpu_util_ratio: "ratio",
-  power_watts: "watts",
-  memory_used_bytes: "bytes",
-};
+const SHOWN = ["gpu_util_ratio", "power_watts", "memory_used_bytes"] as const;
 /** On both sides of the window in sight: stores keep older samples minutes apart. */
 const AROUND_MS = 300_000;
 
@@ -40,13 +31,11 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
   const shown = { fromMs: originMs + window.fromNs / 1e6, toMs: originMs + window.toNs / 1e6 };
   const startMs = Math.floor((shown.fromMs - AROUND_MS) / 1000) * 1000;
   const endMs = Math.ceil((shown.toMs + AROUND_MS) / 1000) * 1000;
-  const points = Math.max(0, Math.floor(width / METRICS.length / 50) * 50);
+  const points = Math.max(0, Math.floor(width / SHOWN.length / 50) * 50);
   const wasThere = useHeldUnits(workload, startMs, endMs);
-  const query = { startMs, endMs, metrics: METRICS, units: [], points, summary: "median" } as const;
+  const query = { startMs, endMs, metrics: SHOWN, units: [], points, summary: "median" } as const;
   const lines = useLines(workload, query, wasThere === true);
-  const known = METRICS.filter((metric) =>
-    lines.value?.some((line) => line.metric === metric && line.values.length > 0),
-  );
+  const known = SHOWN.filter((metric) => lines.value?.some((line) => line.metric === metric && line.values.length > 0));
   return (
     <section ref={place} className={styles.hardware} aria-label="Hardware around the trace">
       <header>
@@ -71,8 +60,8 @@ export function Hardware({ workload, originMs, window }: HardwareProps) {
           {known.map((metric) => (
             <MetricChart
               key={metric}
-              title={TITLES[metric] ?? metric}
-              unit={UNITS[metric] ?? "count"}
+              title={METRICS[metric].label}
+              unit={METRICS[metric].unit}
               lines={(lines.value ?? []).filter((line) => line.metric === metric)}
               startMs={startMs}
               endMs={endMs}

@@ -21,4 +21,5 @@ class F1:
         return np.asarray(np.log10(waiting.estimate_s) * waiting.processors + self.weight * np.log10(since))
 
 
+LABEL = "F1"
 POLICY = F1()

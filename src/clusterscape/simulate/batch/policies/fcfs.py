@@ -17,4 +17,6 @@ class Fcfs:
         return (waiting.submit_s - waiting.origin_s).astype(float)
 
 
+LABEL = "FCFS"
+TITLE = "First come, first served"
 POLICY = Fcfs()

@@ -17,4 +17,6 @@ class Ljf:
         return -waiting.estimate_s.astype(float)
 
 
+LABEL = "LJF"
+TITLE = "Longest first"
 POLICY = Ljf()

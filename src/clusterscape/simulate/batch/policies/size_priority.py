@@ -17,4 +17,5 @@ class SizePriority:
         return -waiting.processors.astype(float)
 
 
+TITLE = "Largest first (size-priority)"
 POLICY = SizePriority()

@@ -17,4 +17,6 @@ class Sjf:
         return waiting.estimate_s.astype(float)
 
 
+LABEL = "SJF"
+TITLE = "Shortest first"
 POLICY = Sjf()

@@ -19,4 +19,5 @@ class Unicep:
         return np.asarray(-waiting.wait_s / (np.log2(np.maximum(waiting.processors, 2)) * waiting.estimate_s))
 
 
+LABEL = "UNICEP"
 POLICY = Unicep()

@@ -18,4 +18,5 @@ class Wfp3:
         return -(ratio * ratio * ratio) * waiting.processors
 
 
+LABEL = "WFP3"
 POLICY = Wfp3()

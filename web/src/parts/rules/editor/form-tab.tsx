@@ -141,7 +141,7 @@ function ConditionFields({ row, at, language, fault, onChange }: ConditionProps)
         <Choose
           label={said("unit")}
           value={row.unit ?? ""}
-          options={units.map((unit) => [unit, row.statistic === "slope" ? `${unit}/h` : unit])}
+          options={units.map((unit) => [unit, `${unit}${statistic?.unit_suffix ?? ""}`])}
           onChange={(unit) => onChange({ unit })}
         />
       )}

@@ -2,27 +2,28 @@
 
 import { useMemo } from "react";
 import type { SeriesSubject } from "../../../api/client.ts";
-import { formatQuantity, isKnown, type Quantity } from "../../../base/format.ts";
+import { METRICS } from "../../../base/catalogue.ts";
+import { formatQuantity, isKnown } from "../../../base/format.ts";
 import { type Band, computeBands } from "../../../data/bands.ts";
 import { endAt, type SeriesRange, useSeries } from "../../../data/queries.ts";
 import { MetricLine, MetricLines } from "../../../parts/charts/metric-lines.tsx";
+import type { MetricName } from "../../../state/attributes.ts";
 import { useMoment } from "../../../state/use-moment.ts";
 import { useNow } from "../../../widgets/clock-context.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 
 interface Shown {
-  readonly metric: string;
+  readonly metric: MetricName;
   readonly title: string;
-  readonly unit: Quantity;
   readonly color: string;
 }
 
 const SHOWN: readonly Shown[] = [
-  { metric: "gpu_util_ratio", title: "Utilization", unit: "ratio", color: "var(--accent)" },
-  { metric: "power_watts", title: "Power", unit: "watts", color: "var(--warn)" },
-  { metric: "memory_used_bytes", title: "Memory", unit: "bytes", color: "var(--ok)" },
+  { metric: "gpu_util_ratio", title: "Utilization", color: "var(--accent)" },
+  { metric: "power_watts", title: "Power", color: "var(--warn)" },
+  { metric: "memory_used_bytes", title: "Memory", color: "var(--ok)" },
 ];
-const METRICS = SHOWN.map(({ metric }) => metric);
+const SHOWN_METRICS = SHOWN.map(({ metric }) => metric);
 
 interface MetricHistoryProps {
   readonly subject: SeriesSubject;
@@ -34,7 +35,7 @@ interface MetricHistoryProps {
 
 export function MetricHistory({ subject, range: wanted, unitCount, tops = {} }: MetricHistoryProps) {
   const range = endAt(wanted, useMoment());
-  const series = useSeries(subject, METRICS, range, unitCount);
+  const series = useSeries(subject, SHOWN_METRICS, range, unitCount);
   return (
     <Frame source={series} what="history" isEmpty={(lines) => lines.length === 0} empty="No samples in this time.">
       {(lines) => <Lines bands={lines} range={range} tops={tops} />}
@@ -63,8 +64,8 @@ function Lines({ bands: lines, range, tops }: LinesProps) {
             words={rangeTip(shown, band)}
             value={
               <>
-                <b>{formatQuantity(band.means.at(-1), shown.unit)}</b>
-                {isKnown(top) && <small> of {formatQuantity(top, shown.unit)}</small>}
+                <b>{formatQuantity(band.means.at(-1), METRICS[shown.metric].unit)}</b>
+                {isKnown(top) && <small> of {formatQuantity(top, METRICS[shown.metric].unit)}</small>}
               </>
             }
             band={band}
@@ -79,13 +80,14 @@ function Lines({ bands: lines, range, tops }: LinesProps) {
   );
 }
 
-function topOf({ unit }: Shown, { maxima }: Band, known: number | null): number {
-  if (unit === "ratio") return 1;
+function topOf({ metric }: Shown, { maxima }: Band, known: number | null): number {
+  if (METRICS[metric].unit === "ratio") return 1;
   const greatest = maxima.reduce((most, value) => Math.max(most, value), 0);
   return isKnown(known) ? Math.max(known, greatest) : greatest * 1.1;
 }
 
-function rangeTip({ unit }: Shown, { means, minima, maxima, units }: Band): string {
+function rangeTip({ metric }: Shown, { means, minima, maxima, units }: Band): string {
+  const { unit } = METRICS[metric];
   const mean = means.reduce((sum, value) => sum + value, 0) / means.length;
   const least = minima.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const most = maxima.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);

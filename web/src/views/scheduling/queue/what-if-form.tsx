@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from "react";
 import type { PartitionQueue } from "../../../api/generated.ts";
+import { type Choice, LIVE_BACKFILLS, LIVE_PLACEMENTS, POLICIES } from "../../../base/catalogue.ts";
 import {
   changeScheduling,
   changeWhatIf,
@@ -14,33 +15,6 @@ import { Button } from "../../../widgets/button.tsx";
 import { Chip, Chips } from "../../../widgets/chip.tsx";
 import styles from "./controls.module.css";
 import { changeNodes, listChips, NODE_CHANGES, type NodeChange } from "./what-if-changes.ts";
-
-const POLICIES: readonly (readonly [string, string])[] = [
-  ["fcfs", "First come, first served"],
-  ["sjf", "Shortest first"],
-  ["ljf", "Longest first"],
-  ["size-priority", "Largest first (size-priority)"],
-  ["ageing", "Ageing"],
-  ["wfp3", "WFP3"],
-  ["unicep", "UNICEP"],
-  ["f1", "F1"],
-  ["fair-share", "Fair share"],
-];
-const BACKFILLS: readonly (readonly [string, string])[] = [
-  ["none", "None"],
-  ["first-fit", "First fit"],
-  ["easy-sjbf", "EASY, shortest first (SJBF)"],
-  ["relaxed", "Relaxed"],
-  ["adaptive", "Adaptive relaxed"],
-  ["frugal", "Frugal: smallest first"],
-];
-const PLACEMENTS: readonly (readonly [string, string])[] = [
-  ["least-allocated", "Emptiest node"],
-  ["best-fit", "Best fit"],
-  ["fgd", "Least fragmentation (FGD)"],
-  ["gpu-packing", "GPU packing"],
-  ["random", "Random"],
-];
 
 interface WhatIfFormProps {
   readonly partitions: readonly PartitionQueue[];
@@ -82,14 +56,14 @@ export function WhatIfForm({ partitions, page, isWaiting }: WithQueue) {
           title="Backfill"
           none="EASY, as it is"
           value={whatIf.backfill}
-          options={BACKFILLS}
+          options={LIVE_BACKFILLS}
           onChange={(backfill) => change(changeWhatIf({ backfill }))}
         />
         <Pick
           title="Placement"
           none="Fullest node, as it is"
           value={whatIf.placement}
-          options={PLACEMENTS}
+          options={LIVE_PLACEMENTS}
           onChange={(placement) => change(changeWhatIf({ placement }))}
         />
         <NodesForm partitions={partitions} page={page} />
@@ -108,7 +82,7 @@ interface PickProps {
   readonly title: string;
   readonly none: string;
   readonly value: string;
-  readonly options: readonly (readonly [string, string])[];
+  readonly options: readonly Choice[];
   onChange(value: string): void;
 }
 
@@ -118,9 +92,9 @@ function Pick({ title, none, value, options, onChange }: PickProps) {
       <span>{title}</span>
       <select value={value} onChange={(event) => onChange(event.target.value)}>
         <option value="">{none}</option>
-        {options.map(([key, words]) => (
-          <option key={key} value={key}>
-            {words}
+        {options.map((choice) => (
+          <option key={choice.name} value={choice.name}>
+            {choice.title}
           </option>
         ))}
       </select>

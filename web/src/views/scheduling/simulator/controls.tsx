@@ -1,15 +1,9 @@
 // What is simulated: which trace, which orders with which ways of backfilling, by whose rules, on how large a machine.
 
 import { useState } from "react";
+import { ESTIMATES, RULE_PRESETS } from "../../../base/catalogue.ts";
 import { useJobTraces, useSimulatorOptions } from "../../../data/job-traces.ts";
-import {
-  changeSimulator,
-  ESTIMATES,
-  type Estimates,
-  RULE_PRESETS,
-  type RulePreset,
-  type SimulatorChoice,
-} from "../../../state/scheduling.ts";
+import { changeSimulator, type Estimates, type RulePreset, type SimulatorChoice } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { Frame } from "../../../widgets/frame.tsx";
 import { Segmented } from "../../../widgets/segmented.tsx";

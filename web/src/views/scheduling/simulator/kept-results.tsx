@@ -2,9 +2,10 @@
 
 import { useState } from "react";
 import type { SimulationAsk, SimulationRow } from "../../../api/generated.ts";
+import { ESTIMATES, RULE_PRESETS } from "../../../base/catalogue.ts";
 import { formatCount } from "../../../base/format.ts";
 import { useRemoveSimulation, useSimulations } from "../../../data/job-traces.ts";
-import { changeSimulator, ESTIMATES, RULE_PRESETS, type SimulatorChoice } from "../../../state/scheduling.ts";
+import { changeSimulator, type SimulatorChoice } from "../../../state/scheduling.ts";
 import { useChangeScreen } from "../../../state/use-screen.ts";
 import { RelativeTime } from "../../../widgets/relative-time.tsx";
 import { RemoveButton } from "../../../widgets/remove-button.tsx";

@@ -1,36 +1,21 @@
 // How orders and ways of backfilling are said.
 
 import type { JitteredMeasure, SimulatedChoice } from "../../../api/generated.ts";
+import { BACKFILLS, POLICIES } from "../../../base/catalogue.ts";
 import { formatCount, MISSING } from "../../../base/format.ts";
 import { formatDuration } from "../../../base/time.ts";
 import type { Estimates } from "../../../state/scheduling.ts";
 
-const POLICIES: Readonly<Record<string, string>> = {
-  fcfs: "FCFS",
-  sjf: "SJF",
-  ljf: "LJF",
-  f1: "F1",
-  wfp3: "WFP3",
-  unicep: "UNICEP",
-  "size-priority": "size priority",
-  ageing: "ageing",
-  "fair-share": "fair share",
-};
+const POLICY_LABELS = new Map(POLICIES.map(({ name, label }) => [name, label]));
+const BACKFILL_LABELS = new Map(BACKFILLS.map(({ name, label }) => [name, label]));
 
-const BACKFILLS: Readonly<Record<string, string>> = {
-  none: "no backfilling",
-  "first-fit": "first fit",
-  easy: "EASY",
-  "easy-sjbf": "EASY-SJBF",
-  "easy++": "EASY++",
-};
-
+/** A server may know more than this page: what it does not know is called by its name. */
 export function namePolicy(policy: string): string {
-  return POLICIES[policy] ?? policy;
+  return POLICY_LABELS.get(policy) ?? policy;
 }
 
 export function nameBackfill(backfill: string): string {
-  return BACKFILLS[backfill] ?? backfill;
+  return BACKFILL_LABELS.get(backfill) ?? backfill;
 }
 
 export function nameChoice({
