@@ -16,7 +16,8 @@ from clusterscape.model import Allocation, NodeId, NodeState, NodeTurn, UnixMs, 
 from clusterscape.query.answers import UnitState
 from clusterscape.query.context import QueryContext
 from clusterscape.query.picture import build_picture, encode_strings
-from clusterscape.query.placement import mark_free_use
+from clusterscape.query.placement import Demand, mark_free_use
+from clusterscape.query.scheduling.live_queue import read_waiting
 from clusterscape.store.records.contract import WorkloadFilter
 
 MINUTE_MS = 60_000
@@ -108,7 +109,9 @@ class PastPictures:
         turns = {turn.node: turn for turn in self._context.records.node_states(at_ms=at)}
         table = build_picture(places=self._places_at(turns), workloads=workloads, allocations=held)
         table = tell_service(table)
-        table = mark_free_use(table, self._context.records.partitions(), workloads)
+        records = self._context.records
+        demand = Demand(read_waiting(records, workloads, at // 1000))
+        table = mark_free_use(table, records.partitions(), demand)
         return Shot(at=at, version=_version(at, table), table=table, workloads=workloads, turns=turns)
 
     def _places_at(self, turns: Mapping[NodeId, NodeTurn]) -> pl.DataFrame:

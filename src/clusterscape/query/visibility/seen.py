@@ -23,9 +23,9 @@ from clusterscape.query.rule_notes import RuleNotes
 from clusterscape.query.rules import RuleQuery
 from clusterscape.query.scheduling.description import JobTraceQuery
 from clusterscape.query.scheduling.live_forecast import Runs
-from clusterscape.query.scheduling.queue import QueueQuery, Seen
+from clusterscape.query.scheduling.live_queue import LiveQueue
+from clusterscape.query.scheduling.queue import PlannedQueue, QueueQuery
 from clusterscape.query.scheduling.queue_answers import LikelyStart
-from clusterscape.query.scheduling.queue_state import LiveQueue
 from clusterscape.query.scheduling.simulations import SimulationQuery
 from clusterscape.query.scheduling.simulations_answers import (
     SimulationAnswer,
@@ -162,7 +162,7 @@ class SeenQueue(QueueQuery):
     def _reservations(self, queue: LiveQueue) -> list[ReservationAnswer]:
         return _scrub_reservations(super()._reservations(queue), self._veil)
 
-    def seen(self) -> Seen:
+    def seen(self) -> PlannedQueue:
         """The queue now, planned once for all."""
         records = self._context.records
         return replace(self._whole.seen(), workloads={each.id: each for each in records.active_workloads()})
