@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clusterscape.errors import QueryError
-from clusterscape.simulate import FaultKind, NodeFault
 from clusterscape.simulate.batch import Backfill, BackfillKind, BatchJobs, Estimates, Scenario, find_policy, simulate
 from clusterscape.simulate.batch.semantics import CLUSTERSCAPE
 from clusterscape.simulate.cluster import Cluster, ClusterJobs, ClusterScenario, simulate_cluster
 from clusterscape.simulate.cluster.contract import BACKFILLS
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement
 from clusterscape.simulate.placing import UNITS_PER_GPU
 

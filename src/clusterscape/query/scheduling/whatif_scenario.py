@@ -15,7 +15,7 @@ from clusterscape.simulate.batch.contract import Backfill, BackfillKind
 from clusterscape.simulate.batch.policies import find_policy
 from clusterscape.simulate.cluster.contract import BACKFILLS, Cluster, ClusterJobs, ClusterScenario, Partition
 from clusterscape.simulate.cluster.standing import Standing
-from clusterscape.simulate.jobs import FaultKind, NodeFault
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement
 from clusterscape.simulate.placing import UNITS_PER_GPU
 
