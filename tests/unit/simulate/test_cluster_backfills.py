@@ -86,6 +86,14 @@ def test_starts_are_those_of_the_batch_engine_when_every_node_has_one_gpu(
     assert simulate_cluster(scenario).start_s.tolist() == simulate(batch).start_s.tolist()
 
 
+def test_the_queue_is_measured_once_in_a_look_when_candidates_start_during_it() -> None:
+    # The head is promised 10 s. Three wait, so ω is whole and candidates may take 15 s; with two it would be 13 s.
+    rows = [(0, 10, 0, 6, 0), (0, 5, 0, 8, 0), (0, 10, 0, 1, 0), (0, 15, 0, 1, 0)]
+    sizes = np.array([row[3] for row in rows], np.int64)
+    jobs = make_jobs(rows, sizes, np.ones_like(sizes))
+    assert simulate_cluster(scenario_of(make_cluster(*[1] * TOTAL), jobs, "adaptive")).start_s[2:].tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("kind", ["easy-sjbf", "easy++", "frugal"])
 @PATIENT
 @given(rows=job_rows(), fails=st.booleans())
