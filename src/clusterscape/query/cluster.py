@@ -18,7 +18,7 @@ from clusterscape.query.life_values import is_life_column, metric_of, read_life_
 from clusterscape.query.past import PastPictures, Shot, service_of
 from clusterscape.query.picture import build_picture, build_places
 from clusterscape.query.placement import Demand, mark_free_use, read_demand
-from clusterscape.query.scheduling.live_queue import read_live_queue, read_scheduler_rules, read_waiting
+from clusterscape.query.scheduling.live_queue import read_scheduler_rules
 from clusterscape.query.sources import read_open_names
 from clusterscape.query.summary import Moment, summarize
 from clusterscape.query.violations import FAULT_DAYS, MOST_FAULTS, ViolationQuery
@@ -75,10 +75,18 @@ class ClusterQuery:
     def build_picture(self) -> pl.DataFrame:
         """The picture from the stores, uncached."""
         records = self._context.records
-        table = build_picture(
-            places=self.places(), workloads=records.active_workloads(), allocations=records.open_allocations()
-        )
-        return mark_free_use(table, records.partitions(), read_demand(read_live_queue(self._context)))
+        workloads, allocations = records.active_workloads(), records.open_allocations()
+        table = build_picture(places=self.places(), workloads=workloads, allocations=allocations)
+        return mark_free_use(table, records.partitions(), self._demand())
+
+    def _demand(self) -> Demand:
+        """Of now: the same for the picture and for the summaries of all ticks until the inventory changes."""
+        context, records = self._context, self._context.records
+
+        def read() -> Demand:
+            return read_demand(context, records.active_workloads(), records.open_allocations(), context.clock() // 1000)
+
+        return context.cache.get("demand", context.changes.versions.inventory, read)
 
     def places(self) -> pl.DataFrame:
         """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
@@ -153,8 +161,7 @@ class ClusterQuery:
                 paused=versions.paused,
                 reservations=read_scheduler_rules(context.records)[0],
             )
-            demand = read_demand(read_live_queue(context))
-            return self._summarize(moment, picture, self._latest(SUMMED_METRICS), demand)
+            return self._summarize(moment, picture, self._latest(SUMMED_METRICS), self._demand())
 
         return context.cache.get("summary", (version, versions.tick, versions.paused), make)
 
@@ -170,8 +177,7 @@ class ClusterQuery:
             tick_version=at,
             nodes_unavailable=self._count_unavailable(shot),
         )
-        demand = Demand(read_waiting(context.records, shot.workloads, at // 1000))
-        return self._summarize(moment, shot.table, self._latest_at(SUMMED_METRICS, at), demand)
+        return self._summarize(moment, shot.table, self._latest_at(SUMMED_METRICS, at), shot.demand)
 
     def _count_unavailable(self, shot: Shot) -> int | None:
         """Of the nodes known now; None from before states were noted."""

@@ -4,39 +4,52 @@ Looks at GPUs only: CPUs, memory, limits and reservations may forbid more, so th
 a workload that asks for GPUs does not get them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
-from clusterscape.model import Partition, UnitKind
+from clusterscape.model import Allocation, Partition, UnitKind, Workload
 from clusterscape.query.answers import Startable, UnitState
-from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, accepted_types
+from clusterscape.query.context import QueryContext
+from clusterscape.query.scheduling.live_queue import (
+    QueueJob,
+    accepted_types,
+    find_node_table,
+    find_unplaced,
+    read_jobs,
+)
 
 _FREE_USES = pl.Enum(["usable", "stranded"])
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What the queue says of a moment: who waits, and the GPUs of each node that nobody holds (None: only units say that)."""
+    """What the queue says of a moment: who waits, and GPUs by node that are held though no unit of them is known."""
 
     jobs: Sequence[QueueJob]
-    unheld: Mapping[str, int] | None = None
+    unplaced: Mapping[str, int] = field(default_factory=dict)
 
 
 Requests = Mapping[tuple[str, str | None], int]
 """GPUs on one node that the least demanding job needs, by partition and machine type."""
 
 
-def read_demand(queue: LiveQueue) -> Demand:
-    """Of the live queue."""
-    return Demand(queue.waiting, queue.free_by_node())
+def read_demand(
+    context: QueryContext, workloads: Sequence[Workload], allocations: Sequence[Allocation], now_s: int
+) -> Demand:
+    """Of any moment, from the workloads and allocations of then, as the live queue reads them."""
+    unplaced: Counter[str] = Counter()
+    for (_, node), gpus in find_unplaced(workloads, allocations).items():
+        unplaced[node] += gpus
+    return Demand(read_jobs(workloads, find_node_table(context), now_s), unplaced)
 
 
-def count_free(units: pl.DataFrame, unheld: Mapping[str, int] | None = None) -> pl.DataFrame:
+def count_free(units: pl.DataFrame, unplaced: Mapping[str, int] | None = None) -> pl.DataFrame:
     """GPUs and free GPUs of each node and machine type: ``node``, ``machine_type`` (String), ``gpus``, ``free`` (Int64).
 
-    A workload whose GPUs are not known one by one still holds GPUs of its nodes, so no more are free than are ``unheld``.
+    ``unplaced``: GPUs of a node that look free, but are held by workloads of which no unit is known.
     """
     nodes = (
         units.filter(pl.col("kind") == UnitKind.GPU.value)
@@ -47,11 +60,13 @@ def count_free(units: pl.DataFrame, unheld: Mapping[str, int] | None = None) -> 
             free=(pl.col("unit_state") == UnitState.FREE.value).sum().cast(pl.Int64),
         )
     )
-    if unheld is None:
+    if not unplaced:
         return nodes
-    most = pl.DataFrame({"node": list(unheld), "most": list(unheld.values())}, {"node": pl.String, "most": pl.Int64})
-    least_free = pl.min_horizontal("free", pl.col("most").clip(0))
-    return nodes.join(most, on="node", how="left").with_columns(free=least_free).drop("most")
+    held = pl.DataFrame(
+        {"node": list(unplaced), "held": list(unplaced.values())}, {"node": pl.String, "held": pl.Int64}
+    )
+    free = (pl.col("free") - pl.col("held").fill_null(0)).clip(0)
+    return nodes.join(held, on="node", how="left").with_columns(free=free).drop("held")
 
 
 def find_requests(jobs: Iterable[QueueJob], partitions: Sequence[Partition], nodes: pl.DataFrame) -> Requests:
@@ -128,7 +143,7 @@ def place_all(
     units: pl.DataFrame, partitions: Sequence[Partition], demand: Demand
 ) -> tuple[pl.DataFrame, list[tuple[Partition, list[Startable]]]]:
     """Free GPUs by node (see ``count_free``), and what could start in each partition."""
-    nodes = count_free(units, demand.unheld)
+    nodes = count_free(units, demand.unplaced)
     requests = find_requests(demand.jobs, partitions, nodes)
     return nodes, [(partition, place_in(partition, nodes, requests)) for partition in partitions]
 

@@ -153,9 +153,7 @@ def _read_stores(context: QueryContext) -> LiveQueue:
     reservations, preemption = read_scheduler_rules(records)
     return read_queue(
         now_s=context.clock() // 1000,
-        nodes=records.nodes(),
-        partitions=records.partitions(),
-        units=records.units(),
+        table=find_node_table(context),
         workloads=records.active_workloads(),
         allocations=records.open_allocations(),
         reservations=reservations,
@@ -174,35 +172,46 @@ def read_scheduler_rules(records: RecordStore) -> tuple[list[Reservation], Preem
     return reservations, preemption
 
 
-def read_queue(
-    *,
-    now_s: int,
-    nodes: Sequence[Node],
-    partitions: Sequence[Partition],
-    units: Sequence[Unit],
-    workloads: Sequence[Workload],
-    allocations: Iterable[Allocation],
-    reservations: Iterable[Reservation] = (),
-    preemption: PreemptionRules | None = None,
-) -> LiveQueue:
-    """The queue from records. GPUs that are cut into MIG instances are left out; a shared GPU is held once."""
-    queue_nodes = read_nodes(nodes, partitions, units)
-    limits = {partition.name: partition.max_time_s for partition in partitions if partition.is_up}
-    return LiveQueue(
-        now_s,
-        queue_nodes,
-        _read_held(workloads, allocations, units, queue_nodes, limits, now_s),
-        read_jobs(workloads, queue_nodes, limits, now_s),
-        limits,
-        tuple(reservation for reservation in reservations if reservation.ends_at > now_s * 1000),
-        preemption,
-    )
+@dataclass(frozen=True, slots=True)
+class NodeTable:
+    """What changes seldom: nodes with GPUs by name, the node of each GPU that can be given whole, longest times by partition.
+
+    Only partitions that are up have a longest time (None: no limit). GPUs that are cut into MIG instances are left out.
+    """
+
+    nodes: Mapping[str, QueueNode]
+    node_of_gpu: Mapping[str, str]
+    max_times_s: Mapping[str, int | None]
 
 
-def read_nodes(nodes: Iterable[Node], partitions: Iterable[Partition], units: Iterable[Unit]) -> dict[str, QueueNode]:
-    """Nodes with GPUs by name. One whose state nobody reports is in service until a source says otherwise."""
-    units, nodes = list(units), list(nodes)
-    sizes = Counter(_whole_gpus(units).values())
+class _SameLists:
+    """Equal where these very lists are meant: stores hand out the same ones until something in them changes."""
+
+    def __init__(self, *lists: Sequence[object]) -> None:
+        self._lists = lists
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameLists) and all(a is b for a, b in zip(self._lists, other._lists, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._lists)))
+
+
+def find_node_table(context: QueryContext) -> NodeTable:
+    """Of the stores now; read again only when they changed, because reading all units takes longer than reading the queue."""
+    records = context.records
+    nodes, partitions, units = records.nodes(), records.partitions(), records.units()
+    version = _SameLists(nodes, partitions, units)
+    return context.cache.get("node-table", version, lambda: read_node_table(nodes, partitions, units))
+
+
+def read_node_table(nodes: Sequence[Node], partitions: Sequence[Partition], units: Sequence[Unit]) -> NodeTable:
+    """A node whose state nobody reports is in service until a source says otherwise."""
+    cut = {unit.parent for unit in units if unit.parent is not None}
+    node_of_gpu: dict[str, str] = {
+        unit.id: unit.node for unit in units if unit.kind is UnitKind.GPU and unit.node and unit.id not in cut
+    }
+    sizes = Counter(node_of_gpu.values())
     # Where no unit of a node is reported yet, its own count stands.
     listed = {unit.node for unit in units}
     sizes.update({str(node.id): node.gpu_count for node in nodes if node.id not in listed})
@@ -210,7 +219,7 @@ def read_nodes(nodes: Iterable[Node], partitions: Iterable[Partition], units: It
     for partition in partitions:
         for name in partition.nodes:
             members.setdefault(name, []).append(partition.name)
-    return {
+    queue_nodes: dict[str, QueueNode] = {
         node.id: QueueNode(
             node.id,
             sizes[node.id],
@@ -222,32 +231,40 @@ def read_nodes(nodes: Iterable[Node], partitions: Iterable[Partition], units: It
         for node in nodes
         if sizes[node.id] > 0
     }
+    limits = {partition.name: partition.max_time_s for partition in partitions if partition.is_up}
+    return NodeTable(queue_nodes, node_of_gpu, limits)
 
 
-def _whole_gpus(units: Sequence[Unit]) -> dict[str, str]:
-    """The node of each GPU that can be given whole, by unit."""
-    cut = {unit.parent for unit in units if unit.parent is not None}
-    return {unit.id: unit.node for unit in units if unit.kind is UnitKind.GPU and unit.node and unit.id not in cut}
+def read_queue(
+    *,
+    now_s: int,
+    table: NodeTable,
+    workloads: Sequence[Workload],
+    allocations: Sequence[Allocation],
+    reservations: Iterable[Reservation] = (),
+    preemption: PreemptionRules | None = None,
+) -> LiveQueue:
+    """The queue from records. A shared GPU is held once."""
+    return LiveQueue(
+        now_s,
+        table.nodes,
+        _read_held(workloads, allocations, table, now_s),
+        read_jobs(workloads, table, now_s),
+        table.max_times_s,
+        tuple(reservation for reservation in reservations if reservation.ends_at > now_s * 1000),
+        preemption,
+    )
 
 
-def read_jobs(
-    workloads: Iterable[Workload], nodes: Mapping[str, QueueNode], limits: Mapping[str, int | None], now_s: int
-) -> tuple[QueueJob, ...]:
-    """Workloads that wait for GPUs, in queue order. ``limits``: longest run time by partition, of those that are up."""
+def read_jobs(workloads: Iterable[Workload], table: NodeTable, now_s: int) -> tuple[QueueJob, ...]:
+    """Those of the workloads that wait for GPUs, in queue order."""
     largest: dict[tuple[str, str | None], int] = {}
-    for node in nodes.values():
+    for node in table.nodes.values():
         for partition in node.partitions:
             for key in ((partition, node.machine_type), (partition, None)):
                 largest[key] = max(largest.get(key, 1), node.gpus)
-    jobs = (_read_job(workload, largest, limits, now_s) for workload in workloads if _waits(workload))
+    jobs = (_read_job(workload, largest, table.max_times_s, now_s) for workload in workloads if _waits(workload))
     return tuple(sorted(jobs, key=lambda job: job.order))
-
-
-def read_waiting(records: RecordStore, workloads: Iterable[Workload], now_s: int) -> tuple[QueueJob, ...]:
-    """The queue alone, of any moment: those of ``workloads`` that wait for GPUs, in queue order."""
-    partitions = records.partitions()
-    limits = {partition.name: partition.max_time_s for partition in partitions if partition.is_up}
-    return read_jobs(workloads, read_nodes(records.nodes(), partitions, records.units()), limits, now_s)
 
 
 def _waits(workload: Workload) -> bool:
@@ -290,34 +307,34 @@ def _limit(workload: Workload, limits: Mapping[str, int | None]) -> int:
 
 
 def _read_held(
-    workloads: Iterable[Workload],
-    allocations: Iterable[Allocation],
-    units: Sequence[Unit],
-    nodes: Mapping[str, QueueNode],
-    limits: Mapping[str, int | None],
-    now_s: int,
+    workloads: Sequence[Workload], allocations: Sequence[Allocation], table: NodeTable, now_s: int
 ) -> tuple[Holding, ...]:
-    """By unit where that is known; else a workload holds its GPUs evenly on its nodes. Of a shared GPU the last to end counts."""
+    """By unit where that is known, see also ``find_unplaced``. Of those that share a GPU the last to end counts."""
     active: dict[str, Workload] = {each.id: each for each in workloads if each.state is not WorkloadState.WAITING}
     starts = {name: now_s if each.started_at is None else each.started_at // 1000 for name, each in active.items()}
-    ends = {name: starts[name] + _limit(workload, limits) for name, workload in active.items()}
-    gpus = _whole_gpus(units)
+    ends = {name: starts[name] + _limit(workload, table.max_times_s) for name, workload in active.items()}
     holder: dict[str, str] = {}
-    placed = set()
     for allocation in allocations:
-        placed.add(allocation.workload)
-        if allocation.unit not in gpus or allocation.workload not in active:
+        if allocation.unit not in table.node_of_gpu or allocation.workload not in active:
             continue
         rival = holder.get(allocation.unit)
         if rival is None or (ends[allocation.workload], allocation.workload) > (ends[rival], rival):
             holder[allocation.unit] = allocation.workload
-    counts = Counter((workload, gpus[unit]) for unit, workload in holder.items())
-    for name, workload in active.items():
-        if workload.id not in placed and workload.gpus_requested and workload.nodes:
-            share = math.ceil(workload.gpus_requested / len(workload.nodes))
-            counts.update({(name, node): share for node in workload.nodes})
+    counts = Counter((workload, table.node_of_gpu[unit]) for unit, workload in holder.items())
+    counts.update(find_unplaced(workloads, allocations))
     return tuple(
         Holding(name, node, count, ends[name], starts[name], active[name].partition, active[name].qos)
         for (name, node), count in sorted(counts.items())
-        if node in nodes
+        if node in table.nodes
     )
+
+
+def find_unplaced(workloads: Iterable[Workload], allocations: Iterable[Allocation]) -> dict[tuple[str, str], int]:
+    """GPUs by workload and node, of those that run and of which no unit is known: they hold them evenly on their nodes."""
+    placed = {allocation.workload for allocation in allocations}
+    return {
+        (workload.id, node): math.ceil(workload.gpus_requested / len(workload.nodes))
+        for workload in workloads
+        if workload.state is not WorkloadState.WAITING and workload.id not in placed and workload.gpus_requested
+        for node in workload.nodes
+    }
