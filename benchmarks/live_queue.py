@@ -12,8 +12,9 @@ import numpy as np
 
 from benchmarks.report import Report
 from clusterscape.query.scheduling.explaining import find_changes
+from clusterscape.query.scheduling.live_queue import Holding, LiveQueue, QueueJob, QueueNode
 from clusterscape.query.scheduling.promises import PromiseBook
-from clusterscape.query.scheduling.queue_state import Holding, LiveQueue, QueueJob, QueueNode, plan_queue
+from clusterscape.query.scheduling.queue_plan import plan_queue
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
 from clusterscape.query.scheduling.whatif_scenario import Future, prepare
 from clusterscape.simulate.cluster.standing import simulate_standing

@@ -17,10 +17,11 @@ from benchmarks.report import Report
 from clusterscape.analyze.jobs.features import RanJobs, RunHistory, to_ran_jobs
 from clusterscape.analyze.jobs.runtime_forest import train_forest
 from clusterscape.collect.job_traces import read_trace
-from clusterscape.query.scheduling.waiting_backtest import BacktestChoices, backtest
-from clusterscape.query.scheduling.waiting_forecast import Forecaster, Question
-from clusterscape.query.scheduling.waiting_report import replay_jobs, report_waits
-from clusterscape.simulate.forecast import PastArrivals, QueueState
+from clusterscape.query.scheduling.backtest.forecasting import Forecaster, Question
+from clusterscape.query.scheduling.backtest.report import replay_jobs, report_waits
+from clusterscape.query.scheduling.backtest.running import BacktestChoices, backtest
+from clusterscape.simulate.backtest import MachineState
+from clusterscape.simulate.futures import PastArrivals
 
 LOGS = {
     "Mira": (("sched", "alcf", "mira_2018_lumos.csv.gz"), 49_152),
@@ -77,7 +78,7 @@ def measure_answer(report: Report) -> None:
     size, limit = jobs.size[rows].astype(np.int64), jobs.request_s[rows].astype(np.int64)
     left = np.maximum(limit[:RUNNING] - elapsed[:RUNNING], 1).astype(np.int64)
     total = max(TOTAL, int(size[:RUNNING].sum()))
-    state = QueueState(total, size[:RUNNING], left, size[RUNNING:], limit[RUNNING:])
+    state = MachineState(total, size[:RUNNING], left, size[RUNNING:], limit[RUNNING:])
     question = Question(state, asked, float(jobs.submit_s[-1]), elapsed)
     forecaster = Forecaster(forest, past)
     last = np.zeros(WAITING, np.bool_)

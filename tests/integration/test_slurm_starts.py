@@ -17,7 +17,7 @@ from clusterscape.model import UnixMs
 from clusterscape.query import Queries, QueryContext
 from clusterscape.query.scheduling.live_queue import read_live_queue
 from clusterscape.query.scheduling.queue_answers import QueueRow
-from clusterscape.query.scheduling.queue_state import plan_queue
+from clusterscape.query.scheduling.queue_plan import plan_queue
 from clusterscape.settings import RetentionSettings, SlurmSettings, StorageSettings
 from clusterscape.store.changes import Changes
 from clusterscape.store.metrics import open_metric_store

@@ -6,8 +6,8 @@ from servers.reference import reference_data
 from clusterscape.analyze.jobs.features import take_jobs
 from clusterscape.analyze.jobs.runtime_report import PredictionReport, compare_predictors
 from clusterscape.collect.job_traces import read_trace
-from clusterscape.query.scheduling.waiting_backtest import BacktestChoices, backtest
-from clusterscape.query.scheduling.waiting_report import WaitReport, replay_jobs, report_waits
+from clusterscape.query.scheduling.backtest.report import WaitReport, replay_jobs, report_waits
+from clusterscape.query.scheduling.backtest.running import BacktestChoices, backtest
 
 MIRA_NODES = 49_152
 

@@ -23,8 +23,8 @@ from clusterscape.model.verdicts import VerdictKind
 from clusterscape.query.answers import ClusterSummary, Startable, Timeline, UnitCounts, WasteAnswer
 from clusterscape.query.runs.answers import RunRow, RunTimes, RunWorkload
 from clusterscape.query.runs.derived import DERIVED
+from clusterscape.query.scheduling.backtest.report import WaitReport
 from clusterscape.query.scheduling.promises import SlipCause
-from clusterscape.query.scheduling.waiting_report import WaitReport
 from clusterscape.query.scheduling.whatif import MEASURES
 from clusterscape.simulate.batch.measures import Measures
 from clusterscape.simulate.cluster.measures import ClusterMeasures

@@ -13,10 +13,10 @@ from clusterscape.errors import QueryError
 if TYPE_CHECKING:
     from clusterscape.cli.sched import EstimatesChoice
     from clusterscape.model.jobs import CleaningNote, JobTrace
-    from clusterscape.simulate import NodeFault
     from clusterscape.simulate.batch import Spread
     from clusterscape.simulate.cluster import Cluster, ClusterMeasures, ClusterScenario, ClusterSchedule
     from clusterscape.simulate.fairness import SizeClass
+    from clusterscape.simulate.faults import NodeFault
 
 _NODE_KEYS = {"count", "name", "gpus", "model", "cpus", "memory_gib", "partition", "mig_slices"}
 _PARTITION_KEYS = {"name", "max_gpus_per_job", "max_hours", "max_gpus_per_user"}
@@ -171,7 +171,7 @@ def _build(rows: list[dict[str, Any]], partitions: list[str], limits: list[dict[
 
 
 def _faults(entries: list[dict[str, Any]], where: str) -> tuple[NodeFault, ...]:
-    from clusterscape.simulate import FaultKind, NodeFault
+    from clusterscape.simulate.faults import FaultKind, NodeFault
 
     faults = []
     for entry in entries:

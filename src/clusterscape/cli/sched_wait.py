@@ -16,7 +16,7 @@ from clusterscape.errors import QueryError
 
 if TYPE_CHECKING:
     from clusterscape.analyze.jobs.wait_intervals import Coverage
-    from clusterscape.query.scheduling.waiting_report import WaitReport
+    from clusterscape.query.scheduling.backtest.report import WaitReport
 
 
 def wait(
@@ -122,8 +122,8 @@ def _test(
     from clusterscape.cli.sched_output import print_notes, run_with_progress
     from clusterscape.collect.job_traces import read_trace
     from clusterscape.model.samples import Int64s
-    from clusterscape.query.scheduling.waiting_backtest import BacktestChoices, WaitForecasts, backtest
-    from clusterscape.query.scheduling.waiting_report import replay_jobs, report_waits
+    from clusterscape.query.scheduling.backtest.report import replay_jobs, report_waits
+    from clusterscape.query.scheduling.backtest.running import BacktestChoices, WaitForecasts, backtest
 
     trace = read_trace(path, format, timezone=timezone)
     total = processors or trace.total

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from clusterscape.demo.hardware import MACHINE_OF_PARTITION, Hardware
-from clusterscape.simulate import FaultKind, NodeFault
+from clusterscape.simulate.faults import FaultKind, NodeFault
 
 DAY_S = 86_400
 HOUR_S = 3600

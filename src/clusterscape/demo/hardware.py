@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterscape.demo.scheduler import SimNode
 from clusterscape.model import GpuUuid, NodeId, UnitId, gpu_unit_id
-from clusterscape.simulate import SimNode
 
 MIN_GPUS = 4
 MAX_GPUS = 100_000

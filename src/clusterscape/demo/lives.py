@@ -3,9 +3,10 @@
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from clusterscape.demo.scheduler import Ending, Grant, Reason
 from clusterscape.demo.work import DemoJob
 from clusterscape.model import WorkloadState
-from clusterscape.simulate import Ending, FaultKind, Grant, Reason
+from clusterscape.simulate.faults import FaultKind
 
 _ENDINGS = {
     Ending.TIMEOUT: WorkloadState.TIMEOUT,

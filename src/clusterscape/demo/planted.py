@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from clusterscape.demo.faults import DemoFault
 from clusterscape.demo.hardware import LARGE, SMALL, V100, DemoNode, Hardware
+from clusterscape.demo.scheduler import Job
 from clusterscape.demo.stream import user_limits
 from clusterscape.demo.work import Behavior, DemoJob
 from clusterscape.model import WorkloadState
-from clusterscape.simulate import FaultKind, Job, NodeFault
+from clusterscape.simulate.faults import FaultKind, NodeFault
 
 HOUR_S = 3600
 MINUTE_S = 60

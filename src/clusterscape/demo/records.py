@@ -6,7 +6,7 @@ from clusterscape.demo.hardware import MACHINE_OF_PARTITION
 from clusterscape.demo.lives import Attempt, Life
 from clusterscape.demo.scenario import Scenario
 from clusterscape.model import Allocation, NodeId, NodeState, NodeTurn, UnixMs, Workload, WorkloadId, WorkloadState
-from clusterscape.simulate import FaultKind
+from clusterscape.simulate.faults import FaultKind
 
 SIGTERM = 15
 OUT_OF_MEMORY_SIGNAL = 125  # what Slurm writes beside OUT_OF_MEMORY

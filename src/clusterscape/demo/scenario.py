@@ -13,12 +13,11 @@ from clusterscape.demo.faults import DemoFault, Faults
 from clusterscape.demo.hardware import build_hardware
 from clusterscape.demo.lives import Attempt, Life, Outage, XidError
 from clusterscape.demo.planted import TOP_PRIORITY, WARM_UP_S, Planted
+from clusterscape.demo.scheduler import Ending, Event, JobEnded, JobStarted, JobWaited, Simulation
 from clusterscape.demo.stream import MIXES, JobStream, user_limits
 from clusterscape.demo.work import DemoJob
 from clusterscape.model import UnixMs, WorkloadState
-from clusterscape.simulate import Ending, Event, JobEnded, JobStarted, JobWaited, Simulation
 from clusterscape.simulate.placements import PLACEMENTS
-from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
 
 BLOCK_S = 7200
 FIRST_JOB_ID = 41_000
@@ -62,8 +61,8 @@ class Scenario:
         self._streams = [JobStream(self.hardware, name, self.anchor_s - ANCHOR_LOCAL_S) for name in MIXES]
         self._simulation = Simulation(
             self.hardware.sim_nodes,
-            FcfsEasy(BACKFILL_DEPTH),
             PLACEMENTS[placement](),
+            depth=BACKFILL_DEPTH,
             max_gpus_per_user=user_limits(self.hardware),
         )
         self._faults = Faults(self.hardware, self._planted.protected_nodes)

@@ -4,7 +4,7 @@ from clusterscape.demo.hardware import PARTITION_SHARES, SMALL, DemoNode, Hardwa
 from clusterscape.demo.lives import Outage
 from clusterscape.demo.moment import Moment
 from clusterscape.demo.slurm_values import Json, envelope, host_list, index_list, number
-from clusterscape.simulate import FaultKind
+from clusterscape.simulate.faults import FaultKind
 
 MAX_TIME_MINUTES = 5 * 1440
 BOOTED_AGO_S = 40 * 86_400

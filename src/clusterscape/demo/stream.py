@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from clusterscape.demo.hardware import LARGE, SMALL, V100, Hardware
 from clusterscape.demo.roster import ARRAY_NAMES, PROJECTS, SESSION_NAMES, Project
+from clusterscape.demo.scheduler import Job
 from clusterscape.demo.work import DRAWS, ArrayTask, Behavior, DemoJob
 from clusterscape.model import WorkloadKind, WorkloadState
-from clusterscape.simulate import Job
 
 HOUR_S = 3600
 DAY_S = 86_400

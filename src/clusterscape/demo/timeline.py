@@ -13,7 +13,7 @@ from clusterscape.demo.behavior import IDLE, Phase, plan_master_phases, plan_pha
 from clusterscape.demo.lives import Attempt, Life
 from clusterscape.demo.recorded import Shapes
 from clusterscape.demo.scenario import Scenario
-from clusterscape.simulate import FaultKind
+from clusterscape.simulate.faults import FaultKind
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]

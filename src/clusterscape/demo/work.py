@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from clusterscape.demo.scheduler import Job
 from clusterscape.model import WorkloadKind, WorkloadState
-from clusterscape.simulate import Job
 
 DRAWS = 8
 

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from clusterscape.errors import NotFoundError, QueryError
-from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeTurn, UnitId, UnixMs, Workload
+from clusterscape.model import METRICS, Node, NodeId, NodeState, NodeTurn, UnitId, UnixMs
 from clusterscape.model.hardware import find_answering
 from clusterscape.model.rules import Severity
 from clusterscape.query.answers import ClusterSummary, NodeAnswer, NodeDetail, NodeTurnAnswer, UnitState
@@ -17,7 +17,7 @@ from clusterscape.query.context import QueryContext
 from clusterscape.query.life_values import is_life_column, metric_of, read_life_columns
 from clusterscape.query.past import PastPictures, Shot, service_of
 from clusterscape.query.picture import build_picture, build_places
-from clusterscape.query.placement import mark_free_use
+from clusterscape.query.placement import Demand, mark_free_use, read_demand
 from clusterscape.query.scheduling.live_queue import read_scheduler_rules
 from clusterscape.query.sources import read_open_names
 from clusterscape.query.summary import Moment, summarize
@@ -71,9 +71,18 @@ class ClusterQuery:
     def build_picture(self) -> pl.DataFrame:
         """The picture from the stores, uncached."""
         records = self._context.records
-        workloads = records.active_workloads()
-        table = build_picture(places=self.places(), workloads=workloads, allocations=records.open_allocations())
-        return mark_free_use(table, records.partitions(), workloads)
+        workloads, allocations = records.active_workloads(), records.open_allocations()
+        table = build_picture(places=self.places(), workloads=workloads, allocations=allocations)
+        return mark_free_use(table, records.partitions(), self._demand())
+
+    def _demand(self) -> Demand:
+        """Of now: the same for the picture and for the summaries of all ticks until the inventory changes."""
+        context, records = self._context, self._context.records
+
+        def read() -> Demand:
+            return read_demand(context, records.active_workloads(), records.open_allocations(), context.clock() // 1000)
+
+        return context.cache.get("demand", context.changes.versions.inventory, read)
 
     def places(self) -> pl.DataFrame:
         """Nodes and units as a table; the stores hand out the same list until it changes, so identity is the version."""
@@ -147,7 +156,7 @@ class ClusterQuery:
                 paused=versions.paused,
                 reservations=read_scheduler_rules(context.records)[0],
             )
-            return self._summarize(moment, picture, self._latest(SUMMED_METRICS), context.records.active_workloads())
+            return self._summarize(moment, picture, self._latest(SUMMED_METRICS), self._demand())
 
         return context.cache.get("summary", (version, versions.tick, versions.paused), make)
 
@@ -163,19 +172,17 @@ class ClusterQuery:
             tick_version=at,
             nodes_unavailable=self._count_unavailable(shot),
         )
-        return self._summarize(moment, shot.table, self._latest_at(SUMMED_METRICS, at), shot.workloads)
+        return self._summarize(moment, shot.table, self._latest_at(SUMMED_METRICS, at), shot.demand)
 
     def _count_unavailable(self, shot: Shot) -> int | None:
         """Of the nodes known now; None from before states were noted."""
         turns = [turn for node in self._context.records.nodes() if (turn := shot.turns.get(node.id)) is not None]
         return sum(not _serves(turn.state) for turn in turns) if turns else None
 
-    def _summarize(
-        self, moment: Moment, picture: pl.DataFrame, latest: pl.DataFrame, workloads: Sequence[Workload]
-    ) -> ClusterSummary:
+    def _summarize(self, moment: Moment, picture: pl.DataFrame, latest: pl.DataFrame, demand: Demand) -> ClusterSummary:
         records = self._context.records
         table = picture.join(latest, on="unit", how="left", maintain_order="left")
-        return summarize(moment, table, nodes=records.nodes(), partitions=records.partitions(), workloads=workloads)
+        return summarize(moment, table, nodes=records.nodes(), partitions=records.partitions(), demand=demand)
 
     def nodes(self, at_ms: int | None = None) -> list[NodeAnswer]:
         """Every node with how many of its GPUs are held. Of the past, its state is unknown where it was not noted yet."""

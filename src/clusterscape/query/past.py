@@ -26,7 +26,7 @@ from clusterscape.query.answers import UnitState
 from clusterscape.query.cache import SameObjects
 from clusterscape.query.context import QueryContext
 from clusterscape.query.picture import build_picture, encode_strings
-from clusterscape.query.placement import mark_free_use
+from clusterscape.query.placement import Demand, mark_free_use, read_demand
 from clusterscape.store.records.contract import WorkloadFilter
 
 MINUTE_MS = 60_000
@@ -63,6 +63,7 @@ class Shot:
     version: int
     table: pl.DataFrame
     workloads: Sequence[Workload]
+    demand: Demand
     turns: Mapping[NodeId, NodeTurn]  # how each node last turned before then, as far as it was noted
 
 
@@ -115,8 +116,9 @@ class PastPictures:
         turns = {turn.node: turn for turn in self._context.records.node_states(at_ms=at)}
         table = build_picture(places=self._places_at(turns), workloads=workloads, allocations=held)
         table = tell_service(table)
-        table = mark_free_use(table, self._context.records.partitions(), workloads)
-        return Shot(at=at, version=_version(at, table), table=table, workloads=workloads, turns=turns)
+        demand = read_demand(self._context, workloads, held, at // 1000)
+        table = mark_free_use(table, self._context.records.partitions(), demand)
+        return Shot(at=at, version=_version(at, table), table=table, workloads=workloads, demand=demand, turns=turns)
 
     def _places_at(self, turns: Mapping[NodeId, NodeTurn]) -> pl.DataFrame:
         """Units and nodes with the states of then; a silent exporter of then is not known."""

@@ -130,6 +130,11 @@ def classify_pending(reason: str | None) -> WaitKind:
     return WaitKind.LIMIT if _explain_limit(word, None, None) else WaitKind.OTHER
 
 
+def waits_for_gpus(reason: str | None) -> bool:
+    """Whether only GPUs are missing, now or once its reservation begins, so that a start can be planned."""
+    return classify_pending(reason) is WaitKind.ROOM or _first_word(reason or "") == "Reservation"
+
+
 def explain_waiting(workload: Workload, reservations: Sequence[Reservation] = ()) -> str | None:
     """Why ``workload`` waits, in one or two sentences, with what it waits for by name."""
     word, tags = _first_word(workload.pending_reason or ""), workload.tags
@@ -197,7 +202,7 @@ _AFTER = {
 
 
 def _first_word(reason: str) -> str:
-    return reason.split(",")[0].strip().strip("()")
+    return reason.split(",")[0].strip("() ")
 
 
 def _explain_unavailable(detail: str, reservations: Sequence[Reservation]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from clusterscape.model import Node, NodeId, Partition, Reservation, UnitKind, UnixMs, Workload
+from clusterscape.model import Node, NodeId, Partition, Reservation, UnitKind, UnixMs
 from clusterscape.query.answers import (
     ClusterSummary,
     PartitionSummary,
@@ -15,7 +15,7 @@ from clusterscape.query.answers import (
     UnitHealth,
     UnitState,
 )
-from clusterscape.query.placement import count_free, find_stranded, place_in, waiting_in
+from clusterscape.query.placement import Demand, find_stranded, place_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +43,12 @@ def summarize(
     *,
     nodes: Sequence[Node],
     partitions: Sequence[Partition],
-    workloads: Sequence[Workload],
+    demand: Demand,
 ) -> ClusterSummary:
-    """``table``: the picture with the columns ``gpu_util_ratio`` and ``power_watts``; ``workloads``: those active then."""
+    """``table``: the picture with the columns ``gpu_util_ratio`` and ``power_watts``; ``demand``: of the queue then."""
     is_requested = pl.col("kind") == UnitKind.REQUESTED.value
     waiting, units = table.filter(is_requested), table.filter(~is_requested)
-    free = count_free(units)
-    queues = waiting_in(workloads)
-    placed = [(part, place_in(part, free, queues.get(part.name, []))) for part in partitions]
+    free, placed = place_all(units, partitions, demand)
     return ClusterSummary(
         cluster=moment.cluster,
         is_demo=moment.is_demo,

@@ -16,7 +16,7 @@ from clusterscape.demo.slurm_nodes import nodes_answer, partitions_answer
 from clusterscape.demo.slurm_values import host_list, index_list
 from clusterscape.demo.telemetry import Telemetry
 from clusterscape.model import UnixMs, WorkloadState
-from clusterscape.simulate import FaultKind
+from clusterscape.simulate.faults import FaultKind
 
 
 def parsed(answer: dict[str, object], key: str) -> list[dict[str, Any]]:

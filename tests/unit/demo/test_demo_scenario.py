@@ -10,7 +10,7 @@ from clusterscape.demo.planted import PRETRAIN_NAME
 from clusterscape.demo.scenario import Scenario
 from clusterscape.demo.work import Behavior
 from clusterscape.model import UnixMs, WorkloadKind, WorkloadState
-from clusterscape.simulate import FaultKind
+from clusterscape.simulate.faults import FaultKind
 
 DAY_MS = 86_400_000
 

@@ -26,7 +26,7 @@ from clusterscape.model import (
     UnixMs,
 )
 from clusterscape.settings import CollectSettings
-from clusterscape.simulate import FaultKind
+from clusterscape.simulate.faults import FaultKind
 
 GPUS = 128
 DAY_MS = 86_400_000

@@ -15,7 +15,7 @@ from clusterscape.demo.scenario import Scenario
 from clusterscape.demo.telemetry import Telemetry
 from clusterscape.demo.work import Behavior
 from clusterscape.model import ALIASES, METRICS, UnixMs
-from clusterscape.simulate import FaultKind
+from clusterscape.simulate.faults import FaultKind
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clusterscape.errors import QueryError
-from clusterscape.simulate import FaultKind, NodeFault
 from clusterscape.simulate.batch import Backfill, BackfillKind, BatchJobs, Estimates, Scenario, find_policy, simulate
 from clusterscape.simulate.batch.semantics import CLUSTERSCAPE
 from clusterscape.simulate.cluster import Cluster, ClusterJobs, ClusterScenario, simulate_cluster
 from clusterscape.simulate.cluster.contract import BACKFILLS
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement
 from clusterscape.simulate.placing import UNITS_PER_GPU
 
@@ -84,6 +84,14 @@ def test_starts_are_those_of_the_batch_engine_when_every_node_has_one_gpu(
     )
     batch = Scenario(plain, TOTAL, find_policy(policy), Backfill(kind, 0.5, 3.0), estimates, CLUSTERSCAPE)
     assert simulate_cluster(scenario).start_s.tolist() == simulate(batch).start_s.tolist()
+
+
+def test_the_queue_is_measured_once_in_a_look_when_candidates_start_during_it() -> None:
+    # The head is promised 10 s. Three wait, so ω is whole and candidates may take 15 s; with two it would be 13 s.
+    rows = [(0, 10, 0, 6, 0), (0, 5, 0, 8, 0), (0, 10, 0, 1, 0), (0, 15, 0, 1, 0)]
+    sizes = np.array([row[3] for row in rows], np.int64)
+    jobs = make_jobs(rows, sizes, np.ones_like(sizes))
+    assert simulate_cluster(scenario_of(make_cluster(*[1] * TOTAL), jobs, "adaptive")).start_s[2:].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("kind", ["easy-sjbf", "easy++", "frugal"])

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clusterscape.demo.scheduler import Job, JobStarted, SimNode, Simulation
 from clusterscape.errors import QueryError
-from clusterscape.simulate import FaultKind, Job, JobStarted, NodeFault, SimNode, Simulation
-from clusterscape.simulate import Policy as TurnPolicy
 from clusterscape.simulate.batch import PRESETS, Backfill, BackfillKind, find_policy
 from clusterscape.simulate.cluster import (
     Cluster,
@@ -22,10 +21,9 @@ from clusterscape.simulate.cluster import (
     jitter_cluster,
     simulate_cluster,
 )
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement, placement_names
 from clusterscape.simulate.placing import UNITS_PER_GPU
-from clusterscape.simulate.policies.fcfs import Fcfs
-from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
 
 PATIENT = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
@@ -222,17 +220,19 @@ def test_no_gpu_is_given_twice_and_all_jobs_end_when_any_rules_apply(
                 assert jobs.cpu_milli[active].sum() <= 16_000
 
 
-@pytest.mark.parametrize(("kind", "policy"), [("none", Fcfs()), ("easy", FcfsEasy())])
+@pytest.mark.parametrize(("kind", "depth"), [("none", 0), ("easy", None)])
 @pytest.mark.parametrize("placement", ["most-allocated", "least-allocated"])
 @PATIENT
 @given(rows=job_rows())
 def test_starts_are_those_of_the_event_engine_when_gpus_are_whole(
-    kind: BackfillKind, policy: TurnPolicy, placement: str, rows: list[dict[str, int | float]]
+    kind: BackfillKind, depth: int | None, placement: str, rows: list[dict[str, int | float]]
 ) -> None:
     rows = [row | {"share": 1.0, "cpu": 0, "gpus": max(1, row["gpus"])} for row in rows]
     found = run(make_cluster(4, 4, 2, 4), make_jobs(*rows), kind, placement)
     simulation = Simulation(
-        [SimNode(f"n{place}", "p", gpus) for place, gpus in enumerate((4, 4, 2, 4))], policy, find_placement(placement)
+        [SimNode(f"n{place}", "p", gpus) for place, gpus in enumerate((4, 4, 2, 4))],
+        find_placement(placement),
+        depth=depth,
     )
     simulation.add_jobs(
         Job(

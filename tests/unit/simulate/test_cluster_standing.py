@@ -16,7 +16,7 @@ from clusterscape.simulate.cluster import (
     simulate_cluster,
     simulate_standing,
 )
-from clusterscape.simulate.jobs import FaultKind, NodeFault
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement
 from clusterscape.simulate.placing import UNITS_PER_GPU
 

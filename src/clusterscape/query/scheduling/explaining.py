@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from clusterscape.model import Workload
+from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob
 from clusterscape.query.scheduling.priority_parts import Parts, compare_parts, find_parts, list_parts
 from clusterscape.query.scheduling.promises import Ledger, Slip, SlipCause
 from clusterscape.query.scheduling.queue_answers import (
@@ -14,7 +15,7 @@ from clusterscape.query.scheduling.queue_answers import (
     PromiseStory,
     SlipRow,
 )
-from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob, free_by_node, plan_queue, usable_nodes
+from clusterscape.query.scheduling.queue_plan import plan_queue
 
 MOST_ROWS = 12
 LEAST_GAIN_S = 300
@@ -85,8 +86,8 @@ def _compare(other: QueueJob, job: QueueJob, known: Workload | None, apart: str)
 
 def find_needed(queue: LiveQueue, job: QueueJob, ahead: int) -> Needed:
     """What of its nodes is missing now, where least is missing."""
-    free = free_by_node(queue)
-    able = sorted(max(0, job.gpus - free[node.name]) for node in usable_nodes(queue, job) if node.gpus >= job.gpus)
+    free = queue.free_by_node()
+    able = sorted(max(0, job.gpus - free[node.name]) for node in queue.usable_nodes(job) if node.gpus >= job.gpus)
     short = able[: job.nodes]
     ready = sum(missing == 0 for missing in able)
     missing_nodes = sum(missing > 0 for missing in short)
@@ -226,7 +227,7 @@ def _variants(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, float, str
 
 def _elsewhere(queue: LiveQueue, job: QueueJob) -> Iterator[tuple[str, float, str, QueueJob]]:
     for name, longest in sorted(queue.max_times_s.items()):
-        here = [node for node in queue.nodes.values() if name in node.partitions and node.is_open]
+        here = queue.open_nodes(name)
         if name == job.partition or (longest is not None and longest < job.limit_s):
             continue
         if sum(node.gpus >= job.gpus for node in here) < job.nodes:

@@ -14,18 +14,10 @@ from clusterscape.analyze.jobs.features import AskedJobs, to_ran_jobs
 from clusterscape.model import Workload
 from clusterscape.model.jobs import JobStatus
 from clusterscape.model.samples import Float64s, Int64s
+from clusterscape.query.scheduling.live_queue import DEFAULT_LIMIT_S, LiveQueue, QueueJob
 from clusterscape.query.scheduling.models import Learned
-from clusterscape.query.scheduling.queue_state import (
-    DEFAULT_LIMIT_S,
-    LiveQueue,
-    QueueJob,
-    find_classes,
-    job_columns,
-    lay_out,
-    planned_jobs,
-    taken_columns,
-)
-from clusterscape.simulate.forecast import RunQuantiles, sample_runs
+from clusterscape.query.scheduling.queue_plan import find_classes, job_columns, lay_out, planned_jobs, taken_columns
+from clusterscape.simulate.futures import RunQuantiles, sample_runs
 from clusterscape.simulate.plan import plan_starts
 
 FUTURES = 64

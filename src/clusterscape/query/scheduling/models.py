@@ -20,7 +20,7 @@ from clusterscape.model.jobs import JOB_COLUMNS
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.history import read_history
-from clusterscape.simulate.forecast import PastArrivals
+from clusterscape.simulate.futures import PastArrivals
 
 FEWEST_JOBS = 200
 """Ended jobs before anything is learned: below that neither learning nor testing says anything."""

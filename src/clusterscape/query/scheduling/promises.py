@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from clusterscape.query.scheduling.queue_state import Holding, LiveQueue, QueueJob, lay_out, plan_queue
+from clusterscape.query.scheduling.live_queue import Holding, LiveQueue, QueueJob
+from clusterscape.query.scheduling.queue_plan import lay_out, plan_queue
 
 MOST_SLIPS = 60
 MOST_NAMES = 4

@@ -12,7 +12,6 @@ from clusterscape.model import WorkloadId, WorkloadState
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.live_queue import read_live_queue
 from clusterscape.query.scheduling.promises import Ledger, PromiseBook, Slip, SlipCause
-from clusterscape.query.scheduling.queue_state import LiveQueue
 from clusterscape.warm_up import Area
 
 log = logging.getLogger(__name__)
@@ -45,15 +44,11 @@ class PromiseKeeper:
         """Of all that wait."""
         return dict(self._book.open)
 
-    def queue(self) -> LiveQueue:
-        """The queue as the stores hold it now."""
-        return read_live_queue(self._context)
-
     def look(self) -> None:
         """Take in the queue as it is now, and write down what moved."""
         with self._lock:
             self._seen = self._context.changes.versions.inventory
-            queue = self.queue()
+            queue = read_live_queue(self._context)
             before = dict(self._book.open)
             waiting = {job.workload for job in queue.waiting}
             gone = [name for name in self._book.open if name not in waiting]

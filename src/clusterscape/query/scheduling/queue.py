@@ -18,6 +18,7 @@ from clusterscape.query.scheduling.explaining import (
     tell_promise,
 )
 from clusterscape.query.scheduling.live_forecast import Runs, predict_runs
+from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, read_live_queue
 from clusterscape.query.scheduling.priority_parts import find_parts, list_parts, read_parts
 from clusterscape.query.scheduling.promises import Ledger
 from clusterscape.query.scheduling.promises_keeper import PromiseKeeper
@@ -28,14 +29,7 @@ from clusterscape.query.scheduling.queue_answers import (
     QueueRow,
     WaitingStory,
 )
-from clusterscape.query.scheduling.queue_state import (
-    LiveQueue,
-    QueueJob,
-    free_by_node,
-    lay_out,
-    plan_queue,
-    planned_jobs,
-)
+from clusterscape.query.scheduling.queue_plan import lay_out, plan_queue, planned_jobs
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.summary import describe_reservations
 from clusterscape.query.workload_ids import resolve_workload
@@ -46,12 +40,11 @@ ASSUMPTIONS = (
     "Only GPUs on nodes are counted: CPUs, memory and quotas may forbid more. Reservations and preemption are heeded.",
 )
 LEVEL = 0.8
-TOLD_WITHIN_S = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One moment of the queue, planned."""
+class PlannedQueue:
+    """One moment of the queue, planned: starts and nodes by workload, for those that a plan has room for."""
 
     queue: LiveQueue
     starts: Mapping[str, int]
@@ -67,13 +60,13 @@ class QueueQuery:
         self.promises = promises
         self._waits = waits
 
-    def seen(self) -> Seen:
-        """The queue now, planned once per version and quarter of a minute."""
-        version = (self._context.changes.versions.inventory, self._context.clock() // (TOLD_WITHIN_S * 1000))
-        return self._context.cache.get("live-queue", version, self._see)
+    def seen(self) -> PlannedQueue:
+        """The queue now, planned once."""
+        queue = read_live_queue(self._context)
+        version = (self._context.changes.versions.inventory, queue.now_s)
+        return self._context.cache.get("planned-queue", version, lambda: self._plan(queue))
 
-    def _see(self) -> Seen:
-        queue = self.promises.queue()
+    def _plan(self, queue: LiveQueue) -> PlannedQueue:
         layout = lay_out(queue)
         starts, plan = plan_queue(queue, layout)
         jobs = planned_jobs(queue, layout)
@@ -83,7 +76,7 @@ class QueueQuery:
             if job.workload in starts
         }
         workloads: dict[str, Workload] = {each.id: each for each in self._context.records.active_workloads()}
-        return Seen(queue, starts, nodes, workloads)
+        return PlannedQueue(queue, starts, nodes, workloads)
 
     def all(self) -> QueueAnswer:
         """Everything that waits."""
@@ -182,8 +175,8 @@ class QueueQuery:
                 )
         return found, is_learned
 
-    def _partitions(self, seen: Seen, rows: list[QueueRow]) -> list[PartitionQueue]:
-        free = free_by_node(seen.queue)
+    def _partitions(self, seen: PlannedQueue, rows: list[QueueRow]) -> list[PartitionQueue]:
+        free = seen.queue.free_by_node()
         answers = []
         for partition in self._context.records.partitions():
             mine = [row for row in rows if row.partition == partition.name]
@@ -230,7 +223,7 @@ class QueueQuery:
 class _Places:
     """Positions, computed once for all rows."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: PlannedQueue) -> None:
         self._seen = seen
 
     def rows(self, forecasts: Mapping[str, LikelyStart], ledgers: Mapping[str, Ledger]) -> list[QueueRow]:

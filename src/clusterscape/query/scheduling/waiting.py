@@ -24,11 +24,10 @@ from clusterscape.model.identity_fields import PublicText, UserName, WorkloadRef
 from clusterscape.model.samples import Float64s
 from clusterscape.query.context import QueryContext
 from clusterscape.query.scheduling.live_forecast import ASSUMPTIONS, forecast_queue, predict_runs
-from clusterscape.query.scheduling.live_queue import read_live_queue
+from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, read_live_queue
 from clusterscape.query.scheduling.models import Learned, ModelCard, SchedulingModels
-from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob, free_by_node, usable_nodes
+from clusterscape.query.scheduling.wait_bins import WaitBinRow, describe_bins
 from clusterscape.query.scheduling.waiting_log import ForecastLog, LoggedForecast, find_stage
-from clusterscape.query.scheduling.waiting_report import WaitBinRow, describe_bins
 from clusterscape.warm_up import Area
 
 log = logging.getLogger(__name__)
@@ -207,8 +206,9 @@ class WaitQuery:
 
     def waiting(self) -> WaitingForecasts:
         """Of everything that waits; made once per state of the queue."""
-        version = (self._context.changes.versions.inventory, self.models.current().trained_at)
-        return self._context.cache.get("waiting-forecasts", version, self._forecast_waiting)
+        queue, learned = read_live_queue(self._context), self.models.current()
+        version = (self._context.changes.versions.inventory, queue.now_s, learned.trained_at)
+        return self._context.cache.get("waiting-forecasts", version, lambda: self._forecast_waiting(queue, learned))
 
     def calibrated_on(self) -> int:
         """Waits that intervals are calibrated with; 0: not yet."""
@@ -277,9 +277,7 @@ class WaitQuery:
         ]
         self._log.add(fresh)
 
-    def _forecast_waiting(self) -> WaitingForecasts:
-        learned = self.models.current()
-        queue = read_live_queue(self._context)
+    def _forecast_waiting(self, queue: LiveQueue, learned: Learned) -> WaitingForecasts:
         told = self._forecast(queue, learned)
         workloads = {each.id: each for each in self._context.records.active_workloads()}
         rows = [
@@ -306,12 +304,12 @@ class WaitQuery:
     ) -> dict[str, StartForecast]:
         """By workload, of all that a plan has room for, and of the probes."""
         sampled = self._sample(queue, learned, probes, user)
-        free = free_by_node(queue)
+        free = queue.free_by_node()
         return {
             job.workload: _describe(
                 job,
                 int(sampled.bins.ahead[place]),
-                sum(free.get(node.name, 0) for node in usable_nodes(queue, job)),
+                sum(free.get(node.name, 0) for node in queue.usable_nodes(job)),
                 sampled.told_s[place],
                 float(sampled.plan_s[place]),
                 queue.now_s * 1000,
@@ -331,7 +329,7 @@ class WaitQuery:
         waits = np.where(np.isfinite(played.wait_s), played.wait_s, played.plan_s)[:, has_room]
         sampled, plan = summarize_samples(waits), played.plan_s[has_room]
         ahead = _count_ahead(jobs, {job.workload for job in probes})
-        totals = [max(1, sum(node.gpus for node in usable_nodes(queue, job))) for job in jobs]
+        totals = [max(1, sum(node.gpus for node in queue.usable_nodes(job))) for job in jobs]
         bins = WaitBins(np.array([job.total_gpus for job in jobs]) / np.array(totals, float), np.array(ahead, float))
         is_first = np.array([find_stage(queue.now_s - job.queued_s) == 0 for job in jobs], np.bool_)
         told = self._log.calibrations().apply(sampled, bins, is_first)
@@ -365,7 +363,7 @@ class WaitQuery:
         where = " ".join(filter(None, (machine_type, memory, f"in partition {partition}" if partition else None)))
         sizes = []
         for name in sorted(queue.max_times_s):
-            here = [node for node in queue.nodes.values() if name in node.partitions and node.is_open]
+            here = queue.open_nodes(name)
             kinds = " + ".join(sorted({node.machine_type or "GPU" for node in here}))
             if here:
                 sizes.append(f"{name}: {sum(node.gpus for node in here)} × {kinds}")
@@ -380,11 +378,7 @@ class WaitQuery:
 
 def make_probe(queue: LiveQueue, partition: str, gpus: int, limit_s: int, avoids: frozenset[str]) -> QueueJob | None:
     """A job that is not submitted, behind all that wait; None where the partition has not so many GPUs for it."""
-    here = [
-        node
-        for node in queue.nodes.values()
-        if partition in node.partitions and node.is_open and node.name not in avoids
-    ]
+    here = [node for node in queue.open_nodes(partition) if node.name not in avoids]
     if sum(node.gpus for node in here) < gpus:
         return None
     nodes = math.ceil(gpus / max(node.gpus for node in here))

@@ -12,8 +12,8 @@ import numpy as np
 from clusterscape.errors import QueryError
 from clusterscape.model.samples import Float64s
 from clusterscape.query.context import QueryContext
-from clusterscape.query.scheduling.queue import QueueQuery, Seen
-from clusterscape.query.scheduling.queue_state import LiveQueue, QueueJob
+from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob
+from clusterscape.query.scheduling.queue import PlannedQueue, QueueQuery
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.whatif_answers import (
     MOST_ADDED_NODES,
@@ -37,7 +37,7 @@ from clusterscape.query.workload_ids import find_id
 from clusterscape.simulate.batch.measures import BOUND_S
 from clusterscape.simulate.batch.policies import policy_names
 from clusterscape.simulate.cluster.contract import ClusterSchedule
-from clusterscape.simulate.forecast import RunQuantiles, sample_runs
+from clusterscape.simulate.futures import RunQuantiles, sample_runs
 from clusterscape.simulate.placements import placement_names
 
 ARRIVE_FOR_S = 6 * 3600
@@ -48,6 +48,7 @@ ASSUMPTIONS = (
     "For six hours others come as in former weeks at this hour; then nobody.",
     "As it is: by priority, then first come first served, EASY backfilling, the fullest node that fits.",
     "Who waits for something else than room (held, a dependency, a quota) is left out.",
+    "Reservations and preemption by the scheduler's rules are not simulated.",
 )
 
 MEASURES: tuple[tuple[str, str, str, bool], ...] = (
@@ -80,7 +81,7 @@ class WhatIfQuery:
         self._queue = queue
         self._waits = waits
 
-    def check(self, what: QueueWhatIf) -> tuple[Seen, LiveQueue]:
+    def check(self, what: QueueWhatIf) -> tuple[PlannedQueue, LiveQueue]:
         """The queue as it is and changed; raises QueryError where a change names what is not there."""
         if not 2 <= what.futures <= MOST_FUTURES:
             raise QueryError(f"there may be 2 to {MOST_FUTURES} futures")
@@ -166,7 +167,7 @@ class WhatIfQuery:
         learned = self._waits.models.current()
         found: list[list[tuple[QueueJob, int]]] = [[] for _ in range(count)]
         for partition in queue.max_times_s:
-            here = [node for node in queue.nodes.values() if partition in node.partitions and node.is_open]
+            here = queue.open_nodes(partition)
             if not here:
                 continue
             largest, total = max(node.gpus for node in here), sum(node.gpus for node in here)
@@ -284,7 +285,7 @@ def _compare(
     )
 
 
-def _starts(seen: Seen, names: list[str], pairs: list[tuple[Played, Played]]) -> list[StartChange]:
+def _starts(seen: PlannedQueue, names: list[str], pairs: list[tuple[Played, Played]]) -> list[StartChange]:
     before = np.stack([pair[0].start_s for pair in pairs])
     after = np.stack([pair[1].start_s for pair in pairs])
     rows = []

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from clusterscape.model import Workload
-from clusterscape.query.scheduling.queue_state import LiveQueue
+from clusterscape.query.scheduling.live_queue import LiveQueue
 from clusterscape.query.scheduling.whatif_answers import HeldSpans, WhatIfCourse, WhatIfHolder, WhatIfNode
 from clusterscape.query.scheduling.whatif_scenario import Prepared
 from clusterscape.simulate.cluster.contract import ClusterSchedule

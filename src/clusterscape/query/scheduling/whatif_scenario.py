@@ -8,13 +8,14 @@ import numpy as np
 
 from clusterscape.errors import QueryError
 from clusterscape.model.samples import Int64s
-from clusterscape.query.scheduling.queue_state import OVERDUE_S, LiveQueue, QueueJob, QueueNode, lay_out
+from clusterscape.query.scheduling.live_queue import LiveQueue, QueueJob, QueueNode
+from clusterscape.query.scheduling.queue_plan import OVERDUE_S, lay_out, planned_jobs
 from clusterscape.query.scheduling.whatif_answers import QueueWhatIf
 from clusterscape.simulate.batch.contract import Backfill, BackfillKind
 from clusterscape.simulate.batch.policies import find_policy
 from clusterscape.simulate.cluster.contract import BACKFILLS, Cluster, ClusterJobs, ClusterScenario, Partition
 from clusterscape.simulate.cluster.standing import Standing
-from clusterscape.simulate.jobs import FaultKind, NodeFault
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements import find_placement
 from clusterscape.simulate.placing import UNITS_PER_GPU
 
@@ -85,15 +86,16 @@ def _more_nodes(queue: LiveQueue, partition: str, count: int) -> Iterable[QueueN
 
 
 def prepare(queue: LiveQueue, what: QueueWhatIf, future: Future, *, seed: int = 0) -> Prepared:
-    """A scenario for one future. Who waits for something else than room, or is refused by a limit, is left out."""
+    """A scenario for one future, without jobs that are not planned, that a limit refuses or that no node could ever run."""
     layout = lay_out(queue)
-    jobs = [job for job in queue.planned() if job.partition in layout.pool_of]
+    # To the engine no model at all means any.
+    jobs = [job for job in planned_jobs(queue, layout) if layout.mask(job)]
     refused = tuple(job.workload for job in jobs if job.total_gpus > what.limits.get(job.partition, job.total_gpus))
     waiting = [job for job in jobs if job.workload not in refused]
     coming = [
         (job if what.policy is None else replace(job, priority=0), run)
         for job, run in future.arrivals
-        if job.partition in layout.pool_of and job.total_gpus <= what.limits.get(job.partition, job.total_gpus)
+        if layout.mask(job) and job.total_gpus <= what.limits.get(job.partition, job.total_gpus)
     ]
     table = _Table(future.users)
     for job in waiting:

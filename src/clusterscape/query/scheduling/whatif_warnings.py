@@ -1,7 +1,7 @@
 """Side effects of a change that its mean hides: small workloads that starve, GPUs in fragments, who never starts. Pure."""
 
 from clusterscape.query.scheduling.explaining import describe_span
-from clusterscape.query.scheduling.queue_state import LiveQueue
+from clusterscape.query.scheduling.live_queue import LiveQueue
 from clusterscape.query.scheduling.whatif_answers import MeasureChange, QueueWhatIf, StartChange, WhatIfWarning
 
 STARVED_S = 1800

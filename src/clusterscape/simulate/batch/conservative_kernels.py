@@ -12,10 +12,11 @@ from clusterscape.model.samples import Int64s
 from clusterscape.simulate.batch.indexed_kernels import FREE, HIGH, LOW, QUEUED, Books, Rows, Rules
 from clusterscape.simulate.batch.kernels import NEVER, NOT_YET, bare
 from clusterscape.simulate.batch.listed_kernels import Lists, advance, drop_started, launch
+from clusterscape.simulate.profile_kernels import find_start, take
 
 
 class Profile(NamedTuple):
-    """Free processors from ``times[k]`` until ``times[k + 1]``; ``size[0]`` steps, the last one without end."""
+    """Free processors over time, see `profile_kernels.py`; ``size[0]`` steps."""
 
     times: Int64s
     free: Int64s
@@ -30,51 +31,9 @@ def open_profile(count: int, total: int) -> Profile:
 
 
 @bare
-def split(profile: Profile, time: int) -> int:
-    """The step that begins at ``time``, made where there is none. ``time`` is not before the first step."""
-    size = profile.size[0]
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) >> 1
-        if profile.times[middle] < time:
-            low = middle + 1
-        else:
-            high = middle
-    if low < size and profile.times[low] == time:
-        return int(low)
-    for at in range(size, low, -1):
-        profile.times[at] = profile.times[at - 1]
-        profile.free[at] = profile.free[at - 1]
-    profile.times[low] = time
-    profile.free[low] = profile.free[low - 1]
-    profile.size[0] += 1
-    return int(low)
-
-
-@bare
-def take(profile: Profile, start: int, end: int, processors: int) -> None:
+def take_processors(profile: Profile, start: int, end: int, processors: int) -> None:
     """Take processors (negative: give back) from ``start`` until ``end``."""
-    first = split(profile, start)
-    last = split(profile, end)
-    for at in range(first, last):
-        profile.free[at] -= processors
-
-
-@bare
-def find_start(profile: Profile, now: int, processors: int, duration: int) -> int:
-    """The earliest time from ``now`` on at which so many processors are free for so long."""
-    size = profile.size[0]
-    at = 0
-    while True:
-        while profile.free[at] < processors:
-            at += 1  # the last step has the whole machine free
-        start = max(now, profile.times[at])
-        after = at + 1
-        while after < size and profile.times[after] < start + duration and profile.free[after] >= processors:
-            after += 1
-        if after == size or profile.times[after] >= start + duration:
-            return int(start)
-        at = after
+    profile.size[0] = take(profile.times, profile.free, profile.size[0], start, end, processors)
 
 
 @bare
@@ -113,15 +72,15 @@ def schedule_conservative(
         for at in range(queued):
             job = lists.queue[at]
             if planned[job] >= now:
-                take(profile, planned[job], planned[job] + rows.estimate[job], rows.processors[job])
+                take_processors(profile, planned[job], planned[job] + rows.estimate[job], rows.processors[job])
     is_any = False
     for at in range(queued):
         job = lists.queue[at]
         size, lasts = rows.processors[job], rows.estimate[job]
         if rules.is_fixed and planned[job] >= now:
-            take(profile, planned[job], planned[job] + lasts, -size)
-        start = find_start(profile, now, size, lasts)
-        take(profile, start, start + lasts, size)
+            take_processors(profile, planned[job], planned[job] + lasts, -size)
+        start = find_start(profile.times, profile.free, profile.size[0], now, size, lasts)
+        take_processors(profile, start, start + lasts, size)
         planned[job] = start
         if start == now and size <= books.state[FREE]:
             launch(job, now, rows, books, lists)

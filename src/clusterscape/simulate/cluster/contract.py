@@ -10,10 +10,10 @@ from clusterscape.errors import QueryError
 from clusterscape.model.samples import Int64s
 from clusterscape.simulate.batch.contract import Backfill, Bools, Estimates, Policy
 from clusterscape.simulate.batch.semantics import CLUSTERSCAPE, Semantics
-from clusterscape.simulate.jobs import NodeFault
+from clusterscape.simulate.faults import NodeFault
 from clusterscape.simulate.placing import UNITS_PER_GPU, Placement
 
-ENGINE = "cluster 2"
+ENGINE = "cluster 3"
 """Raised whenever the same input may give another schedule: fingerprints then differ."""
 
 BACKFILLS = ("none", "first-fit", "easy", "easy-sjbf", "easy++", "relaxed", "adaptive", "frugal")

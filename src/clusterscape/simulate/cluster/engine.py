@@ -16,7 +16,7 @@ from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.contract import RELAXED, Waiting
 from clusterscape.simulate.batch.engine import BASES, rank_by
 from clusterscape.simulate.cluster.contract import ClusterJobs, ClusterScenario, ClusterSchedule, Integrals
-from clusterscape.simulate.jobs import FaultKind
+from clusterscape.simulate.faults import FaultKind
 from clusterscape.simulate.placing import UNITS_PER_GPU, Ask, NodeState, Placement, Setting, choose_nodes
 
 if TYPE_CHECKING:

@@ -248,9 +248,12 @@ def block(head: int, rules: Rules, books: Books) -> None:
     state, partition = books.state, books.jobs[head].partition
     state[HEAD], state[RESERVED], state[TRIED] = head, 0, 0
     state[PASS] += 1
-    if rules.fill != WHO_FITS and books.partitions[partition].head != head:
-        books.partitions[partition].head = head
+    is_new = books.partitions[partition].head != head
+    if is_new or not rules.is_queue_kept:
+        # Once for the whole look, as in the batch engines: candidates that start meanwhile do not change it.
         books.partitions[partition].queue_at_block = books.partitions[partition].queued
+    if rules.fill != WHO_FITS and is_new:
+        books.partitions[partition].head = head
         start = reserve(head, books)
         if books.jobs[head].promise == NOT_YET and start != NEVER:
             books.jobs[head].promise = start
@@ -265,10 +268,7 @@ def find_longest(head: int, rules: Rules, books: Books) -> int:
     start = books.jobs[head].promise if rules.is_fixed and books.jobs[head].promise != NOT_YET else state[START]
     share = rules.share
     if rules.whole_at > 0.0:
-        queued = (
-            books.partitions[partition].queue_at_block if rules.is_queue_kept else books.partitions[partition].queued
-        )
-        part = queued / rules.whole_at
+        part = books.partitions[partition].queue_at_block / rules.whole_at
         share *= min(part, 1.0) if rules.is_capped else part
     return longest_allowed(
         start, state[NOW], books.jobs[head].submit, books.jobs[head].estimate, share, rules.base, rules.is_strict

@@ -1,64 +1,14 @@
-"""Compiled planning: free GPUs of each node as steps over time. Importing this imports numba."""
+"""Compiled planning: free GPUs of each node over time, a row of times and a row of counts. Importing this imports numba."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from clusterscape.model.samples import Int64s
+from clusterscape.simulate.batch.kernels import NEVER
+from clusterscape.simulate.profile_kernels import find_start, free_at, take
 
 Bools = NDArray[np.bool_]
-NEVER = 2**62
-
-
-@njit(cache=True, nogil=True)
-def cut(times: Int64s, free: Int64s, count: int, at: int) -> int:
-    """Make a step begin at ``at``; returns how many steps there are then. The caller has seen to the room for it."""
-    place = count
-    while place > 0 and times[place - 1] > at:
-        place -= 1
-    if place > 0 and times[place - 1] == at:
-        return count
-    for other in range(count, place, -1):
-        times[other], free[other] = times[other - 1], free[other - 1]
-    times[place] = at
-    free[place] = free[place - 1]
-    return count + 1
-
-
-@njit(cache=True, nogil=True)
-def take(times: Int64s, free: Int64s, count: int, start: int, end: int, gpus: int) -> int:
-    """Take GPUs during [start, end); returns how many steps there are then."""
-    count = cut(times, free, count, start)
-    count = cut(times, free, count, end)
-    for place in range(count):
-        if start <= times[place] < end:
-            free[place] -= gpus
-    return count
-
-
-@njit(cache=True, nogil=True)
-def earliest(times: Int64s, free: Int64s, count: int, after: int, gpus: int, limit: int) -> int:
-    """The first time from ``after`` on at which that many GPUs stay free for the limit; NEVER where there is none."""
-    begin = NEVER
-    for place in range(count):
-        if place + 1 < count and times[place + 1] <= after:
-            continue
-        if begin != NEVER and times[place] >= begin + limit:
-            return begin
-        if free[place] < gpus:
-            begin = NEVER
-        elif begin == NEVER:
-            begin = max(times[place], after)
-    return begin
-
-
-@njit(cache=True, nogil=True)
-def free_at(times: Int64s, free: Int64s, count: int, at: int) -> int:
-    """Free GPUs of a node at a time."""
-    place = count - 1
-    while place > 0 and times[place] > at:
-        place -= 1
-    return int(free[place])
 
 
 @njit(cache=True, nogil=True)
@@ -106,7 +56,9 @@ def plan_all(
         here = members[ends[pool] : ends[pool + 1]]
         rows = slice(view * count, (view + 1) * count)
         after = max(now, asked[job, 5])
-        begin = find_start(asked[job], here, models, times[rows], free[rows], counts[rows], ready, after, most_steps)
+        begin = find_start_on_nodes(
+            asked[job], here, models, times[rows], free[rows], counts[rows], ready, after, most_steps
+        )
         if begin == NEVER:
             continue
         start[job] = begin
@@ -116,7 +68,7 @@ def plan_all(
 
 
 @njit(cache=True, nogil=True)
-def find_start(
+def find_start_on_nodes(
     asked: Int64s,
     here: Int64s,
     models: Int64s,
@@ -139,7 +91,7 @@ def find_start(
             ready[node] = NEVER
             if (wanted >> models[node]) & 1 == 0 or counts[node] + 2 > most_steps:
                 continue
-            ready[node] = earliest(times[node], free[node], counts[node], begin, gpus, limit)
+            ready[node] = find_start(times[node], free[node], counts[node], begin, gpus, limit)
             good += ready[node] == begin
             if ready[node] < soonest[needed - 1]:
                 place = needed - 1

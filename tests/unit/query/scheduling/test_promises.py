@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clusterscape.query.scheduling.live_queue import Holding, LiveQueue, QueueJob, QueueNode
 from clusterscape.query.scheduling.promises import PromiseBook, SlipCause
-from clusterscape.query.scheduling.queue_state import Holding, LiveQueue, QueueJob, QueueNode, plan_queue
+from clusterscape.query.scheduling.queue_plan import plan_queue
 
 HOUR = 3600
 

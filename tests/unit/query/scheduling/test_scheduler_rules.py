@@ -20,8 +20,8 @@ from clusterscape.model import (
     WorkloadState,
 )
 from clusterscape.model.observations import SCHEDULER_RULES
-from clusterscape.query.scheduling.live_queue import read_live_queue
-from clusterscape.query.scheduling.queue_state import Holding, LiveQueue, QueueJob, QueueNode, plan_queue
+from clusterscape.query.scheduling.live_queue import Holding, LiveQueue, QueueJob, QueueNode, read_live_queue
+from clusterscape.query.scheduling.queue_plan import plan_queue
 
 __all__ = ["queued_cluster"]
 

@@ -9,9 +9,10 @@ import pytest
 from clusterscape.analyze.jobs.features import RanJobs
 from clusterscape.errors import QueryError
 from clusterscape.model.jobs import JOB_COLUMNS, JobTrace
-from clusterscape.query.scheduling.waiting_backtest import BacktestChoices, backtest, fingerprint
-from clusterscape.query.scheduling.waiting_report import name_queue, name_size, replay_jobs, report_waits
-from clusterscape.query.scheduling.waiting_state import see_submission
+from clusterscape.query.scheduling.backtest.forecasting import see_submission
+from clusterscape.query.scheduling.backtest.report import replay_jobs, report_waits
+from clusterscape.query.scheduling.backtest.running import BacktestChoices, backtest, fingerprint
+from clusterscape.query.scheduling.wait_bins import name_queue, name_size
 
 TOTAL = 8
 CHOICES = BacktestChoices(sample=150, futures=16)
@@ -42,7 +43,7 @@ def jobs() -> RanJobs:
 
 
 def test_the_plan_says_at_once_when_and_only_when_a_job_starts_at_once(jobs: RanJobs) -> None:
-    from clusterscape.simulate.forecast import plan_waits
+    from clusterscape.simulate.backtest import plan_waits
 
     for row in range(0, len(jobs), 7):
         moment = see_submission(jobs, row, TOTAL)

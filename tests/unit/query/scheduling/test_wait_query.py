@@ -14,7 +14,6 @@ from clusterscape.errors import NotFoundError, QueryError
 from clusterscape.model import Node, NodeId, NodeState, Partition, UnixMs, Workload, WorkloadId, WorkloadState
 from clusterscape.query import Queries
 from clusterscape.query.scheduling.live_queue import read_live_queue
-from clusterscape.query.scheduling.queue_state import free_by_node
 from clusterscape.query.scheduling.waiting import WaitQuery
 from clusterscape.query.scheduling.waiting_log import KIND, ForecastLog, LoggedForecast
 from clusterscape.serve.app import create_app
@@ -91,7 +90,7 @@ def ended(place: int, random: np.random.Generator) -> Workload:
 def test_waiting_workloads_are_in_order_and_nodes_hold_what_runs_when_the_queue_is_read(site: SmallCluster) -> None:
     queue = read_live_queue(site.queries.context)
     assert [job.workload for job in queue.waiting] == ["slurm:2", "slurm:3"]  # by priority, then submission
-    assert free_by_node(queue) == {"a1": 1, "a2": 1, "v1": 4}
+    assert queue.free_by_node() == {"a1": 1, "a2": 1, "v1": 4}
 
 
 def test_nobody_starts_at_once_when_free_gpus_lie_on_different_nodes(site: SmallCluster) -> None:

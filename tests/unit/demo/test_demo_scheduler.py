@@ -5,26 +5,22 @@ from itertools import pairwise
 
 import pytest
 
-from clusterscape.simulate import (
+from clusterscape.demo.scheduler import (
     Ending,
     Event,
-    FaultKind,
     Grant,
     Job,
     JobEnded,
     JobStarted,
     JobWaited,
     NodeClosed,
-    NodeFault,
     NodeOpened,
-    Policy,
     Reason,
     SimNode,
     Simulation,
 )
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements.most_allocated import MostAllocated
-from clusterscape.simulate.policies.fcfs import Fcfs
-from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
 
 
 def job(
@@ -60,7 +56,7 @@ def job(
 def simulate(
     jobs: Iterable[Job],
     *,
-    policy: Policy | None = None,
+    depth: int | None = None,
     nodes: int = 1,
     gpus: int = 4,
     faults: Iterable[NodeFault] = (),
@@ -68,8 +64,8 @@ def simulate(
 ) -> list[Event]:
     simulation = Simulation(
         [SimNode(f"n{index}", "p", gpus) for index in range(nodes)],
-        policy or FcfsEasy(),
         MostAllocated(),
+        depth=depth,
         max_gpus_per_user=None if max_gpus_per_user is None else {"p": max_gpus_per_user},
     )
     simulation.add_jobs(jobs)
@@ -97,8 +93,8 @@ HEAD_OF_LINE = (
 )
 
 
-def test_nothing_overtakes_when_policy_is_fcfs() -> None:
-    assert starts(simulate(HEAD_OF_LINE, policy=Fcfs())) == {1: 0, 2: 100, 3: 150, 4: 150}
+def test_nothing_overtakes_when_nobody_behind_the_head_is_tried() -> None:
+    assert starts(simulate(HEAD_OF_LINE, depth=0)) == {1: 0, 2: 100, 3: 150, 4: 150}
 
 
 def test_short_job_overtakes_when_it_ends_by_the_reserved_start() -> None:
@@ -244,7 +240,7 @@ def test_adding_is_refused_when_a_job_can_never_run() -> None:
 
 
 def test_adding_is_refused_when_it_lies_in_the_past() -> None:
-    simulation = Simulation([SimNode("n0", "p", 4)], Fcfs(), MostAllocated())
+    simulation = Simulation([SimNode("n0", "p", 4)], MostAllocated(), depth=0)
     simulation.add_jobs([job(1, 1)])
     simulation.run()
     with pytest.raises(ValueError, match="is past"):
@@ -263,7 +259,7 @@ def test_job_is_refused_when_it_is_eligible_before_it_is_submitted() -> None:
 
 
 def test_events_are_the_same_when_the_run_is_cut_in_pieces() -> None:
-    pieces = Simulation([SimNode("n0", "p", 4)], FcfsEasy(), MostAllocated())
+    pieces = Simulation([SimNode("n0", "p", 4)], MostAllocated())
     events: list[Event] = []
     for since_s, until_s in pairwise((0, 1, 3, 100, 101, 10_000)):
         pieces.add_jobs([job for job in HEAD_OF_LINE if since_s <= job.submit_s < until_s])

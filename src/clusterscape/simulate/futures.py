@@ -1,12 +1,49 @@
-"""Jobs that are not submitted yet: stretches of the past that began at the same hour of the week, taken as the future."""
+"""What a sampled future is made of: run times drawn from their quantiles, and jobs that are not submitted yet.
+
+Vectorised over futures and jobs; seeded by the caller. Arrivals are stretches of the past that began at the same hour of a week.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from clusterscape.errors import QueryError
 from clusterscape.model.samples import Float64s, Int64s
 
+LEVELS: Float64s = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
+"""The levels at which run times are known; between them lines, beyond them the outermost values."""
+
 WEEK_S = 604_800
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuantiles:
+    """Total run times at LEVELS, one row per job, rising along each row; for a running job given that it still runs."""
+
+    run_s: Float64s
+
+    def __post_init__(self) -> None:
+        if self.run_s.ndim != 2 or self.run_s.shape[1] != LEVELS.size:
+            raise QueryError("run times are given at the levels of a forecast, a row for each job")
+
+
+def sample_runs(quantiles: RunQuantiles, futures: int, random: np.random.Generator) -> Float64s:
+    """Whole run times, a row per future. Spread evenly over the levels (stratified), in an order of its own for each job.
+
+    What is drawn for a job does not depend on how many jobs follow it.
+    """
+    jobs = quantiles.run_s.shape[0]
+    order, within = random.spawn(2)
+    ranks = order.random((jobs, futures)).argsort(axis=1).argsort(axis=1)
+    levels = ((ranks + within.random((jobs, futures))) / futures).T
+    high = np.clip(np.searchsorted(LEVELS, levels), 1, LEVELS.size - 1)
+    low = high - 1
+    share = np.clip((levels - LEVELS[low]) / (LEVELS[high] - LEVELS[low]), 0.0, 1.0)
+    log_runs = np.log(np.maximum(quantiles.run_s, 1.0))
+    columns = np.arange(jobs)[None, :]
+    drawn: Float64s = log_runs[columns, low] + share * (log_runs[columns, high] - log_runs[columns, low])
+    runs: Float64s = np.exp(drawn)
+    return runs
 
 
 @dataclass(frozen=True, slots=True)

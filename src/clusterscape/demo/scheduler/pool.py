@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterscape.simulate.events import Grant
-from clusterscape.simulate.jobs import Job, SimNode
+from clusterscape.demo.scheduler.events import Grant, Job, SimNode
 
 NEVER_S = 2**62
 """A time after every other: "not as long as the nodes now out of service stay so"."""

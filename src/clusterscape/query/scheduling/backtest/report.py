@@ -8,30 +8,16 @@ from clusterscape.analyze.jobs.features import RanJobs, take_jobs
 from clusterscape.analyze.jobs.wait_intervals import (
     INTERVALS,
     MIDDLE,
-    QUEUE_EDGES,
-    SIZE_EDGES,
     Coverage,
     WaitBins,
-    find_bin_errors,
     measure_coverage,
     walk_forward,
 )
 from clusterscape.errors import QueryError
-from clusterscape.model.identity_fields import PublicText
 from clusterscape.model.jobs import JobTrace
-from clusterscape.model.samples import Float64s
-from clusterscape.query.scheduling.waiting_backtest import TEST_FROM, WaitForecasts
+from clusterscape.query.scheduling.backtest.running import TEST_FROM, WaitForecasts
+from clusterscape.query.scheduling.wait_bins import WaitBinRow, describe_bins
 from clusterscape.simulate.batch import PRESETS, Backfill, Scenario, find_policy, prepare_jobs, simulate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitBinRow:
-    """Forecasts of jobs of like size and like queue. ``size`` and ``queue`` say the bin in words."""
-
-    size: PublicText
-    queue: PublicText
-    jobs: int
-    median_error_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,30 +60,6 @@ def report_waits(forecasts: WaitForecasts, jobs: RanJobs) -> WaitReport:
         median_width_90_s=float(np.median(told[:, high] - told[:, low])),
         bins=describe_bins(told[:, MIDDLE], wait, bins),
     )
-
-
-def describe_bins(median_s: Float64s, wait_s: Float64s, bins: WaitBins) -> list[WaitBinRow]:
-    """Errors by bin, the bins in words."""
-    return [
-        WaitBinRow(size=name_size(size), queue=name_queue(queue), jobs=count, median_error_s=error)
-        for size, queue, count, error in find_bin_errors(median_s, wait_s, bins)
-    ]
-
-
-def name_size(bin: int) -> str:
-    """Such as ``2–10 %`` of the machine."""
-    edges = [f"{edge:.0%}".replace("%", "") for edge in SIZE_EDGES]
-    if bin == 0:
-        return f"under {edges[0]} %"
-    return f"from {edges[-1]} %" if bin == len(edges) else f"{edges[bin - 1]}–{edges[bin]} %"
-
-
-def name_queue(bin: int) -> str:
-    """Such as ``3–11 ahead``."""
-    edges = [int(edge) for edge in QUEUE_EDGES]
-    if bin == 0:
-        return f"under {edges[0]} ahead"
-    return f"{edges[-1]} or more ahead" if bin == len(edges) else f"{edges[bin - 1]}–{edges[bin] - 1} ahead"
 
 
 def replay_jobs(trace: JobTrace, total: int, *, recorded: bool) -> RanJobs:

@@ -5,19 +5,9 @@ import pytest
 
 from clusterscape.errors import QueryError
 from clusterscape.model.samples import Int64s
+from clusterscape.simulate.backtest import Futures, MachineState, forecast_waits, plan_waits
 from clusterscape.simulate.batch import PRESETS, Backfill, BatchJobs, Scenario, find_policy, simulate
-from clusterscape.simulate.forecast import (
-    Arrivals,
-    Futures,
-    PastArrivals,
-    QueueState,
-    RunQuantiles,
-    forecast_waits,
-    no_arrivals,
-    plan_waits,
-    sample_runs,
-)
-from clusterscape.simulate.forecast.contract import LEVELS
+from clusterscape.simulate.futures import LEVELS, Arrivals, PastArrivals, RunQuantiles, no_arrivals, sample_runs
 
 
 def whole(*values: int) -> Int64s:
@@ -25,33 +15,33 @@ def whole(*values: int) -> Int64s:
 
 
 def test_a_waiting_job_starts_when_enough_have_ended() -> None:
-    state = QueueState(4, whole(2, 2), whole(100, 50), whole(4, 2), whole(10, 60))
+    state = MachineState(4, whole(2, 2), whole(100, 50), whole(4, 2), whole(10, 60))
     # The first needs both ends; the second would end after the promise at 100 and has no place beside it.
     assert plan_waits(state).tolist() == [100.0, 110.0]
 
 
 def test_a_short_job_fills_the_gap_when_it_ends_before_the_promise() -> None:
-    state = QueueState(4, whole(2, 2), whole(100, 50), whole(4, 2), whole(10, 50))
+    state = MachineState(4, whole(2, 2), whole(100, 50), whole(4, 2), whole(10, 50))
     assert plan_waits(state).tolist() == [100.0, 50.0]
     assert plan_waits(state, backfills=False).tolist() == [100.0, 110.0]
 
 
 def test_each_future_has_its_own_starts_when_run_times_differ() -> None:
-    state = QueueState(2, whole(2), whole(100), whole(2, 2), whole(50, 50))
+    state = MachineState(2, whole(2), whole(100), whole(2, 2), whole(50, 50))
     futures = Futures(np.array([[100], [30]]), np.array([[50, 50], [20, 50]]), no_arrivals(2))
     assert forecast_waits(state, futures).tolist() == [[100.0, 150.0], [30.0, 50.0]]
 
 
 def test_later_arrivals_delay_only_by_what_they_take_when_they_fit_beside_the_head() -> None:
     # One job of 2 runs 100 s on 4; the head wants 4. An arrival of 2 may run 90 s beside, and does not delay the head.
-    state = QueueState(4, whole(2), whole(100), whole(4, 2), whole(10, 10_000))
+    state = MachineState(4, whole(2), whole(100), whole(4, 2), whole(10, 10_000))
     arrivals = Arrivals(whole(0, 1), whole(5), whole(2), whole(90), whole(90))
     futures = Futures(np.array([[100]]), np.array([[10, 10]]), arrivals)
     assert forecast_waits(state, futures)[0, 0] == 100.0
 
 
 def test_only_wanted_jobs_are_followed_when_some_are_named() -> None:
-    state = QueueState(1, whole(1), whole(10), whole(1, 1), whole(10, 10))
+    state = MachineState(1, whole(1), whole(10), whole(1, 1), whole(10, 10))
     futures = Futures(np.array([[10]]), np.array([[10, 10]]), no_arrivals(1))
     waits = forecast_waits(state, futures, np.array([True, False]))
     assert waits[0, 0] == 10.0
@@ -68,14 +58,14 @@ def test_starts_are_the_engines_when_a_whole_queue_is_played(seed: int) -> None:
     jobs = BatchJobs(np.arange(count), zeros, run, limit, limit, size, zeros, np.arange(count))
     how = PRESETS["clusterscape"]
     expected = simulate(Scenario(jobs, total, find_policy("fcfs"), Backfill("easy"), "request", how)).start_s
-    state = QueueState(total, whole(), whole(), size, limit)
+    state = MachineState(total, whole(), whole(), size, limit)
     futures = Futures(np.zeros((1, 0), np.int64), run[None, :], no_arrivals(1))
     assert forecast_waits(state, futures)[0].tolist() == expected.tolist()
 
 
 def test_a_job_larger_than_the_machine_is_refused_when_it_waits() -> None:
     with pytest.raises(QueryError, match="never starts"):
-        QueueState(2, whole(), whole(), whole(3), whole(10))
+        MachineState(2, whole(), whole(), whole(3), whole(10))
 
 
 def test_sampled_runs_follow_their_quantiles_when_many_are_drawn() -> None:

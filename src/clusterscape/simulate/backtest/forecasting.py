@@ -1,19 +1,23 @@
-"""When the waiting jobs start in each sampled future, and by the plan that user limits make."""
+"""One machine without nodes, as job traces record it: when its waiting jobs start in sampled futures, and by their limits.
+
+Only backtests of forecasts on job traces use this; the live queue is planned on its nodes (`simulate/plan`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterscape.errors import QueryError
 from clusterscape.model.samples import Float64s, Int64s
 from clusterscape.simulate.batch.contract import Backfill, BatchJobs, Scenario
 from clusterscape.simulate.batch.engine import make_rules
 from clusterscape.simulate.batch.policies.fcfs import POLICY
 from clusterscape.simulate.batch.semantics import CLUSTERSCAPE
-from clusterscape.simulate.forecast.arrivals import no_arrivals
-from clusterscape.simulate.forecast.contract import Futures, QueueState
+from clusterscape.simulate.futures import Arrivals, no_arrivals
 
 if TYPE_CHECKING:
     from clusterscape.simulate.batch.indexed_kernels import Rules
@@ -21,14 +25,43 @@ if TYPE_CHECKING:
 Bools = NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """One homogeneous machine now. Waiting jobs are in the order of the queue; times are seconds, sizes whole processors.
+
+    ``running_limit_s`` is what is left of each running job's time limit (at least 1), ``waiting_limit_s`` the whole limit.
+    """
+
+    total: int
+    running_size: Int64s
+    running_limit_s: Int64s
+    waiting_size: Int64s
+    waiting_limit_s: Int64s
+
+    def __post_init__(self) -> None:
+        if self.total < 1 or (self.waiting_size.size and int(self.waiting_size.max()) > self.total):
+            raise QueryError(
+                f"a job asks for {int(self.waiting_size.max(initial=0)):,} of {self.total:,} processors: it never starts"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Futures:
+    """Sampled run times, a row per future: what is left of running jobs, whole runs of waiting ones; and who else arrives."""
+
+    remaining_s: Int64s
+    run_s: Int64s
+    arrivals: Arrivals
+
+
 def forecast_waits(
-    state: QueueState, futures: Futures, wanted: Bools | None = None, *, backfills: bool = True
+    state: MachineState, futures: Futures, wanted: Bools | None = None, *, backfills: bool = True
 ) -> Float64s:
     """Seconds from now until each waiting job starts, a row per future; NaN for jobs that are not ``wanted`` and were not met.
 
     First come (in the order of the state), first served, with EASY backfilling by the limits.
     """
-    from clusterscape.simulate.forecast.kernels import play_futures
+    from clusterscape.simulate.backtest.kernels import play_futures
 
     count = state.waiting_size.size
     out = np.full((futures.run_s.shape[0], count), np.nan)
@@ -55,7 +88,7 @@ def forecast_waits(
     return out
 
 
-def plan_waits(state: QueueState, *, backfills: bool = True) -> Float64s:
+def plan_waits(state: MachineState, *, backfills: bool = True) -> Float64s:
     """Seconds until each waiting job starts if every job used its whole limit and nobody else came: a scheduler's own plan."""
     futures = Futures(state.running_limit_s[None, :], state.waiting_limit_s[None, :], no_arrivals(1))
     planned: Float64s = forecast_waits(state, futures, backfills=backfills)[0]

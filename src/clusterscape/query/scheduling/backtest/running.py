@@ -15,9 +15,15 @@ from clusterscape.analyze.jobs.features import AskedJobs, RanJobs, RunHistory
 from clusterscape.analyze.jobs.runtime_forest import train_forest
 from clusterscape.analyze.jobs.wait_intervals import WaitBins, summarize_samples
 from clusterscape.model.samples import Float64s, Int64s
-from clusterscape.query.scheduling.waiting_forecast import FUTURES, Forecaster, Question
-from clusterscape.query.scheduling.waiting_state import Moment, see_submission
-from clusterscape.simulate.forecast import PastArrivals, plan_waits
+from clusterscape.query.scheduling.backtest.forecasting import (
+    FUTURES,
+    Forecaster,
+    Question,
+    TraceMoment,
+    see_submission,
+)
+from clusterscape.simulate.backtest import plan_waits
+from clusterscape.simulate.futures import PastArrivals
 
 TRAIN_AT = (0.3, 0.45, 0.6, 0.7, 0.8, 0.9)
 """Shares of the trace at which run times are learned anew. What comes before the first is never forecast."""
@@ -102,7 +108,7 @@ def _pick(jobs: RanJobs, choices: BacktestChoices) -> Int64s:
 def _forecast(
     jobs: RanJobs,
     asked: AskedJobs,
-    moments: list[Moment],
+    moments: list[TraceMoment],
     quantiles: Callable[[AskedJobs, Float64s, Float64s], Float64s],
     forecaster: Forecaster,
     total: int,

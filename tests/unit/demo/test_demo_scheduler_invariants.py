@@ -2,27 +2,16 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterscape.simulate import (
-    Ending,
-    Event,
-    FaultKind,
-    Job,
-    JobEnded,
-    JobStarted,
-    NodeFault,
-    Placement,
-    Policy,
-    SimNode,
-    Simulation,
-)
-from clusterscape.simulate.contract import Reservation, Turn
+from clusterscape.demo.scheduler import Ending, Event, Job, JobEnded, JobStarted, SimNode, Simulation, engine
+from clusterscape.demo.scheduler.turn import PromisedStart, Turn
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placements.least_allocated import LeastAllocated
 from clusterscape.simulate.placements.most_allocated import MostAllocated
-from clusterscape.simulate.policies.fcfs import Fcfs
-from clusterscape.simulate.policies.fcfs_easy import FcfsEasy
+from clusterscape.simulate.placing import Placement
 
 NODES = [SimNode("a0", "a", 4), SimNode("a1", "a", 4), SimNode("a2", "a", 2), SimNode("b0", "b", 8)]
 
@@ -67,25 +56,25 @@ def fault_lists(draw: st.DrawFn) -> list[NodeFault]:
     return faults
 
 
-policies = st.sampled_from([Fcfs(), FcfsEasy(), FcfsEasy(depth=2)])
+depths = st.sampled_from([0, None, 2])
 placements = st.sampled_from([MostAllocated(), LeastAllocated()])
 
 
-def run(jobs: list[Job], faults: list[NodeFault], policy: Policy, placement: Placement) -> list[Event]:
-    simulation = Simulation(NODES, policy, placement, max_gpus_per_user={"b": 8})
+def run(jobs: list[Job], faults: list[NodeFault], depth: int | None, placement: Placement) -> list[Event]:
+    simulation = Simulation(NODES, placement, depth=depth, max_gpus_per_user={"b": 8})
     simulation.add_jobs(jobs)
     simulation.add_faults(faults)
     return simulation.run()
 
 
 @settings(deadline=None)
-@given(jobs=job_lists(), faults=fault_lists(), policy=policies, placement=placements)
+@given(jobs=job_lists(), faults=fault_lists(), depth=depths, placement=placements)
 def test_every_gpu_has_one_holder_when_jobs_start_and_end(
-    jobs: list[Job], faults: list[NodeFault], policy: Policy, placement: Placement
+    jobs: list[Job], faults: list[NodeFault], depth: int | None, placement: Placement
 ) -> None:
     capacity = {node.name: node.gpus for node in NODES}
     holder: dict[tuple[str, int], int] = {}
-    for event in run(jobs, faults, policy, placement):
+    for event in run(jobs, faults, depth, placement):
         if isinstance(event, JobStarted):
             assert len(event.grants) == event.job.nodes
             for grant in event.grants:
@@ -100,11 +89,11 @@ def test_every_gpu_has_one_holder_when_jobs_start_and_end(
 
 
 @settings(deadline=None)
-@given(jobs=job_lists(), faults=fault_lists(), policy=policies, placement=placements)
+@given(jobs=job_lists(), faults=fault_lists(), depth=depths, placement=placements)
 def test_every_job_ends_once_when_all_nodes_return(
-    jobs: list[Job], faults: list[NodeFault], policy: Policy, placement: Placement
+    jobs: list[Job], faults: list[NodeFault], depth: int | None, placement: Placement
 ) -> None:
-    events = run(jobs, faults, policy, placement)
+    events = run(jobs, faults, depth, placement)
     ended = [e.job.id for e in events if isinstance(e, JobEnded) and e.ending is not Ending.REQUEUED]
     assert sorted(ended) == [job.id for job in jobs]
     assert [event.time_s for event in events] == sorted(event.time_s for event in events)
@@ -119,47 +108,36 @@ def test_jobs_start_in_order_when_nothing_may_overtake(
         replace(job, priority=0, partition="a", gpus_per_node=min(job.gpus_per_node, 2), is_requeued=False)
         for job in jobs
     ]
-    starts = [event.job for event in run(alike, faults, Fcfs(), placement) if isinstance(event, JobStarted)]
+    starts = [event.job for event in run(alike, faults, 0, placement) if isinstance(event, JobStarted)]
     assert starts == sorted(alike, key=lambda job: (job.submit_s, job.id))
 
 
-class WatchedEasy(FcfsEasy):
-    """Keeps the first promise made to every job that has been at the head without interruption."""
+def watch_promises(promises: dict[int, int]) -> type[Turn]:
+    """Turns that keep the first promise made to every job at the head, and check it after each backfill."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.promises: dict[int, int] = {}
+    class WatchedTurn(Turn):
+        def schedule(self, depth: int | None = None) -> Job | None:
+            head = super().schedule(depth)
+            if head is not None:
+                promises.setdefault(head.id, self.reserve(head).start_s)
+            return head
 
-    def schedule(self, turn: Turn) -> Job | None:
-        head = super().schedule(_Watched(turn, self.promises))
-        if head is not None:
-            self.promises.setdefault(head.id, turn.reserve(head).start_s)
-        return head
+        def backfill(self, job: Job, promise: PromisedStart) -> bool:
+            started = super().backfill(job, promise)
+            assert self.reserve(promise.job).start_s <= promise.start_s
+            return started
 
-
-class _Watched:
-    """A turn that checks after each backfill that the promise still holds."""
-
-    def __init__(self, turn: Turn, promises: dict[int, int]) -> None:
-        self._turn = turn
-        self.now_s = turn.now_s
-        self.waiting = turn.waiting
-        self.fits = turn.fits
-        self.start = turn.start
-        self.reserve = turn.reserve
-
-    def backfill(self, job: Job, reservation: Reservation) -> bool:
-        started = self._turn.backfill(job, reservation)
-        assert self._turn.reserve(reservation.job).start_s <= reservation.start_s
-        return started
+    return WatchedTurn
 
 
 @settings(deadline=None)
 @given(jobs=job_lists(), placement=placements)
 def test_promised_start_is_kept_when_others_are_backfilled(jobs: list[Job], placement: Placement) -> None:
     # Without priorities and faults nothing may push back a job that was promised a start.
-    policy = WatchedEasy()
-    events = run([replace(job, priority=0, user=str(job.id)) for job in jobs], [], policy, placement)
+    promises: dict[int, int] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "Turn", watch_promises(promises))
+        events = run([replace(job, priority=0, user=str(job.id)) for job in jobs], [], None, placement)
     for event in events:
-        if isinstance(event, JobStarted) and event.job.id in policy.promises:
-            assert event.time_s <= policy.promises[event.job.id]
+        if isinstance(event, JobStarted) and event.job.id in promises:
+            assert event.time_s <= promises[event.job.id]

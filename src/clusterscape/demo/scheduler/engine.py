@@ -1,7 +1,8 @@
-"""The event core: a heap of what happens next, one step per instant, and events out. Pure: no clock, no I/O, no chance.
+"""The demo's scheduler: a heap of what happens next, one step per instant, and events out. Pure: no clock, no I/O, no chance.
 
 Everything that happens at one second is taken in first (ends, failures, repairs, arrivals), then each partition touched by it
-gets one turn of the policy. The same input gives the same events; `run` merely repeats `step`.
+gets one turn. The same input gives the same events; `run` merely repeats `step`. Uncompiled on purpose: see
+docs/design/scheduling.md.
 """
 
 import heapq
@@ -9,12 +10,22 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
-from clusterscape.simulate.contract import Policy
-from clusterscape.simulate.events import Ending, Event, JobEnded, JobStarted, JobWaited, NodeClosed, NodeOpened, Reason
-from clusterscape.simulate.jobs import FaultKind, Job, NodeFault, SimNode
+from clusterscape.demo.scheduler.events import (
+    Ending,
+    Event,
+    Job,
+    JobEnded,
+    JobStarted,
+    JobWaited,
+    NodeClosed,
+    NodeOpened,
+    Reason,
+    SimNode,
+)
+from clusterscape.demo.scheduler.pool import Pool
+from clusterscape.demo.scheduler.turn import Turn
+from clusterscape.simulate.faults import FaultKind, NodeFault
 from clusterscape.simulate.placing import Placement
-from clusterscape.simulate.pool import Pool
-from clusterscape.simulate.turn import PartitionTurn
 
 BEFORE_ALL_S = -(2**62)
 """The time of a simulation in which nothing has happened yet."""
@@ -64,21 +75,21 @@ class _Queue:
 
 
 class Simulation:
-    """A cluster, a policy and a placement; jobs and faults may be added at any time that is not yet past.
+    """A cluster and a placement; jobs and faults may be added at any time that is not yet past.
 
-    ``max_gpus_per_user`` limits what one user may hold in a partition at the same time.
+    ``depth``: see ``Turn.schedule``. ``max_gpus_per_user`` limits what one user may hold in a partition at the same time.
     """
 
     def __init__(
         self,
         nodes: Sequence[SimNode],
-        policy: Policy,
         placement: Placement,
         *,
+        depth: int | None = None,
         max_gpus_per_user: Mapping[str, int] | None = None,
     ) -> None:
         self.now_s = BEFORE_ALL_S
-        self._policy = policy
+        self._depth = depth
         self._placement = placement
         self._limits = dict(max_gpus_per_user or {})
         by_partition: dict[str, list[SimNode]] = {}
@@ -191,7 +202,7 @@ class Simulation:
             queue.head, queue.over_limit = None, set()
             queue.arrived.clear()
             return
-        turn = PartitionTurn(
+        turn = Turn(
             self.now_s,
             tuple(queue.waiting),
             queue.pool,
@@ -199,7 +210,7 @@ class Simulation:
             queue.held_by_user,
             self._limits.get(partition),
         )
-        head = self._policy.schedule(turn)
+        head = turn.schedule(self._depth)
         for job, grants in turn.started:
             queue.remove(job)
             attempt = self._attempts[job.id] = self._attempts.get(job.id, 0) + 1

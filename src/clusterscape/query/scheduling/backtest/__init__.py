@@ -1,0 +1,1 @@
+"""How good forecasts of waits would have been on job traces. Nothing of the live queue uses this."""
