@@ -215,7 +215,7 @@ def check_what_if(cluster: QueuedCluster, rows: list[QueueRow], in_line: list[st
 def check_demand(summary: ClusterSummary, rows: list[QueueRow], site: Site, queue: LiveQueue) -> None:
     """The smallest request is that of a job that has a place in line, and nothing is startable that the queue does not see."""
     types = {part.name: {machine_type(site, name) for name in part.nodes} for part in site.partitions}
-    partitions = {each.id: named_partitions(each, site) for each in site.workloads}
+    partitions = {str(workload.id): named_partitions(workload, site) for workload in site.workloads}
     free = queue.free_by_node()
     for part in summary.partitions:
         nodes = next(each.nodes for each in site.partitions if each.name == part.name)
