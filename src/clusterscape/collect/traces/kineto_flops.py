@@ -32,7 +32,12 @@ def _estimate(name: str, shapes: bytes, settings: bytes) -> float | None:
     """A run repeats the same products: what they come to is found once."""
     try:
         return FORMULAS[name](_SHAPES.decode(shapes), _SETTINGS.decode(settings) if settings else [])
-    except (msgspec.DecodeError, IndexError, ValueError, ZeroDivisionError):  # shapes of lists of tensors, or cut off
+    except (
+        msgspec.DecodeError,
+        IndexError,
+        ValueError,
+        ArithmeticError,
+    ):  # lists of tensors, cut off, or absurdly large
         return None
 
 

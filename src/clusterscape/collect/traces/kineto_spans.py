@@ -331,7 +331,7 @@ def _sum_bytes(shapes: bytes, types: bytes) -> int | None:
         pairs = zip(
             msgspec.json.decode(shapes, type=list[list[int]]), msgspec.json.decode(types, type=list[str]), strict=False
         )
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     total = 0
     for shape, kind in pairs:

@@ -64,6 +64,7 @@ def arguments(shapes: list[Any], settings: list[str] | None = None) -> EventArgu
         ),
         ("aten::_scaled_dot_product_flash_attention", [[16, 4, 8], [16, 4, 8], [16, 4, 8]], None, None),
         ("aten::mm", [[4, 8], [9, 2]], None, None),
+        ("aten::mm", [[10**18] * 30, [10**18] * 30], None, None),
         ("aten::mm", [], None, None),
         ("aten::mm", [[[4, 8]], [[8, 2]]], None, None),
         ("aten::convolution", [[2, 3, 8, 8], [5, 3, 3, 3]], None, None),

@@ -296,6 +296,15 @@ def test_a_collective_is_read_whatever_its_arguments_say(own: Json) -> None:
     assert result.spans["sequence"].to_list() == [own.get("Seq"), None]
 
 
+@pytest.mark.parametrize("member", [b'"Input type": ["\xf9"]', b'"Concrete Inputs": ["\xf9"]'])
+def test_a_collective_has_no_size_when_its_types_are_no_text(member: bytes) -> None:
+    event = b'{"ph":"X","cat":"cpu_op","name":"%s","ts":1,"dur":2,"args":{"Input Dims": [[4, 8], [8, 4]], %s}}'
+    data = b"[%s, %s]" % (event % (b"record_param_comms", member), event % (b"aten::mm", member))
+    result = read(data)
+    assert isinstance(result, RankSpans)
+    assert result.spans["bytes"].to_list() == [None, None]
+
+
 def test_numbers_are_read_when_they_are_strings_or_have_an_exponent() -> None:
     own = '{"ph":"X","cat":"kernel","ts":1e1,"dur":1e1,"args":{"bytes":"1","flops":"2","correlation":"3"}}'
     result = read(b"[%s]" % ",".join([own] * 500).encode())
