@@ -18,7 +18,9 @@ class Cost(StrEnum):
     LIGHT = "light"
     """Milliseconds, or bounded otherwise."""
     EXPENSIVE = "expensive"
-    """Up to seconds of a core: simulations, statistics over many samples, traces."""
+    """Up to seconds of a core: statistics over many samples, traces."""
+    SIMULATION = "simulation"
+    """Up to a minute of a core: one of each user at a time, so that what is left of the interpreter suffices for others."""
     SHARED = "shared"
     """The same, made once for all who ask (`serve/response_cache.py`): never behind what one user asks."""
     UPLOAD = "upload"
@@ -43,15 +45,16 @@ _EXPENSIVE = """
     try_rule read_run_tree read_run_series read_run_bands
     diff_traces get_trace_steps get_trace_marey read_trace_flow get_trace_operators get_trace_communication
     get_trace_curves ask_what_if
-    describe_job_trace forecast_wait report_reliability explain_waiting
-    simulate_what_if start_what_if simulate_job_trace delete_run
+    describe_job_trace forecast_wait explain_waiting start_what_if delete_run
 """
+_SIMULATION = "simulate_what_if simulate_job_trace report_reliability"
 _SHARED = "get_timeline get_waste get_waste_by_unit get_violation_timeline forecast_waiting"
 _UPLOAD = "send_run_file send_trace_file upload_job_trace"
 
 COSTS: Mapping[str, Cost] = {
     **dict.fromkeys(_LIGHT.split(), Cost.LIGHT),
     **dict.fromkeys(_EXPENSIVE.split(), Cost.EXPENSIVE),
+    **dict.fromkeys(_SIMULATION.split(), Cost.SIMULATION),
     **dict.fromkeys(_SHARED.split(), Cost.SHARED),
     **dict.fromkeys(_UPLOAD.split(), Cost.UPLOAD),
 }
@@ -72,7 +75,7 @@ class RequestLimits:
 
 
 def build_request_limits(limits: WorkLimits) -> RequestLimits:
-    """From the settings. One user has at most half of the expensive slots: each delays all answers a little."""
+    """From the settings. One user has half of the expensive slots and one simulation: each delays all answers a little."""
 
     def limit(what: str, at_once: int, per_user: int) -> ConcurrencyLimit:
         return ConcurrencyLimit(
@@ -84,11 +87,12 @@ def build_request_limits(limits: WorkLimits) -> RequestLimits:
             wait_s=limits.wait_s,
         )
 
-    most = max(1, limits.at_once // 2)
+    half = max(1, limits.at_once // 2)
     return RequestLimits(
         by_cost={
-            Cost.EXPENSIVE: limit("expensive requests", limits.at_once, most),
-            Cost.SHARED: limit("statistics of the whole cluster", limits.at_once, most),
+            Cost.EXPENSIVE: limit("expensive requests", limits.at_once, half),
+            Cost.SIMULATION: limit("simulations", half, 1),
+            Cost.SHARED: limit("statistics of the whole cluster", limits.at_once, half),
             Cost.UPLOAD: limit("uploads", limits.uploads_at_once, limits.uploads_per_user),
         },
         upload_threads=ThreadPool("upload", limits.uploads_at_once),

@@ -74,7 +74,12 @@ class WorkLimits(Section):
     """Expensive requests, uploads and simulations that run at the same time. Beyond: 429, with the time to try again."""
 
     request_threads: int = Field(40, ge=4, le=1000, description="Threads that answer requests.")
-    at_once: int = Field(4, ge=1, le=500, description="Expensive requests that run; one user has at most half of them.")
+    at_once: int = Field(
+        4,
+        ge=1,
+        le=500,
+        description="Expensive requests that run, and half as many simulations; one user has half of them, and one simulation.",
+    )
     waiting: int = Field(
         128, ge=0, le=10_000, description="Expensive requests that wait, of all users; the same for uploads."
     )

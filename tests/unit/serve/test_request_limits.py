@@ -145,6 +145,7 @@ def test_every_route_has_a_cost_when_routes_are_read() -> None:
 def test_one_user_leaves_half_of_the_slots_to_others_when_limits_are_built() -> None:
     limits = build_request_limits(WorkLimits(at_once=4)).by_cost
     assert limits[Cost.EXPENSIVE].at_once_per_user == 2
+    assert (limits[Cost.SIMULATION].at_once, limits[Cost.SIMULATION].at_once_per_user) == (2, 1)
     assert build_request_limits(WorkLimits(at_once=1)).by_cost[Cost.EXPENSIVE].at_once_per_user == 1
 
 
