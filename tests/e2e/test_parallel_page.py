@@ -159,7 +159,7 @@ def test_hardware_stands_below_the_graph_when_the_workload_was_measured(
     workload = get_json(f"{demo_url}/api/v1/traces/{traces['pipe']}")["row"]["workload_id"]
     open_graph(wide, traces["pipe"])
     hardware = wide.get_by_role("region", name="Hardware around the trace")
-    for title in ("GPU utilization", "Power", "Memory"):
+    for title in ("GPU utilization", "Power", "Memory used"):
         expect(hardware.get_by_text(re.compile(f"^{title} \\d"))).to_be_visible(timeout=SLOW_MS)
     expect(hardware.locator("canvas").first).to_be_visible()
     hardware.get_by_role("button", name="Diagnostics of this time").click()
