@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from servers.demo import get_json, wait_until
 from servers.exporters import NodeExporter, node_exporters
+from servers.roots import SUITES
 from servers.serving import Served, serving
 from servers.slurm import SlurmServer, slurm_server
 
@@ -21,9 +22,13 @@ pytestmark = pytest.mark.server
 NODES = {"gpu01": 8, "gpu02": 8, "gpu03": 8, "vgpu1": 4}
 
 
-@pytest.fixture(scope="module")
-def slurm() -> Iterator[SlurmServer]:
-    with slurm_server() as server:
+@pytest.fixture(scope="module", params=[None, *SUITES], ids=lambda version: version or "installed")
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmServer]:
+    with (
+        slurm_server(version=request.param) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("PATH", server.environment["PATH"])
         yield server
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from alerting.channels import PaperChannel
 from servers.exporters import NodeExporter, node_exporters
+from servers.roots import SUITES
 from servers.slurm import SlurmServer, slurm_server
 
 from clusterscape.collect.dcgm import DcgmCollector
@@ -100,9 +101,13 @@ class Site:
         return self.paper.told()
 
 
-@pytest.fixture(scope="module")
-def slurm() -> Iterator[SlurmServer]:
-    with slurm_server() as server:
+@pytest.fixture(scope="module", params=[None, *SUITES], ids=lambda version: version or "installed")
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmServer]:
+    with (
+        slurm_server(version=request.param) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("PATH", server.environment["PATH"])
         yield server
 
 

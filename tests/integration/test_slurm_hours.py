@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from servers.roots import SUITES
 from servers.slurm import SlurmServer, slurm_server
 from servers.slurm_conf import NodeGroup
 
@@ -35,10 +36,14 @@ def clock() -> UnixMs:
     return UnixMs(time.time_ns() // 1_000_000)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[SlurmServer]:
+@pytest.fixture(scope="module", params=[None, *SUITES], ids=lambda version: version or "installed")
+def server(request: pytest.FixtureRequest) -> Iterator[SlurmServer]:
     options = ("PreemptType=preempt/qos", "PreemptMode=REQUEUE", "MinJobAge=3600")
-    with slurm_server(node_groups=GROUPS, accounting=True, options=options) as server:
+    with (
+        slurm_server(node_groups=GROUPS, accounting=True, options=options, version=request.param) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("PATH", server.environment["PATH"])
         server.command("sacctmgr", "-i", "add", "qos", "low", "high")
         server.command("sacctmgr", "-i", "modify", "qos", "high", "set", "preempt=low", "priority=1000")
         server.command("sacctmgr", "-i", "modify", "qos", "low", "set", "preemptmode=requeue")
