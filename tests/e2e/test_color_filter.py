@@ -36,7 +36,7 @@ def count_drawn(page: Page) -> int:
 
 
 def drag_over(page: Page, area: Locator, start: float, end: float) -> None:
-    area.scroll_into_view_if_needed()
+    area.hover()  # scrolls to it, and again where a render replaced it meanwhile
     box = area.bounding_box()
     assert box is not None
     middle = box["y"] + box["height"] / 2
